@@ -1,0 +1,1 @@
+"""Python stubs and client of the Croupier API."""

@@ -1,0 +1,1 @@
+"""Generated messages and stubs of package croupier.v1 (made at build time)."""
