@@ -1,0 +1,121 @@
+"""The contract of a game: the one declaration that the search cimports.
+
+A `State` is everything about one position, hidden cards and all; a `View` is what one seat knows of
+it. Both are plain bytes of a fixed size and hold no pointer, so that an assignment copies them. A
+game lays its own struct over them.
+
+A `Game` is one game under one ruleset and never changes. Its methods trust their input: legality is
+checked once, in the Python face (`engine/game.pyx`).
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef extern from "<stdint.h>":
+    # Not libc.stdint's own: Cython turns an array of that type into a C string, which ends at the
+    # first 0, where it turns this one into a list.
+    ctypedef unsigned short uint8_t
+
+cdef enum:
+    SEATS = 2
+    SPECTATOR = 2          # As a viewer: someone who sees what both seats see.
+    STATE_BYTES = 2048
+    VIEW_BYTES = 2048
+    MAX_ACTIONS = 2048     # Legal actions of one seat, at the most.
+
+    # Sets of seats.
+    NOBODY = 0
+    BOTH = 3
+
+    # Who reads an event: any sum of these. The record of a match is read when the match is over.
+    TO_SEAT_0 = 1
+    TO_SEAT_1 = 2
+    TO_SPECTATORS = 4
+    TO_RECORD = 8
+    TO_PUBLIC = 7          # Everyone, while the match runs.
+
+ctypedef uint64_t Action   # One decision of one seat, as the game encodes it; 0 is no action.
+
+cdef struct State:
+    uint64_t words[STATE_BYTES // 8]
+
+cdef struct View:
+    uint64_t words[VIEW_BYTES // 8]
+
+
+# Chance
+
+cdef struct Rng:
+    # A source of chance. The search draws from a fast generator, xoshiro256** (Blackman and Vigna,
+    # 2018); a hosted match from a tape of cryptographic bytes that the Python face has prepared.
+    uint64_t s[4]
+    const uint8_t* tape    # NULL: draw from the generator.
+    size_t tape_left       # Bytes not read yet.
+    bint tape_ran_out      # What was drawn since is worthless; try again with a longer tape.
+
+cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil
+cdef uint64_t rng_next(Rng* rng) noexcept nogil
+# Uniform in 0..n-1, without modulo bias; n > 0.
+cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil
+# Uniform in [0, 1).
+cdef double rng_double(Rng* rng) noexcept nogil
+# Fisher-Yates.
+cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil
+
+
+# What happened
+
+cdef struct Log:
+    # The events of one call, one after the other: audience, kind, seat, number of values, values.
+    # The search passes NULL.
+    size_t used
+    bint overflowed
+    uint8_t bytes[8192]
+
+# Say that something happened. A hidden thing is said twice: to those who see it, with its values,
+# and to those who only see that it happened, without.
+cdef void log_event(Log* log, int audience, int kind, int seat,
+                    const uint8_t* values, int n) noexcept nogil
+
+# Mixes `value` into the running key `key`, for keys of what a seat has observed.
+cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil
+
+
+cdef class Sampler:
+    """The worlds that fit one view: what `Game.sampler` makes."""
+    cdef readonly Game game
+    cdef readonly int seat
+    cdef View view
+    # Draws a state that would have shown the seat its view, in proportion to how likely it is when
+    # the opponent chooses uniformly among his legal actions. Thread-safe.
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil
+
+
+cdef class Game:
+    """One game under one ruleset. See engine/game.pyx for the Python side of it."""
+    cdef readonly dict ruleset
+
+    # Deals a new match into `state` and plays on to the first decision.
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil
+
+    # The set of seats that must decide now, at the same time if it is both; NOBODY when it is over.
+    cdef int deciders(self, const State* state) noexcept nogil
+
+    # Writes the legal actions of a seat that must decide, ascending and distinct; how many.
+    # They depend on nothing that the seat does not know.
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil
+
+    # Applies what every decider has decided, `joint[seat]` each, and plays on to the next decision.
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil
+
+    # The score of a seat when it is over, in half points: 2 win, 1 draw, 0 loss.
+    cdef int outcome(self, const State* state, int seat) noexcept nogil
+
+    # Writes what a seat, or SPECTATOR, knows. Bytes that the game does not use are zero.
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil
+
+    # A key of what a seat saw of `joint`, which has led to `after`: the search keeps decisions apart
+    # whose keys differ. It may be coarser than what was seen, never finer.
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil
+
+    # Plays to the end. The default chooses uniformly among the legal actions.
+    cdef void playout(self, State* state, Rng* rng) noexcept nogil

@@ -1,0 +1,629 @@
+"""The Python face of the rules, written once for all games.
+
+`Position` is a full state with its legal actions, views and events. `Match` is a hosted position: its
+chance comes from a secret, it keeps the first of two simultaneous decisions until the second is in,
+and it counts versions. `View` is what one seat knows, and `Sampler` draws the positions that fit it.
+
+Everything that can be wrong is checked here, once; the C methods of a game trust their input:
+
+    GameError(ValueError)
+    ├── RulesetError      a ruleset breaks a rule
+    ├── ActionError       an action cannot be read, or is not legal now
+    └── ViewError         a view contradicts itself
+
+Every `GameError` has `field`, the path of what is wrong (empty if it is the whole), and `rule`, a
+sentence that says what must hold.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcmp, memcpy, memset
+
+TAPE_BYTES = 1024          # Enough for most deals; a longer tape begins with the same bytes.
+ANY_SEAT = -1              # The seat of an event that is nobody's.
+
+
+class GameError(ValueError):
+    """Input that breaks a rule: `field` names it, `rule` says what must hold."""
+
+    def __init__(self, field, rule):
+        super().__init__(f"{field}: {rule}" if field else rule)
+        self.field = field
+        self.rule = rule
+
+
+class RulesetError(GameError):
+    """A ruleset breaks a rule."""
+
+
+class ActionError(GameError):
+    """An action cannot be read, or is not legal now."""
+
+
+class ViewError(GameError):
+    """A view contradicts itself."""
+
+
+class Event(NamedTuple):
+    """Something that happened. `values` are small integers whose meaning depends on `kind`."""
+
+    kind: str
+    seat: int
+    values: tuple
+    audience: int
+
+    def seen_by(self, viewer):
+        """Whether seat 0 or 1, or SPECTATOR, sees it while the match runs."""
+        return bool(self.audience & (1 << viewer))
+
+    @property
+    def recorded(self):
+        """Whether it belongs to the record, which is read when the match is over."""
+        return bool(self.audience & TO_RECORD)
+
+
+# Chance
+
+cdef uint64_t splitmix(uint64_t* x) noexcept nogil:
+    # Steele, Lea and Flood, 2014: spreads a seed over the state of another generator.
+    x[0] += <uint64_t> 0x9E3779B97F4A7C15
+    cdef uint64_t z = x[0]
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return z ^ (z >> 31)
+
+
+cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        rng.s[i] = splitmix(&seed)
+    rng.tape = NULL
+    rng.tape_left = 0
+    rng.tape_ran_out = False
+
+
+cdef inline uint64_t rotl(uint64_t x, int k) noexcept nogil:
+    return (x << k) | (x >> (64 - k))
+
+
+cdef uint64_t rng_next(Rng* rng) noexcept nogil:
+    cdef uint64_t result, t
+    if rng.tape != NULL:
+        if rng.tape_left < 8:
+            rng.tape_ran_out = True
+            return 0
+        result = 0
+        for t in range(8):           # Little-endian on every machine.
+            result |= (<uint64_t> rng.tape[t]) << (8 * t)
+        rng.tape += 8
+        rng.tape_left -= 8
+        return result
+    result = rotl(rng.s[1] * 5, 7) * 9
+    t = rng.s[1] << 17
+    rng.s[2] ^= rng.s[0]
+    rng.s[3] ^= rng.s[1]
+    rng.s[1] ^= rng.s[2]
+    rng.s[0] ^= rng.s[3]
+    rng.s[2] ^= t
+    rng.s[3] = rotl(rng.s[3], 45)
+    return result
+
+
+cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
+    # Lemire, 2019: the high half of a product, and a rejection that removes the bias.
+    cdef uint64_t m = (rng_next(rng) >> 32) * n
+    cdef uint32_t threshold
+    if <uint32_t> m < n:
+        threshold = (<uint32_t> (-<int64_t> n)) % n
+        while <uint32_t> m < threshold and not rng.tape_ran_out:
+            m = (rng_next(rng) >> 32) * n
+    return <uint32_t> (m >> 32)
+
+
+cdef double rng_double(Rng* rng) noexcept nogil:
+    return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil:
+    cdef int i, j
+    cdef uint8_t card
+    for i in range(n - 1, 0, -1):
+        j = rng_below(rng, i + 1)
+        card = cards[i]
+        cards[i] = cards[j]
+        cards[j] = card
+
+
+cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
+    cdef uint64_t x = key ^ rotl(value * <uint64_t> 0x9FB21C651E98DF25, 29)
+    return splitmix(&x)
+
+
+# What happened
+
+cdef void log_event(Log* log, int audience, int kind, int seat,
+                    const uint8_t* values, int n) noexcept nogil:
+    cdef uint8_t* at
+    if log == NULL:
+        return
+    if log.used + 4 + n > sizeof(log.bytes):
+        log.overflowed = True
+        return
+    at = log.bytes + log.used
+    at[0] = <uint8_t> audience
+    at[1] = <uint8_t> kind
+    at[2] = <uint8_t> seat
+    at[3] = <uint8_t> n
+    if n > 0:
+        memcpy(at + 4, values, n)
+    log.used += 4 + n
+
+
+cdef list read_log(Game game, const Log* log):
+    cdef size_t at = 0
+    cdef int n
+    cdef list events = []
+    if log.overflowed:
+        raise AssertionError(f"{game.id}: the events of one action do not fit the log")
+    kinds = game.event_kinds
+    while at < log.used:
+        n = log.bytes[at + 3]
+        seat = log.bytes[at + 2]
+        events.append(Event(kinds[log.bytes[at + 1]], ANY_SEAT if seat == 255 else seat,
+                            tuple([log.bytes[at + 4 + i] for i in range(n)]), log.bytes[at]))
+        at += 4 + n
+    return events
+
+
+# A game
+
+cdef class Game:
+    """One game under one ruleset; it never changes. See engine/game.pxd for the rules' side.
+
+    A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles` and
+    `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
+    """
+
+    id = ""
+    title = ""
+    summary = ""
+    rules_version = 1
+    seat_titles = ("First", "Second")
+    event_kinds = {}
+    reference = False
+
+    def __init__(self, ruleset=None):
+        """Takes the options that differ from the defaults; raises RulesetError."""
+        self.ruleset = self.read_ruleset(dict(ruleset or {}))
+
+    def read_ruleset(self, given):
+        """Returns the whole ruleset, checked, and builds the tables from it; raises RulesetError."""
+        if given:
+            raise RulesetError(next(iter(given)), "is not an option of this game")
+        return {}
+
+    def cards(self):
+        """The cards for display: dicts of id, title, kind, copies, numbers (title: value), text."""
+        return []
+
+    # Structs and Python. The layout of a game's structs is the same in both directions.
+
+    def read_state(self, bytes data):
+        """The fields of a state, as dicts, lists and integers."""
+        raise NotImplementedError
+
+    def make_state(self, fields):
+        """A state out of its fields, for tests; its content is trusted."""
+        raise NotImplementedError
+
+    def read_view(self, bytes data):
+        """The fields of a view, as dicts, lists and integers."""
+        raise NotImplementedError
+
+    def make_view(self, fields):
+        """A view out of its fields; raises ViewError if a number does not fit its field."""
+        raise NotImplementedError
+
+    def read_action(self, action):
+        """The fields of an action: a dict with its `kind` and its parameters."""
+        raise NotImplementedError
+
+    def make_action(self, fields):
+        """An action out of its fields; raises ActionError if there is no such action."""
+        raise NotImplementedError
+
+    def sampler(self, View_ view not None):
+        """The worlds that fit a seat's view: a Sampler. Raises ViewError if there are none."""
+        raise NotImplementedError
+
+    # The rules
+
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+        pass
+
+    cdef int deciders(self, const State* state) noexcept nogil:
+        return NOBODY
+
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
+        return 0
+
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+        pass
+
+    cdef int outcome(self, const State* state, int seat) noexcept nogil:
+        return 1
+
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
+        memset(view, 0, sizeof(View))
+
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        return 0
+
+    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
+        cdef Action actions[MAX_ACTIONS]
+        cdef Action joint[SEATS]
+        cdef int seat, owed
+        while True:
+            owed = self.deciders(state)
+            if owed == NOBODY:
+                return
+            for seat in range(SEATS):
+                joint[seat] = 0
+                if owed & (1 << seat):
+                    joint[seat] = actions[rng_below(rng, self.legal(state, seat, actions))]
+            self.apply(state, joint, rng, NULL)
+
+
+def struct_error(error_class, error):
+    """The error for a field whose number does not fit its struct."""
+    return error_class("", f"a number does not fit its field: {error}")
+
+
+# What one seat knows
+
+cdef class View_:
+    """What one seat, or a spectator, knows of a position. Equal views are equal bytes."""
+
+    def __init__(self, Game game not None, bytes data not None):
+        if len(data) != VIEW_BYTES:
+            raise ViewError("", f"has {len(data)} bytes instead of {VIEW_BYTES}")
+        self.game = game
+        memcpy(&self.view, PyBytes_AS_STRING(data), VIEW_BYTES)
+
+    @staticmethod
+    def from_fields(Game game not None, fields):
+        """A view out of its fields; raises ViewError if a number does not fit its field."""
+        return View_(game, game.make_view(fields))
+
+    @property
+    def fields(self):
+        """The fields of the view, as dicts, lists and integers."""
+        return self.game.read_view(bytes(self))
+
+    @property
+    def seat(self):
+        """Whose view it is: 0, 1 or SPECTATOR."""
+        return (<uint8_t*> &self.view)[0]
+
+    def __bytes__(self):
+        return PyBytes_FromStringAndSize(<char*> &self.view, VIEW_BYTES)
+
+    def __eq__(self, other):
+        return isinstance(other, View_) and bytes(self) == bytes(other)
+
+    def __hash__(self):
+        return hash(bytes(self))
+
+    def __repr__(self):
+        return f"<View of {self.game.id} by {self.seat}: {self.fields}>"
+
+
+cdef class Sampler:
+    """The worlds that fit one view."""
+
+    def __init__(self, View_ view not None):
+        self.game = view.game
+        self.seat = view.seat
+        self.view = view.view
+        if self.seat >= SEATS:
+            raise ViewError("seat", "must be 0 or 1: a spectator's view has no seat to search for")
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        memset(state, 0, sizeof(State))
+
+    def sample(self, uint64_t seed):
+        """Draws one position."""
+        cdef Position position = Position(self.game)
+        cdef Rng rng
+        rng_seed(&rng, seed)
+        with nogil:
+            self.draw(&position.state, &rng)
+        return position
+
+
+# A position
+
+cdef class Position:
+    """A full state of a game. It knows no match: its chance comes from seeds."""
+
+    def __init__(self, Game game not None):
+        self.game = game
+
+    @staticmethod
+    def deal(Game game not None, uint64_t seed):
+        """A new deal."""
+        cdef Position position = Position(game)
+        cdef Rng rng
+        rng_seed(&rng, seed)
+        game.deal(&position.state, &rng, NULL)
+        return position
+
+    @staticmethod
+    def from_bytes(Game game not None, bytes data not None):
+        """A position out of what `bytes()` made of one; trusted."""
+        cdef Position position = Position(game)
+        if len(data) != STATE_BYTES:
+            raise ValueError(f"a state has {STATE_BYTES} bytes, not {len(data)}")
+        memcpy(&position.state, PyBytes_AS_STRING(data), STATE_BYTES)
+        return position
+
+    @staticmethod
+    def from_fields(Game game not None, fields):
+        """A position out of its fields, for tests; trusted."""
+        return Position.from_bytes(game, game.make_state(fields))
+
+    def __bytes__(self):
+        return PyBytes_FromStringAndSize(<char*> &self.state, STATE_BYTES)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and bytes(self) == bytes(other)
+
+    def __hash__(self):
+        return hash(bytes(self))
+
+    @property
+    def fields(self):
+        """The fields of the state, as dicts, lists and integers."""
+        return self.game.read_state(bytes(self))
+
+    def copy(self):
+        """A copy that goes its own way."""
+        cdef Position other = Position(self.game)
+        other.state = self.state
+        return other
+
+    @property
+    def deciders(self):
+        """The seats that must decide now, ascending; none when it is over."""
+        cdef int owed = self.game.deciders(&self.state)
+        return tuple([seat for seat in range(SEATS) if owed & (1 << seat)])
+
+    @property
+    def over(self):
+        """Whether it is over."""
+        return self.game.deciders(&self.state) == NOBODY
+
+    @property
+    def scores(self):
+        """The score of each seat when it is over: 1 win, 0.5 draw, 0 loss; None before."""
+        if not self.over:
+            return None
+        return tuple([self.game.outcome(&self.state, seat) / 2 for seat in range(SEATS)])
+
+    def legal(self, int seat):
+        """The legal actions of a seat, ascending; none if it owes no decision."""
+        cdef Action actions[MAX_ACTIONS]
+        cdef int i, n
+        if seat not in (0, 1) or not self.game.deciders(&self.state) & (1 << seat):
+            return ()
+        n = self.game.legal(&self.state, seat, actions)
+        return tuple([actions[i] for i in range(n)])
+
+    def view(self, int viewer):
+        """What seat 0 or 1, or SPECTATOR, knows."""
+        cdef View_ view = View_.__new__(View_)
+        view.game = self.game
+        self.game.view(&self.state, viewer, &view.view)
+        return view
+
+    def observe(self, joint, int seat):
+        """The key of what a seat saw of the joint action (a pair) that has led here."""
+        cdef Action both[SEATS]
+        both[0], both[1] = joint
+        return self.game.observe(&self.state, both, seat)
+
+    def check(self, int seat, action):
+        """Raises ActionError unless the seat may do this now."""
+        if seat not in self.deciders:
+            raise ActionError("seat", f"seat {seat} owes no decision now")
+        legal = self.legal(seat)
+        if action not in legal:
+            raise ActionError("action", self.game.explain(self, seat, action))
+
+    def apply(self, joint, uint64_t seed):
+        """Applies the actions of all deciders, a dict by seat, and returns what happened."""
+        cdef Rng rng
+        cdef Log log
+        cdef Action both[SEATS]
+        owed = self.deciders
+        if sorted(joint) != list(owed):
+            raise ActionError("seat", f"the seats that must decide are {owed}")
+        for seat, action in joint.items():
+            self.check(seat, action)
+        for seat in range(SEATS):
+            both[seat] = joint.get(seat, 0)
+        rng_seed(&rng, seed)
+        log.used = 0
+        log.overflowed = False
+        self.game.apply(&self.state, both, &rng, &log)
+        return read_log(self.game, &log)
+
+    def perft(self, int depth, uint64_t seed=0):
+        """How many lines of `depth` joint actions there are, chance drawn from a seed a ply.
+
+        A line that ends earlier counts once. For a fixed seed this is one number of a game's rules.
+        """
+        cdef Position after
+        if depth == 0 or self.over:
+            return 1
+        return sum(self.divide(depth, seed).values())
+
+    def divide(self, int depth, uint64_t seed=0):
+        """`perft` for each joint action: a dict by tuple of actions, in the deciders' order."""
+        counts = {}
+        owed = self.deciders
+        lines = [()]
+        for seat in owed:
+            lines = [(*line, action) for line in lines for action in self.legal(seat)]
+        for line in lines:
+            after = self.copy()
+            after.apply(dict(zip(owed, line)), seed + depth)
+            counts[line] = after.perft(depth - 1, seed)
+        return counts
+
+
+# A hosted match
+
+cdef class Match:
+    """A position that is hosted: secret chance, simultaneous decisions held back, versions.
+
+    All chance is expanded from `secret` (32 bytes) by SHAKE-256, domain-separated by the match's id
+    and the version, and drawn without modulo bias, so a match is a function of its ruleset, id,
+    secret and actions, and nobody can compute cards from cards.
+    """
+
+    def __init__(self, Game game not None, bytes secret not None, str match_id=""):
+        """Deals; `events` then holds what happened. `secret` has 32 bytes."""
+        if len(secret) != 32:
+            raise ValueError("the secret of a match has 32 bytes")
+        self.game = game
+        self.secret = secret
+        self.match_id = match_id
+        self.position = Position(game)
+        self.version = 0
+        self.since = [0, 0]
+        self.held = {}
+        self.events = self.draw(None)
+
+    cdef list draw(self, joint):
+        # Deals, or applies a joint action, on a copy; a tape that ran out is made longer, which
+        # changes nothing of what was drawn from it before.
+        cdef Position after
+        cdef Rng rng
+        cdef Log log
+        cdef Action both[SEATS]
+        cdef bytes tape
+        size = TAPE_BYTES
+        domain = b"croupier/chance/v1\0" + self.match_id.encode() + b"\0"
+        source = hashlib.shake_256(domain + self.version.to_bytes(8, "big") + self.secret)
+        while True:
+            tape = source.digest(size)
+            after = self.position.copy()
+            rng_seed(&rng, 0)
+            rng.tape = <const uint8_t*> PyBytes_AS_STRING(tape)
+            rng.tape_left = size
+            log.used = 0
+            log.overflowed = False
+            if joint is None:
+                self.game.deal(&after.state, &rng, &log)
+            else:
+                for seat in range(SEATS):
+                    both[seat] = joint.get(seat, 0)
+                self.game.apply(&after.state, both, &rng, &log)
+            if not rng.tape_ran_out:
+                break
+            size *= 4
+        events = read_log(self.game, &log)
+        self.position = after
+        return events
+
+    @property
+    def secret_hash(self):
+        """SHA-256 of the secret, to be published before the first action."""
+        return hashlib.sha256(self.secret).digest()
+
+    @property
+    def deciders(self):
+        """The seats that owe a decision, ascending; none when it is over."""
+        return tuple([seat for seat in self.position.deciders if seat not in self.held])
+
+    @property
+    def over(self):
+        """Whether it is over."""
+        return self.position.over
+
+    @property
+    def scores(self):
+        """The score of each seat when it is over: 1 win, 0.5 draw, 0 loss; None before."""
+        return self.position.scores
+
+    def legal(self, int seat):
+        """The legal actions of a seat that owes a decision, ascending."""
+        return () if seat in self.held else self.position.legal(seat)
+
+    def view(self, int viewer):
+        """What seat 0 or 1, or SPECTATOR, knows. A decision that is held back does not show."""
+        return self.position.view(viewer)
+
+    def apply(self, int seat, action):
+        """Applies one seat's action and returns what happened; raises ActionError, unchanged.
+
+        Where the other seat decides at the same time and has not, the action is held and nothing
+        happens yet. `since[seat]` is the version from which the seat's view has been as it is: an
+        answer to any version from there on is an answer to what the seat sees now.
+        """
+        if seat in self.held:
+            raise ActionError("seat", f"seat {seat} has decided already")
+        self.position.check(seat, action)
+        joint = {**self.held, seat: action}
+        self.version += 1
+        if len(joint) < len(self.position.deciders):
+            self.held = joint
+            self.since[seat] = self.version
+            return []
+        events = self.draw(joint)
+        self.held = {}
+        self.since = [self.version, self.version]
+        return events
+
+    def copy(self):
+        """A copy that goes its own way."""
+        cdef Match other = Match.__new__(Match)
+        other.game = self.game
+        other.secret = self.secret
+        other.match_id = self.match_id
+        other.position = self.position.copy()
+        other.version = self.version
+        other.since = list(self.since)
+        other.held = dict(self.held)
+        other.events = []
+        return other
+
+    def __bytes__(self):
+        """The whole match but for its game: for `from_bytes`."""
+        head = [self.version, *self.since, *[self.held.get(seat, 0) for seat in range(SEATS)]]
+        return (b"".join(n.to_bytes(8, "big") for n in head) + self.secret + bytes(self.position)
+                + self.match_id.encode())
+
+    @staticmethod
+    def from_bytes(Game game not None, bytes data not None):
+        """A match out of what `bytes()` made of one; trusted."""
+        cdef Match match = Match.__new__(Match)
+        head = [int.from_bytes(data[8 * i:8 * i + 8], "big") for i in range(5)]
+        match.game = game
+        match.version = head[0]
+        match.since = head[1:3]
+        match.held = {seat: action for seat, action in enumerate(head[3:5]) if action}
+        match.secret = data[40:72]
+        match.position = Position.from_bytes(game, data[72:72 + STATE_BYTES])
+        match.match_id = data[72 + STATE_BYTES:].decode()
+        match.events = []
+        return match
+
+    def __eq__(self, other):
+        return isinstance(other, Match) and bytes(self) == bytes(other)
+
+    def __hash__(self):
+        return hash(bytes(self))
