@@ -18,8 +18,10 @@ cdef extern from "<stdint.h>":
 cdef enum:
     SEATS = 2
     SPECTATOR = 2          # As a viewer: someone who sees what both seats see.
-    STATE_BYTES = 2048
-    VIEW_BYTES = 2048
+    STATE_WORDS = 256
+    STATE_BYTES = 8 * STATE_WORDS
+    VIEW_WORDS = 256
+    VIEW_BYTES = 8 * VIEW_WORDS
     MAX_ACTIONS = 2048     # Legal actions of one seat, at the most.
 
     # Sets of seats.
@@ -36,10 +38,10 @@ cdef enum:
 ctypedef uint64_t Action   # One decision of one seat, as the game encodes it; 0 is no action.
 
 cdef struct State:
-    uint64_t words[STATE_BYTES // 8]
+    uint64_t words[STATE_WORDS]
 
 cdef struct View:
-    uint64_t words[VIEW_BYTES // 8]
+    uint64_t words[VIEW_WORDS]
 
 
 # Chance

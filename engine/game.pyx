@@ -19,7 +19,8 @@ import hashlib
 from typing import NamedTuple
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
 
 TAPE_BYTES = 1024          # Enough for most deals; a longer tape begins with the same bytes.
 ANY_SEAT = -1              # The seat of an event that is nobody's.
@@ -234,9 +235,14 @@ cdef class Game:
         """An action out of its fields; raises ActionError if there is no such action."""
         raise NotImplementedError
 
-    def sampler(self, View_ view not None):
+    def sampler(self, view):
         """The worlds that fit a seat's view: a Sampler. Raises ViewError if there are none."""
         raise NotImplementedError
+
+    def explain(self, position, int seat, action):
+        """Why an action is not legal now, in a sentence."""
+        legal = ", ".join(str(self.read_action(a)) for a in position.legal(seat)[:8])
+        return f"{self.read_action(action)} is not legal now; legal are {legal}, ..."
 
     # The rules
 
@@ -283,8 +289,11 @@ def struct_error(error_class, error):
 
 # What one seat knows
 
-cdef class View_:
+cdef class SeatView:
     """What one seat, or a spectator, knows of a position. Equal views are equal bytes."""
+
+    cdef readonly Game game
+    cdef View view
 
     def __init__(self, Game game not None, bytes data not None):
         if len(data) != VIEW_BYTES:
@@ -295,7 +304,7 @@ cdef class View_:
     @staticmethod
     def from_fields(Game game not None, fields):
         """A view out of its fields; raises ViewError if a number does not fit its field."""
-        return View_(game, game.make_view(fields))
+        return SeatView(game, game.make_view(fields))
 
     @property
     def fields(self):
@@ -311,7 +320,7 @@ cdef class View_:
         return PyBytes_FromStringAndSize(<char*> &self.view, VIEW_BYTES)
 
     def __eq__(self, other):
-        return isinstance(other, View_) and bytes(self) == bytes(other)
+        return isinstance(other, SeatView) and bytes(self) == bytes(other)
 
     def __hash__(self):
         return hash(bytes(self))
@@ -323,7 +332,7 @@ cdef class View_:
 cdef class Sampler:
     """The worlds that fit one view."""
 
-    def __init__(self, View_ view not None):
+    def __init__(self, SeatView view not None):
         self.game = view.game
         self.seat = view.seat
         self.view = view.view
@@ -347,6 +356,9 @@ cdef class Sampler:
 
 cdef class Position:
     """A full state of a game. It knows no match: its chance comes from seeds."""
+
+    cdef readonly Game game
+    cdef State state
 
     def __init__(self, Game game not None):
         self.game = game
@@ -423,7 +435,7 @@ cdef class Position:
 
     def view(self, int viewer):
         """What seat 0 or 1, or SPECTATOR, knows."""
-        cdef View_ view = View_.__new__(View_)
+        cdef SeatView view = SeatView.__new__(SeatView)
         view.game = self.game
         self.game.view(&self.state, viewer, &view.view)
         return view
@@ -493,6 +505,15 @@ cdef class Match:
     and the version, and drawn without modulo bias, so a match is a function of its ruleset, id,
     secret and actions, and nobody can compute cards from cards.
     """
+
+    cdef readonly Game game
+    cdef readonly bytes secret
+    cdef readonly str match_id
+    cdef readonly Position position
+    cdef readonly int version
+    cdef readonly list since      # By seat.
+    cdef readonly dict held       # Action by seat.
+    cdef readonly list events
 
     def __init__(self, Game game not None, bytes secret not None, str match_id=""):
         """Deals; `events` then holds what happened. `secret` has 32 bytes."""

@@ -1,0 +1,1 @@
+"""The search, and what a hint is."""
