@@ -258,13 +258,16 @@ cdef class Game:
     cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
         pass
 
-    cdef int outcome(self, const State* state, int seat) noexcept nogil:
-        return 1
+    cdef double outcome(self, const State* state, int seat) noexcept nogil:
+        return 0.5
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
         memset(view, 0, sizeof(View))
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        return 0
+
+    cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return 0
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
@@ -419,10 +422,10 @@ cdef class Position:
 
     @property
     def scores(self):
-        """The score of each seat when it is over: 1 win, 0.5 draw, 0 loss; None before."""
+        """The score of each seat when it is over, 0 to 1, adding up to 1; None before."""
         if not self.over:
             return None
-        return tuple([self.game.outcome(&self.state, seat) / 2 for seat in range(SEATS)])
+        return tuple([self.game.outcome(&self.state, seat) for seat in range(SEATS)])
 
     def legal(self, int seat):
         """The legal actions of a seat, ascending; none if it owes no decision."""
@@ -445,6 +448,10 @@ cdef class Position:
         cdef Action both[SEATS]
         both[0], both[1] = joint
         return self.game.observe(&self.state, both, seat)
+
+    def root_key(self, int seat):
+        """The key of what a seat alone knows here."""
+        return self.game.root_key(&self.state, seat)
 
     def check(self, int seat, action):
         """Raises ActionError unless the seat may do this now."""
@@ -577,7 +584,7 @@ cdef class Match:
 
     @property
     def scores(self):
-        """The score of each seat when it is over: 1 win, 0.5 draw, 0 loss; None before."""
+        """The score of each seat when it is over, 0 to 1, adding up to 1; None before."""
         return self.position.scores
 
     def legal(self, int seat):
