@@ -1,0 +1,91 @@
+# Everything runs from a fresh clone with python3, gcc and make; `make help` lists the targets.
+# ARGS= is passed on: make serve ARGS='--listen 0.0.0.0:50051', make test ARGS='-k hints -x'.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check -q
+CYTHON := $(wildcard engine/*.pyx engine/*.pxd ai/*.pyx ai/*.pxd)
+PROTOS := $(wildcard proto/croupier/v1/*.proto)
+FOLDERS := $(wildcard ai croupier engine service tests)
+
+.DEFAULT_GOAL := help
+.PHONY: help build serve test check format bench coverage sanitize wheel constraints clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
+
+build: .venv/built ## make .venv, generate the stubs, compile the extensions
+
+serve: build ## run the server
+	.venv/bin/croupier serve $(ARGS)
+
+test: build ## run the tests
+	$(PY) -m pytest $(ARGS)
+
+check: build ## run every linter and the type checker; changes nothing
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	.venv/bin/cython-lint $(CYTHON)
+	.venv/bin/buf format -d --exit-code
+	$(PY) setup.py -q build_proto --build-lib build/stubs --image build/croupier.binpb
+	.venv/bin/buf lint build/croupier.binpb --config buf.yaml --path croupier
+
+format: build ## rewrite Python and proto files in the house format
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+	.venv/bin/buf format -w
+
+bench: build ## the search's fingerprint and speed: one number for the commit message
+	$(PY) -m ai.bench $(ARGS)
+
+coverage: build/coverage ## line coverage, Cython included (slow: a traced build in build/coverage)
+	cd $< && CROUPIER_COVERAGE=1 $(IN_PLACE)
+	cd $< && $(CURDIR)/$(PY) -m coverage run -m pytest $(ARGS)
+	cd $< && $(CURDIR)/$(PY) -m coverage report --skip-covered
+
+sanitize: build/sanitize ## test the engine under the address and undefined-behaviour sanitizers
+	cd $< && CROUPIER_SANITIZE=1 $(IN_PLACE)
+	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest tests/test_engine*.py $(ARGS)
+
+wheel: build ## sdist and wheel in dist/
+	$(PY) -m build -q --no-isolation
+
+constraints: ## pin the newest versions that pyproject.toml allows
+	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
+	build/constraints/bin/pip install -q '.[dev,postgres]'
+	{ sed -n '/^#/p' constraints.txt; build/constraints/bin/pip freeze --all --exclude pip --exclude croupier; } > build/constraints.txt
+	mv build/constraints.txt constraints.txt
+
+clean: ## remove everything that was built
+	rm -rf .venv build dist buf *.egg-info .coverage .*_cache
+	rm -f engine/*.c engine/*.so ai/*.c ai/*.so croupier/v1/*_pb2*
+	find $(FOLDERS) -name __pycache__ -prune -exec rm -rf {} +
+
+# --- how ---
+
+# A copy of the sources to build in another way, so that the normal build stays as it is.
+build/coverage build/sanitize: .FORCE | build
+	rm -rf $@ && mkdir -p $@
+	$(PY) setup.py -q sdist --formats=tar -d build/sdist
+	tar -xf build/sdist/*.tar --strip-components=1 -C $@
+
+IN_PLACE := $(CURDIR)/$(PY) setup.py -q build_proto --inplace build_ext --inplace
+SANITIZER = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
+
+.venv/built: .venv/installed $(PROTOS) $(CYTHON) pyproject.toml setup.py
+	$(PIP) install --no-build-isolation -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.venv/installed: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Croupier needs Python 3.11 or newer: install one and run make PYTHON=python3.11' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' || { echo 'Python has no venv: install the package python3-venv' >&2; exit 1; }
+	@command -v gcc >/dev/null || { echo 'no C compiler: install the package gcc' >&2; exit 1; }
+	@echo '#include <Python.h>' | gcc -E -x c -I"$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')" - >/dev/null 2>&1 || { echo 'no C headers: install the packages python3-dev and libc6-dev' >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(PIP) install -r constraints.txt
+	@touch $@
+
+.PHONY: .FORCE
+.FORCE:

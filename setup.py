@@ -1,0 +1,157 @@
+"""What pyproject.toml cannot say: the Cython extensions and the protobuf stubs.
+
+Two switches in the environment, for `make coverage` and `make sanitize`:
+CROUPIER_COVERAGE=1 traces every Cython line, nogil code included;
+CROUPIER_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from setuptools import Command, Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+
+COVERAGE = os.environ.get("CROUPIER_COVERAGE") == "1"
+SANITIZE = os.environ.get("CROUPIER_SANITIZE") == "1"
+JOBS = 2
+
+# No -march=native: one image runs on every machine. No contraction to fused multiply-add either:
+# with it the same seed would give another hint on ARM than on x86.
+FLAGS = ["-O3", "-ffp-contract=off"]
+LINK_FLAGS: list[str] = []
+MACROS: list[tuple[str, str | None]] = []
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "embedsignature": True,
+}
+if COVERAGE:
+    DIRECTIVES["linetrace"] = True
+    # Under sys.monitoring the report is empty and claims 100 %.
+    MACROS = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
+if SANITIZE:
+    LINK_FLAGS = ["-fsanitize=address,undefined"]
+    FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined", *LINK_FLAGS]
+
+VALIDATE = "buf/validate/validate.proto"
+
+
+def extensions() -> list[Extension]:
+    """One extension for each .pyx; a new game needs no line here."""
+    return [
+        Extension(
+            ".".join(path.with_suffix("").parts),
+            [path.as_posix()],
+            define_macros=MACROS,
+            extra_compile_args=FLAGS,
+            extra_link_args=LINK_FLAGS,
+        )
+        for folder in ("engine", "ai")
+        for path in sorted(Path(folder).glob("*.pyx"))
+    ]
+
+
+class BuildExt(build_ext):
+    """Translate with Cython in processes, then compile the C in threads."""
+
+    def run(self) -> None:
+        from Cython.Build import cythonize
+
+        translated = cythonize(
+            self.extensions,
+            nthreads=JOBS,
+            force=self.force or COVERAGE,  # a directive is not a timestamp
+            compiler_directives=DIRECTIVES,
+            show_all_warnings=True,
+        )
+        for ours, theirs in zip(self.extensions, translated, strict=True):
+            ours.sources = theirs.sources
+        self.parallel = self.parallel or JOBS
+        super().run()
+
+
+class BuildProto(Command):
+    """Compile proto/ with protoc, so that no generated file is in git.
+
+    The path of a schema under proto/ is the package of its stubs.
+    """
+
+    description = "generate the protobuf and gRPC stubs"
+    user_options = [
+        ("build-lib=", "d", "directory to write to"),
+        ("inplace", "i", "write beside the sources instead"),
+        ("image=", None, "also write all schemas with their comments to this file, for buf"),
+    ]
+    boolean_options = ["inplace"]
+
+    def initialize_options(self) -> None:
+        self.build_lib = None
+        self.inplace = False
+        self.image = None
+        self.editable_mode = False
+
+    def finalize_options(self) -> None:
+        self.set_undefined_options("build", ("build_lib", "build_lib"))
+
+    def run(self) -> None:
+        out = Path("." if self.inplace or self.editable_mode else self.build_lib)
+        (out / "croupier/v1").mkdir(parents=True, exist_ok=True)
+        for stale in (out / "croupier/v1").glob("*_pb2*"):
+            stale.unlink()
+        with tempfile.TemporaryDirectory() as folder:
+            dependencies = Path(folder, "dependencies.binpb")
+            dependencies.write_bytes(validate_descriptors())
+            command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto"]
+            command += [f"--descriptor_set_in={dependencies}"]
+            command += [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
+            if self.image:
+                Path(self.image).parent.mkdir(parents=True, exist_ok=True)
+                command += [f"--descriptor_set_out={self.image}"]
+                command += ["--include_imports", "--include_source_info"]
+            subprocess.run([*command, *self._schemas()], check=True)
+
+    def _schemas(self) -> list[str]:
+        ours = sorted(path.relative_to("proto") for path in Path("proto").rglob("*.proto"))
+        return [path.as_posix() for path in ours] + [VALIDATE]
+
+    def get_source_files(self) -> list[str]:
+        return [f"proto/{name}" for name in self._schemas() if name != VALIDATE]
+
+    def get_outputs(self) -> list[str]:
+        stems = [f"{self.build_lib}/{name.removesuffix('.proto')}" for name in self._schemas()]
+        return [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        if not self.editable_mode:
+            return {}
+        return {path: os.path.relpath(path, self.build_lib) for path in self.get_outputs()}
+
+
+def validate_descriptors() -> bytes:
+    """Return a FileDescriptorSet of protovalidate's schema and of what it imports.
+
+    The package ships the compiled schema, not its source; any of its messages leads to it.
+    """
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+    from protovalidate import ViolationPb
+
+    file = ViolationPb.desc().file
+    assert file.name == VALIDATE, f"protovalidate has moved its schema to {file.name}"
+    descriptors = FileDescriptorSet()
+    for each in (*file.dependencies, file):
+        descriptors.file.add().ParseFromString(each.proto.to_binary())
+    return descriptors.SerializeToString()
+
+
+# First, and a sub-command rather than a build_py of our own: an editable install would hide
+# the failure of that one.
+build.sub_commands.insert(0, ("build_proto", None))
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExt, "build_proto": BuildProto})
