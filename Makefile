@@ -26,7 +26,7 @@ check: build ## run every linter and the type checker; changes nothing
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	.venv/bin/cython-lint $(CYTHON)
+	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint $(CYTHON)
 	.venv/bin/buf format -d --exit-code
 	$(PY) setup.py -q build_proto --build-lib build/stubs --image build/croupier.binpb
 	.venv/bin/buf lint build/croupier.binpb --config buf.yaml --path croupier
@@ -46,7 +46,7 @@ coverage: build/coverage ## line coverage, Cython included (slow: a traced build
 
 sanitize: build/sanitize ## test the engine under the address and undefined-behaviour sanitizers
 	cd $< && CROUPIER_SANITIZE=1 $(IN_PLACE)
-	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest tests/test_engine*.py $(ARGS)
+	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest --capture=no tests/test_engine*.py $(ARGS)
 
 wheel: build ## sdist and wheel in dist/
 	$(PY) -m build -q --no-isolation

@@ -69,6 +69,7 @@ class BuildExt(build_ext):
             nthreads=JOBS,
             force=self.force or COVERAGE,  # a directive is not a timestamp
             compiler_directives=DIRECTIVES,
+            emit_linenums=SANITIZE,  # a report then names the line of the .pyx
             show_all_warnings=True,
         )
         for ours, theirs in zip(self.extensions, translated, strict=True):
