@@ -21,7 +21,7 @@ JOBS = 2
 
 # No -march=native: one image runs on every machine. No contraction to fused multiply-add either:
 # with it the same seed would give another hint on ARM than on x86.
-FLAGS = ["-O3", "-ffp-contract=off"]
+FLAGS = ["-O3", "-g0", "-ffp-contract=off"]
 LINK_FLAGS: list[str] = []
 MACROS: list[tuple[str, str | None]] = []
 DIRECTIVES = {
@@ -49,6 +49,7 @@ def extensions() -> list[Extension]:
         Extension(
             ".".join(path.with_suffix("").parts),
             [path.as_posix()],
+            depends=["setup.py"],  # its flags
             define_macros=MACROS,
             extra_compile_args=FLAGS,
             extra_link_args=LINK_FLAGS,
@@ -75,7 +76,11 @@ class BuildExt(build_ext):
         for ours, theirs in zip(self.extensions, translated, strict=True):
             ours.sources = theirs.sources
         self.parallel = self.parallel or JOBS
+        thrown_away = self.build_lib, self.build_temp
+        if self.inplace:  # pip's folders vanish: keep ours, and compile only what changed
+            self.build_lib = self.build_temp = "build/inplace"
         super().run()
+        self.build_lib, self.build_temp = thrown_away
 
 
 class BuildProto(Command):
