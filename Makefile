@@ -14,7 +14,7 @@ FOLDERS := $(wildcard ai croupier engine service tests)
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
-build: .venv/built ## make .venv, generate the stubs, compile the extensions
+build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
 serve: build ## run the server
 	.venv/bin/croupier serve $(ARGS)
@@ -74,7 +74,12 @@ IN_PLACE := $(CURDIR)/$(PY) setup.py -q build_proto --inplace build_ext --inplac
 SANITIZER = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 
-.venv/built: .venv/installed $(PROTOS) $(CYTHON) pyproject.toml setup.py
+.venv/compiled: .venv/installed $(PROTOS) $(CYTHON) setup.py
+	$(IN_PLACE)
+	@touch $@
+
+# After the extensions, so that an error in one of them is shown as it is, without pip's wrapping.
+.venv/linked: .venv/installed pyproject.toml setup.py | .venv/compiled
 	$(PIP) install --no-build-isolation -c constraints.txt -e '.[dev]'
 	@touch $@
 

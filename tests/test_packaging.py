@@ -1,0 +1,109 @@
+"""What is installed is what the sources say: pins agree, nothing is forgotten or left over."""
+
+import io
+import subprocess
+import sys
+import tarfile
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+SOURCES = (".csv", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".typed")
+BUILT = (".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
+
+
+def by_name(lines):
+    return {each.name: each for each in map(Requirement, lines)}
+
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+BUILD = by_name(PYPROJECT["build-system"]["requires"])
+RUN = by_name(PYPROJECT["project"]["dependencies"])
+EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+CONSTRAINTS = by_name(
+    line for line in (ROOT / "constraints.txt").read_text().splitlines() if line[:1] != "#"
+)
+
+
+def test_stubs_are_made_by_the_oldest_grpc_that_may_run_them():
+    pin = str(BUILD["grpcio-tools"].specifier).removeprefix("==")
+    assert f">={pin}" in str(RUN["grpcio"].specifier)
+    assert RUN["protobuf"].specifier == by_name(requires("grpcio-tools"))["protobuf"].specifier
+
+
+def test_editable_installs_build_with_the_same_tools_as_wheels():
+    dev = by_name(EXTRAS["dev"])
+    assert {name: dev[name].specifier for name in BUILD} == {
+        name: each.specifier for name, each in BUILD.items()
+    }
+
+
+def test_every_dependency_is_pinned_within_its_range():
+    wanted = [*BUILD.values(), *RUN.values()]
+    wanted += [Requirement(line) for lines in EXTRAS.values() for line in lines]
+    pinned = {name.lower().replace("_", "-"): each for name, each in CONSTRAINTS.items()}
+    for requirement in wanted:
+        version = str(pinned[requirement.name].specifier).removeprefix("==")
+        assert requirement.specifier.contains(version), requirement
+
+
+def test_every_package_is_listed():
+    listed = PYPROJECT["tool"]["setuptools"]["packages"]
+    for top in {name.split(".")[0] for name in listed}:
+        for init in (ROOT / top).rglob("__init__.py"):
+            assert ".".join(init.parent.relative_to(ROOT).parts) in listed
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    """The names of the files in a source distribution."""
+    folder = tmp_path_factory.mktemp("sdist")
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder]
+    command += ["sdist", "--formats=tar", "--dist-dir", folder]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [archive] = folder.glob("*.tar")
+    with tarfile.open(fileobj=io.BytesIO(archive.read_bytes())) as tar:
+        return {name.partition("/")[2] for name in tar.getnames()}
+
+
+def sources(*folders):
+    """The names of the hand-written files in some folders."""
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*")]
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in paths
+        if path.suffix in SOURCES and not path.name.endswith(BUILT)
+    }
+
+
+def test_sdist_holds_every_source(sdist):
+    assert sources("ai", "croupier", "engine", "proto", "service", "tests") <= sdist
+    assert {"pyproject.toml", "setup.py", "constraints.txt"} <= sdist
+
+
+def test_sdist_holds_nothing_built(sdist):
+    assert not [name for name in sdist if name.endswith(BUILT)]
+
+
+def test_wheel_holds_modules_stubs_and_declarations(tmp_path):
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path / "info"]
+    command += ["build_proto", "-d", tmp_path / "lib", "build_py", "-d", tmp_path / "lib"]
+    (tmp_path / "info").mkdir()
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    wheel = tmp_path / "lib"
+    names = {path.relative_to(wheel).as_posix() for path in wheel.rglob("*") if path.is_file()}
+
+    ours = {
+        name for name in sources("ai", "croupier", "engine", "service") if not name.endswith(".pyx")
+    }
+    schemas = [name.removeprefix("proto/") for name in sources("proto")]
+    stubs = {
+        schema.removesuffix(".proto") + end
+        for schema in [*schemas, "buf/validate/validate.proto"]
+        for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
+    }
+    assert names == ours | stubs
