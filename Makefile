@@ -30,6 +30,7 @@ check: build ## run every linter and the type checker; changes nothing
 	.venv/bin/buf format -d --exit-code
 	$(PY) setup.py -q build_proto --build-lib build/stubs --image build/croupier.binpb
 	.venv/bin/buf lint build/croupier.binpb --config buf.yaml --path croupier
+	$(if $(LAST_TAG),$(BREAKING))
 
 format: build ## rewrite Python and proto files in the house format
 	$(PY) -m ruff format .
@@ -41,12 +42,13 @@ bench: build ## the search's fingerprint and speed: one number for the commit me
 
 coverage: build/coverage ## line coverage, Cython included (slow: a traced build in build/coverage)
 	cd $< && CROUPIER_COVERAGE=1 $(IN_PLACE)
-	cd $< && $(CURDIR)/$(PY) -m coverage run -m pytest $(ARGS)
+	cd $< && CROUPIER_COVERAGE=1 $(CURDIR)/$(PY) -m coverage run -m pytest $(ARGS)
 	cd $< && $(CURDIR)/$(PY) -m coverage report --skip-covered
+	cd $< && $(CURDIR)/$(PY) -m coverage report --include='*.pyx' | awk 'END { if ($$1 != "TOTAL" || $$2 == 0) { print "no line of Cython was traced"; exit 1 } }'
 
 sanitize: build/sanitize ## test the engine under the address and undefined-behaviour sanitizers
 	cd $< && CROUPIER_SANITIZE=1 $(IN_PLACE)
-	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest --capture=no tests/test_engine*.py $(ARGS)
+	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest --capture=no $(wildcard tests/test_engine*.py) $(ARGS)
 
 wheel: build ## sdist and wheel in dist/
 	$(PY) -m build -q --no-isolation
@@ -73,6 +75,14 @@ build/coverage build/sanitize: .FORCE | build
 IN_PLACE := $(CURDIR)/$(PY) setup.py -q build_proto --inplace build_ext --inplace
 SANITIZER = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
+
+# Clients of the last release must still be understood.
+LAST_TAG := $(shell git describe --tags --abbrev=0 2>/dev/null)
+define BREAKING
+rm -rf build/last && mkdir -p build/last && git archive $(LAST_TAG) | tar -x -C build/last
+cd build/last && $(CURDIR)/$(PY) setup.py -q build_proto --image $(CURDIR)/build/last.binpb
+.venv/bin/buf breaking build/croupier.binpb --against build/last.binpb --config buf.yaml --path croupier
+endef
 
 .venv/compiled: .venv/installed $(PROTOS) $(CYTHON) setup.py
 	$(IN_PLACE)
