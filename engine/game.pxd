@@ -109,19 +109,19 @@ cdef class Game:
     # Applies what every decider has decided, `joint[seat]` each, and plays on to the next decision.
     cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil
 
-    # The score of a seat when it is over, in [0, 1]; the two add up to 1. A win is 1, a draw 0.5 and a
-    # loss 0, unless the game has stakes: then the payoff, scaled to that range.
+    # The score of a seat when it is over, in [0, 1]; the two add up to 1. A win is 1, a draw 0.5
+    # and a loss 0, unless the game has stakes: then the payoff, scaled to that range.
     cdef double outcome(self, const State* state, int seat) noexcept nogil
 
     # Writes what a seat, or SPECTATOR, knows. Bytes that the game does not use are zero.
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil
 
-    # A key of what a seat saw of `joint`, which has led to `after`: the search keeps decisions apart
-    # whose keys differ. It may be coarser than what was seen, never finer.
+    # A key of what a seat saw of `joint`, which has led to `after`: the search keeps decisions
+    # apart whose keys differ. It may be coarser than what was seen, never finer.
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil
 
-    # A key of what `seat` alone knows in this state, its private cards, for a game so small that the
-    # search should keep decisions apart by it. The default is 0: one key for all.
+    # A key of what `seat` alone knows in this state, its private cards, for a game so small that
+    # the search should keep decisions apart by it. The default is 0: one key for all.
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil
 
     # Plays to the end. The default chooses uniformly among the legal actions.

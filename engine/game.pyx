@@ -1,8 +1,9 @@
 """The Python face of the rules, written once for all games.
 
-`Position` is a full state with its legal actions, views and events. `Match` is a hosted position: its
-chance comes from a secret, it keeps the first of two simultaneous decisions until the second is in,
-and it counts versions. `View` is what one seat knows, and `Sampler` draws the positions that fit it.
+`Position` is a full state with its legal actions, views and events. `Match` is a hosted position:
+its chance comes from a secret, it keeps the first of two simultaneous decisions until the second is
+in, and it counts versions. `View` is what one seat knows, and `Sampler` draws the positions that
+fit it.
 
 Everything that can be wrong is checked here, once; the C methods of a game trust their input:
 
@@ -183,8 +184,8 @@ cdef list read_log(Game game, const Log* log):
 cdef class Game:
     """One game under one ruleset; it never changes. See engine/game.pxd for the rules' side.
 
-    A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles` and
-    `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
+    A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles`
+    and `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
     """
 
     id = ""
@@ -200,7 +201,7 @@ cdef class Game:
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
 
     def read_ruleset(self, given):
-        """Returns the whole ruleset, checked, and builds the tables from it; raises RulesetError."""
+        """Returns the whole ruleset, checked, and builds the tables; raises RulesetError."""
         if given:
             raise RulesetError(next(iter(given)), "is not an option of this game")
         return {}
@@ -484,7 +485,6 @@ cdef class Position:
 
         A line that ends earlier counts once. For a fixed seed this is one number of a game's rules.
         """
-        cdef Position after
         if depth == 0 or self.over:
             return 1
         return sum(self.divide(depth, seed).values())

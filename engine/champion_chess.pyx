@@ -1,0 +1,1140 @@
+"""Champion Chess: a card duel with a chess theme, by the rule sheet of Warpspawn Games.
+
+WHITE (seat 0) and BLACK (seat 1) each have a battle deck of the same 52 cards: nobles, who fight,
+and aid, which helps them. Whoever captures the opposing King wins. Every decision is made by both
+seats at the same time and then revealed.
+
+A turn:
+
+1. *Draw.* Each hand is filled to 7 cards, one at a time. When the battle deck is empty, the reserve
+   is shuffled into a new one; when both are empty, the hand stays short.
+2. *Champion.* A hand without a noble is shown to both seats and goes to the reserve, a new hand is
+   drawn, and so on until it holds one. Then each seat plays one noble.
+3. *Aid.* Each seat plays any number of aid cards, at most one of each but for Pawns.
+4. *Challenge.* Each side adds up move, attack and defend of its champion and aid. The side that is
+   higher in more of the three wins; if neither is, both champions lose.
+5. *Fate.* All aid goes to its owner's defeated pile, a winning champion to his owner's reserve, a
+   losing one to his owner's defeated pile. A King who loses is captured, and the match is over;
+   when both are captured it is a draw.
+6. *End.* Each seat discards any cards of its hand to its reserve.
+
+Castling (an option, on by default): the first time that the King is the only noble in a seat's
+hand, it may play him as a castle if its battle deck holds a Rook: the Rook fights, the King goes to
+the deck, and the deck is shuffled. That first time is used up whether the seat castles or not.
+
+The piles are face up, and everybody knows what is in both decks at the start, so what a seat does
+not see of the other's cards is only how they are parted between hand and deck.
+
+What can be known of a hand. When the battle deck runs out, the hand is what is not on the piles:
+from there on it is certain. The same holds after a mulligan, when the hand is empty. From such a
+point a `Memory` keeps what the hand has shown, turn by turn, and the sampler carries the exact
+distribution of the hand through these turns by Bayes' rule: the draws are hypergeometric, and each
+decision of an opponent who chooses uniformly has the probability 1 / (number of his legal actions
+with that hand). Whether the opponent has used up his first time to castle is hidden too, if he has
+played his King, and is carried along.
+"""
+
+import csv
+from pathlib import Path
+
+from libc.string cimport memcpy, memset
+
+from engine.belief cimport Belief
+from engine.game cimport (
+    BOTH, NOBODY, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1,
+    Action, Game, Log, Rng, Sampler, State, View, log_event, mix, rng_below, rng_next, rng_shuffle,
+    uint8_t, uint64_t,
+)
+
+from engine.game import ActionError, RulesetError, ViewError, struct_error
+
+cdef enum:
+    KING, QUEEN, BISHOP, ROOK, KNIGHT                    # Nobles
+    PAWN, STEED, ARMOR, SWORD, FEINT, SHIELD, MAGIC      # Aid
+    CARDS
+    NOBLES = KNIGHT + 1
+
+    HAND_MOST = 7
+    DECK_MOST = 80
+    NOBLES_MOST = 30
+    COPIES_MOST = 15
+    POINTS_MOST = 30
+
+    # Phases
+    OVER = 0
+    CHAMPION
+    AID
+    END
+
+    # Actions: the kind in the upper four bits, four bits for each card below, as counts; for
+    # PLAY_CHAMPION the noble, and CASTLE.
+    PLAY_CHAMPION = 1
+    PLAY_AID
+    DISCARD_TO_RESERVE
+    KIND_SHIFT = 60
+    CASTLE = 1 << 8
+
+    # Events
+    DRAWN = 1
+    DRAWN_HIDDEN
+    SHUFFLED
+    SHUFFLED_HIDDEN
+    MULLIGAN
+    CHAMPION_REVEALED
+    AID_REVEALED
+    CHALLENGE_DECIDED
+    DISCARDED
+
+    # What is known of a seat's first time to castle
+    UNUSED = 0
+    USED
+    UNKNOWN
+
+    # A memory is cut at a certain point if it holds more turns than MEMORY_CUT. Between two such
+    # points each turn takes a noble from the deck, so MEMORY_CUT + 1 + NOBLES_MOST turns fit.
+    MEMORY_TURNS = 48
+    MEMORY_CUT = 16
+
+CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
+              "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
+
+cdef struct Turn:                # What a side showed in one turn, or in a mulligan.
+    uint8_t mulligan             # The hand was shown and went to the reserve: all is in `discards`.
+    uint8_t champion             # The card that fought, a Rook if castled.
+    uint8_t castled
+    uint8_t won
+    uint8_t aid_count
+    uint8_t discard_count
+    uint8_t cards[HAND_MOST]     # The aid, then the discards.
+
+cdef struct Memory:
+    uint8_t hand[CARDS]          # At the certain point. uint8_t deck[CARDS] uint8_t reserve[CARDS]
+    uint8_t castling             # UNUSED, USED or UNKNOWN, at that point. uint8_t size Turn
+    turns[MEMORY_TURNS]     # Since, oldest first. In the END phase the last has no discards yet.
+
+cdef struct Side:                # What everyone sees of a side.
+    uint8_t hand_size
+    uint8_t deck_size
+    uint8_t reserve[CARDS]
+    uint8_t defeated[CARDS]
+    uint8_t champion             # On the table in the AID phase: the card + 1, else 0.
+    uint8_t castled              # Whether he came by castling.
+    Memory memory
+
+cdef struct Own:                 # What only the seat itself sees.
+    uint8_t hand[CARDS]
+    uint8_t castling_used
+
+cdef struct Table:               # Laid over a State.
+    uint8_t phase
+    uint8_t challenge
+    uint8_t half_points          # Of seat 0, when it is over: 2 win, 1 draw, 0 loss.
+    Side side[SEATS]
+    Own own[SEATS]
+    uint8_t deck[SEATS][DECK_MOST]    # The top card last; nobody sees the order.
+
+cdef struct Sight:               # Laid over a View.
+    uint8_t seat
+    uint8_t phase
+    uint8_t challenge
+    uint8_t half_points
+    Side side[SEATS]
+    Own own                      # Zero for a spectator.
+
+assert sizeof(Table) <= sizeof(State)
+assert sizeof(Sight) <= sizeof(View)
+
+
+cdef int total(const uint8_t* counts) noexcept nogil:
+    cdef int card, n = 0
+    for card in range(CARDS):
+        n += counts[card]
+    return n
+
+
+cdef int nobles(const uint8_t* counts) noexcept nogil:
+    cdef int card, n = 0
+    for card in range(NOBLES):
+        n += counts[card]
+    return n
+
+
+cdef bint only_noble_is_king(const uint8_t* hand) noexcept nogil:
+    return hand[KING] > 0 and nobles(hand) == hand[KING]
+
+
+cdef inline int count_in(Action action, int card) noexcept nogil:
+    return (action >> (4 * card)) & 15
+
+
+cdef int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil:
+    # Writes a multiset as a sorted list; its length.
+    cdef int card, _i, n = 0
+    for card in range(CARDS):
+        for _i in range(counts[card]):
+            cards[n] = card
+            n += 1
+    return n
+
+
+cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
+    # Takes the cards of an action from a hand and writes them as a sorted list; its length.
+    cdef int card, _i, n = 0
+    for card in range(CARDS):
+        for _i in range(count_in(action, card)):
+            cards[n] = card
+            n += 1
+        hand[card] -= count_in(action, card)
+    return n
+
+
+cdef int sub_multisets(Action kind, const uint8_t* most, int first, Action* actions) noexcept nogil:
+    # Lists every multiset of at most `most[card]` cards from `first` on, ascending; how many.
+    cdef uint8_t count[CARDS]
+    cdef Action action = kind << KIND_SHIFT
+    cdef int card, n = 0
+    memset(count, 0, sizeof(count))
+    while True:
+        actions[n] = action
+        n += 1
+        card = first
+        while card < CARDS and count[card] == most[card]:
+            action -= <Action> count[card] << (4 * card)
+            count[card] = 0
+            card += 1
+        if card == CARDS:
+            return n
+        count[card] += 1
+        action += <Action> 1 << (4 * card)
+
+
+cdef int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil:
+    # The most of each card that can be played together; how many choices that makes.
+    cdef int card, choices = 1
+    memset(most, 0, CARDS)
+    for card in range(PAWN, CARDS):
+        most[card] = hand[card] if card == PAWN else hand[card] > 0
+        choices *= most[card] + 1
+    return choices
+
+
+cdef int castling_known(const Memory* memory) noexcept nogil:
+    # What is known now of the first time to castle.
+    cdef int i, known = memory.castling
+    for i in range(memory.size):
+        if memory.turns[i].castled:
+            known = USED
+        elif memory.turns[i].champion == KING and known == UNUSED and not memory.turns[i].mulligan:
+            known = UNKNOWN
+    return known
+
+
+cdef class ChampionChess(Game):
+    """Champion Chess under one ruleset: `castling`, `hand_size` and `cards`."""
+
+    cdef uint8_t castling
+    cdef int hand_most
+    cdef uint8_t copies[CARDS]
+    cdef uint8_t points[CARDS][3]
+
+    id = "champion_chess"
+    title = "Champion Chess"
+    summary = (
+        "White and Black each have a deck of nobles, who fight, and aid, which helps them. Whoever "
+        "captures the opposing King wins.\n\n"
+        "In each turn both fill their hands, choose a noble as champion, then aid cards (any "
+        "number, at most one of each but for Pawns), always at the same time. Each side adds up "
+        "move, attack and defend; the side that is higher in more of the three wins the challenge, "
+        "and if neither is, both champions lose. Aid and losers are lost for good, a winner goes "
+        "to the reserve, "
+        "which becomes the new deck when the deck is empty. At the end of a turn both may discard "
+        "cards to the reserve.\n\n"
+        "A hand without a noble is shown, discarded and drawn again. Castling: the first time that "
+        "the King is your only noble, a Rook of your deck may take his place."
+    )
+    seat_titles = ("White", "Black")
+    event_kinds = {
+        DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
+        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
+        MULLIGAN: "mulligan", CHAMPION_REVEALED: "champion_revealed",
+        AID_REVEALED: "aid_revealed", CHALLENGE_DECIDED: "challenge_decided",
+        DISCARDED: "discarded",
+    }
+
+    def read_ruleset(self, given):
+        with open(Path(__file__).parent / "data" / "champion_chess_cards.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        defaults = [{"card": card, **{key: int(row[key]) for key in
+                                      ("copies", "move", "attack", "defend")}}
+                    for card, row in enumerate(rows)]
+        ruleset = {"castling": True, "hand_size": HAND_MOST, "cards": defaults}
+        for option, value in given.items():
+            if option not in ruleset:
+                raise RulesetError(option, "is not an option of Champion Chess")
+            if option != "cards":
+                ruleset[option] = value
+            elif value:
+                ruleset["cards"] = self.read_cards(value)
+        if not 1 <= ruleset["hand_size"] <= HAND_MOST:
+            raise RulesetError("hand_size", f"must be 1 to {HAND_MOST}")
+        self.castling = bool(ruleset["castling"])
+        self.hand_most = ruleset["hand_size"]
+        for card, spec in enumerate(ruleset["cards"]):
+            self.copies[card] = spec["copies"]
+            for category, key in enumerate(("move", "attack", "defend")):
+                self.points[card][category] = spec[key]
+        return ruleset
+
+    def read_cards(self, given):
+        """Returns the whole card list, in the order of the cards; raises RulesetError."""
+        specs = [{"card": card, "copies": 0, "move": 0, "attack": 0, "defend": 0}
+                 for card in range(CARDS)]
+        seen = set()
+        for i, spec in enumerate(given):
+            if not 0 <= spec["card"] < CARDS:
+                raise RulesetError(f"cards[{i}].card", f"must be 0 to {CARDS - 1}")
+            if spec["card"] in seen:
+                raise RulesetError(f"cards[{i}].card", "must not be listed twice")
+            seen.add(spec["card"])
+            for key, most in (("copies", COPIES_MOST), ("move", POINTS_MOST),
+                              ("attack", POINTS_MOST), ("defend", POINTS_MOST)):
+                if not 0 <= spec[key] <= most:
+                    raise RulesetError(f"cards[{i}].{key}", f"must be 0 to {most}")
+            specs[spec["card"]] = dict(spec)
+        if specs[KING]["copies"] != 1:
+            raise RulesetError("cards", "must hold exactly one King")
+        if sum(spec["copies"] for spec in specs) > DECK_MOST:
+            raise RulesetError("cards", f"must hold at most {DECK_MOST} cards")
+        if sum(spec["copies"] for spec in specs[:NOBLES]) > NOBLES_MOST:
+            raise RulesetError("cards", f"must hold at most {NOBLES_MOST} nobles")
+        return specs
+
+    def cards(self):
+        return [
+            {"id": name.upper(), "title": name, "kind": "noble" if card < NOBLES else "aid",
+             "copies": spec["copies"],
+             "numbers": {"Move": spec["move"], "Attack": spec["attack"], "Defend": spec["defend"]},
+             "text": "Who loses the King loses the match." if card == KING else
+                     "Any number may be played together." if card == PAWN else ""}
+            for card, (name, spec) in enumerate(zip(CARD_NAMES, self.ruleset["cards"]))
+        ]
+
+    def read_state(self, bytes data):
+        return (<Table*> <char*> data)[0]
+
+    def make_state(self, fields):
+        cdef State state
+        memset(&state, 0, sizeof(state))
+        cdef Table table = fields
+        memcpy(&state, &table, sizeof(table))
+        return (<char*> &state)[:sizeof(state)]
+
+    def read_view(self, bytes data):
+        """The fields of the struct, and for each side `known`, the cards known to be in hand."""
+        cdef Sight* sight = <Sight*> <char*> data
+        cdef Replay replay
+        cdef dict fields = sight[0]
+        for seat in range(SEATS):
+            replay_memory(&sight.side[seat].memory, sight.phase, self.hand_most, &replay)
+            fields["side"][seat]["known"] = replay.known
+        return fields
+
+    def make_view(self, fields):
+        cdef View view
+        cdef Sight sight
+        memset(&view, 0, sizeof(view))
+        try:
+            sight = fields
+        except (OverflowError, ValueError, IndexError, TypeError) as error:
+            raise struct_error(ViewError, error) from None
+        memcpy(&view, &sight, sizeof(sight))
+        return (<char*> &view)[:sizeof(view)]
+
+    def read_action(self, action):
+        kind = action >> KIND_SHIFT
+        if kind == PLAY_CHAMPION:
+            return {"kind": "play_champion", "noble": action & 255, "castle": bool(action & CASTLE)}
+        cards = [card for card in range(CARDS) for _ in range(count_in(action, card))]
+        return {"kind": "play_aid" if kind == PLAY_AID else "discard_to_reserve", "cards": cards}
+
+    def make_action(self, fields):
+        if fields["kind"] == "play_champion":
+            if not 0 <= fields["noble"] < NOBLES:
+                raise ActionError("noble", "must be a noble")
+            return PLAY_CHAMPION << KIND_SHIFT | fields["noble"] | CASTLE * bool(fields["castle"])
+        kinds = {"play_aid": PLAY_AID, "discard_to_reserve": DISCARD_TO_RESERVE}
+        if fields["kind"] not in kinds:
+            raise ActionError("kind", "must be play_champion, play_aid or discard_to_reserve")
+        if len(fields["cards"]) > HAND_MOST:
+            raise ActionError("cards", f"must be at most {HAND_MOST} cards")
+        action = kinds[fields["kind"]] << KIND_SHIFT
+        for i, card in enumerate(fields["cards"]):
+            if not 0 <= card < CARDS:
+                raise ActionError(f"cards[{i}]", f"must be 0 to {CARDS - 1}")
+            action += 1 << 4 * card
+        return action
+
+    def explain(self, position, int seat, action):
+        phases = {CHAMPION: "play_champion", AID: "play_aid", END: "discard_to_reserve"}
+        fields = position.fields
+        owed = phases[fields["phase"]]
+        given = self.read_action(action)
+        hand = fields["own"][seat]["hand"]
+        if given["kind"] != owed:
+            return f"this phase asks for {owed}, not for {given['kind']}"
+        cards = [given["noble"]] if "noble" in given else given["cards"]
+        for card in cards:
+            if card >= CARDS or cards.count(card) > hand[card]:
+                held = hand[card] if card < CARDS else 0
+                return f"the hand holds {held} {CARD_NAMES[card % CARDS]}, not {cards.count(card)}"
+        if owed == "play_aid":
+            for card in cards:
+                if card < NOBLES:
+                    return f"{CARD_NAMES[card]} is a noble, not an aid card"
+                if card != PAWN and cards.count(card) > 1:
+                    return f"{CARD_NAMES[card]} can be played only once, as every aid but the Pawn"
+        if given.get("castle"):
+            if not self.castling:
+                return "castling is not an option of this match"
+            if given["noble"] != KING:
+                return "only the King castles"
+            if nobles_in(hand) > 1:
+                return "the King castles only when he is the only noble in hand"
+            if fields["own"][seat]["castling_used"]:
+                return "the first time that the King was the only noble in hand is over"
+            return "the battle deck holds no Rook"
+        return f"{given} is not legal now"
+
+    def sampler(self, view):
+        return ChampionChessSampler(view)
+
+    # The rules
+
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef int seat
+        memset(state, 0, sizeof(State))
+        for seat in range(SEATS):
+            table.side[seat].deck_size = spread(self.copies, table.deck[seat])
+            self.shuffle(table, seat, False, rng, log)
+            memcpy(table.side[seat].memory.deck, self.copies, CARDS)
+        self.begin_turn(table, rng, log)
+
+    cdef int deciders(self, const State* state) noexcept nogil:
+        return NOBODY if (<const Table*> state).phase == OVER else BOTH
+
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef const uint8_t* hand = table.own[seat].hand
+        cdef uint8_t most[CARDS]
+        if table.phase == CHAMPION:
+            return self.legal_champions(table, seat, actions)
+        if table.phase == AID:
+            playable_aid(hand, most)
+            return sub_multisets(PLAY_AID, most, PAWN, actions)
+        return sub_multisets(DISCARD_TO_RESERVE, hand, 0, actions)
+
+    cdef int legal_champions(self, const Table* table, int seat, Action* actions) noexcept nogil:
+        cdef const uint8_t* hand = table.own[seat].hand
+        cdef int card, n = 0
+        for card in range(NOBLES):
+            if hand[card]:
+                actions[n] = <Action> PLAY_CHAMPION << KIND_SHIFT | card
+                n += 1
+        if self.may_castle(table, seat):
+            actions[n] = <Action> PLAY_CHAMPION << KIND_SHIFT | CASTLE | KING
+            n += 1
+        return n
+
+    cdef bint may_castle(self, const Table* table, int seat) noexcept nogil:
+        cdef int i
+        if (not self.castling or table.own[seat].castling_used
+                or not only_noble_is_king(table.own[seat].hand)):
+            return False
+        for i in range(table.side[seat].deck_size):
+            if table.deck[seat][i] == ROOK:
+                return True
+        return False
+
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        if table.phase == CHAMPION:
+            self.play_champions(table, joint, rng, log)
+        elif table.phase == AID:
+            self.play_aid(table, joint, log)
+        else:
+            self.discard(table, joint, log)
+            self.begin_turn(table, rng, log)
+
+    cdef double outcome(self, const State* state, int seat) noexcept nogil:
+        cdef int half_points = (<const Table*> state).half_points
+        return 0.5 * (half_points if seat == 0 else 2 - half_points)
+
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef Sight* sight = <Sight*> view
+        memset(view, 0, sizeof(View))
+        sight.seat = seat
+        sight.phase = table.phase
+        sight.challenge = table.challenge
+        sight.half_points = table.half_points
+        sight.side = table.side
+        if seat != SPECTATOR:
+            sight.own = table.own[seat]
+
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        # Both decisions are revealed. What a seat draws is left out: it shows in what is legal.
+        return mix(joint[0], joint[1])
+
+    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
+        # As the default, without listing what can be chosen card by card.
+        cdef Table* table = <Table*> state
+        cdef Action actions[NOBLES + 1]
+        cdef Action joint[SEATS]
+        cdef uint8_t most[CARDS]
+        cdef const uint8_t* limit
+        cdef int seat, card, n
+        cdef uint64_t bits
+        while table.phase != OVER:
+            for seat in range(SEATS):
+                if table.phase == CHAMPION:
+                    n = self.legal_champions(table, seat, actions)
+                    joint[seat] = actions[rng_below(rng, n)]
+                    continue
+                limit = table.own[seat].hand
+                joint[seat] = <Action> DISCARD_TO_RESERVE << KIND_SHIFT
+                if table.phase == AID:
+                    playable_aid(limit, most)
+                    limit = most
+                    joint[seat] = <Action> PLAY_AID << KIND_SHIFT
+                bits = rng_next(rng)
+                for card in range(CARDS):
+                    if limit[card] == 1:
+                        joint[seat] += (bits & 1) << (4 * card)
+                        bits >>= 1
+                    elif limit[card]:
+                        joint[seat] += <Action> rng_below(rng, limit[card] + 1) << (4 * card)
+            self.apply(state, joint, rng, NULL)
+
+    # The phases
+
+    cdef void begin_turn(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+        cdef int seat
+        for seat in range(SEATS):
+            self.fill_hand(table, seat, rng, log)
+            while nobles(table.own[seat].hand) == 0:
+                self.mulligan(table, seat, log)
+                self.fill_hand(table, seat, rng, log)
+        table.phase = CHAMPION
+        table.challenge += 1
+
+    cdef void fill_hand(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
+        cdef Side* side = &table.side[seat]
+        cdef uint8_t drawn[HAND_MOST]
+        cdef uint8_t card
+        cdef int n = 0
+        while side.hand_size < self.hand_most:
+            if side.deck_size == 0:
+                if total(side.reserve) == 0:
+                    break
+                self.log_drawn(seat, drawn, n, log)
+                n = 0
+                self.reshuffle(table, seat, rng, log)
+            side.deck_size -= 1
+            card = table.deck[seat][side.deck_size]
+            # Nobody can tell a card that has left the deck from one that was never there.
+            table.deck[seat][side.deck_size] = 0
+            table.own[seat].hand[card] += 1
+            side.hand_size += 1
+            drawn[n] = card
+            n += 1
+        self.log_drawn(seat, drawn, n, log)
+
+    cdef void reshuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
+        cdef Side* side = &table.side[seat]
+        side.deck_size = spread(side.reserve, table.deck[seat])
+        self.remember_point(side, table.own[seat].hand, side.reserve, NULL)
+        memset(side.reserve, 0, CARDS)
+        self.shuffle(table, seat, True, rng, log)
+
+    cdef void mulligan(self, Table* table, int seat, Log* log) noexcept nogil:
+        cdef Side* side = &table.side[seat]
+        cdef Turn* turn = &side.memory.turns[side.memory.size]
+        cdef uint8_t deck[CARDS]
+        cdef uint8_t nothing[CARDS]
+        cdef uint8_t* hand = table.own[seat].hand
+        cdef int card, i
+        memset(turn, 0, sizeof(Turn))
+        turn.mulligan = True
+        turn.discard_count = spread(hand, turn.cards)
+        side.memory.size += 1
+        log_event(log, TO_PUBLIC | TO_RECORD, MULLIGAN, seat, turn.cards, turn.discard_count)
+        for card in range(CARDS):
+            side.reserve[card] += hand[card]
+        memset(hand, 0, CARDS)
+        side.hand_size = 0
+        memset(nothing, 0, CARDS)
+        memset(deck, 0, CARDS)
+        for i in range(side.deck_size):
+            deck[table.deck[seat][i]] += 1
+        self.remember_point(side, nothing, deck, side.reserve)
+
+    cdef void remember_point(self, Side* side, const uint8_t* hand, const uint8_t* deck,
+                             const uint8_t* reserve) noexcept nogil:
+        # The hand is certain: the memory can begin here. The turns before are kept while they may
+        # still tell whether the first time to castle is used up.
+        cdef Memory* memory = &side.memory
+        cdef int castling = castling_known(memory) if self.castling else UNUSED
+        cdef uint8_t cut_hand[CARDS]
+        if castling == UNKNOWN and memory.size <= MEMORY_CUT:
+            return
+        memcpy(cut_hand, hand, CARDS)
+        memset(memory.turns, 0, sizeof(memory.turns))
+        memory.size = 0
+        memory.castling = castling
+        memcpy(memory.hand, cut_hand, CARDS)
+        memcpy(memory.deck, deck, CARDS)
+        if reserve == NULL:
+            memset(memory.reserve, 0, CARDS)
+        else:
+            memcpy(memory.reserve, reserve, CARDS)
+
+    cdef void play_champions(self, Table* table, const Action* joint, Rng* rng,
+                             Log* log) noexcept nogil:
+        cdef uint8_t values[2]
+        cdef int seat, noble
+        cdef bint castled
+        for seat in range(SEATS):
+            noble = joint[seat] & 255
+            castled = (joint[seat] & CASTLE) != 0
+            if only_noble_is_king(table.own[seat].hand) and self.castling:
+                table.own[seat].castling_used = True
+            table.own[seat].hand[noble] -= 1
+            table.side[seat].hand_size -= 1
+            if castled:
+                noble = ROOK
+            table.side[seat].champion = noble + 1
+            table.side[seat].castled = castled
+            values[0] = noble
+            values[1] = castled
+            log_event(log, TO_PUBLIC | TO_RECORD, CHAMPION_REVEALED, seat, values, 2)
+            if castled:
+                self.swap_rook_for_king(table, seat)
+                self.shuffle(table, seat, False, rng, log)
+        table.phase = AID
+
+    cdef void swap_rook_for_king(self, Table* table, int seat) noexcept nogil:
+        cdef uint8_t* deck = table.deck[seat]
+        cdef int i = 0
+        while deck[i] != ROOK:
+            i += 1
+        deck[i] = KING
+
+    cdef void play_aid(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+        cdef int points[SEATS][3]
+        cdef int wins[SEATS]
+        cdef bint king_lost[SEATS]
+        cdef uint8_t values[5]
+        cdef Side* side
+        cdef Turn* turn
+        cdef int seat, category, i, champion
+        for seat in range(SEATS):
+            side = &table.side[seat]
+            turn = &side.memory.turns[side.memory.size]
+            memset(turn, 0, sizeof(Turn))
+            turn.champion = side.champion - 1
+            turn.castled = side.castled
+            turn.aid_count = take_from(table.own[seat].hand, joint[seat], turn.cards)
+            side.hand_size -= turn.aid_count
+            log_event(log, TO_PUBLIC | TO_RECORD, AID_REVEALED, seat, turn.cards, turn.aid_count)
+            for category in range(3):
+                points[seat][category] = self.points[turn.champion][category]
+                for i in range(turn.aid_count):
+                    points[seat][category] += self.points[turn.cards[i]][category]
+        for seat in range(SEATS):
+            wins[seat] = 0
+            for category in range(3):
+                wins[seat] += points[seat][category] > points[1 - seat][category]
+        for seat in range(SEATS):
+            side = &table.side[seat]
+            turn = &side.memory.turns[side.memory.size]
+            side.memory.size += 1
+            champion = turn.champion
+            turn.won = wins[seat] > wins[1 - seat]
+            for i in range(turn.aid_count):
+                side.defeated[turn.cards[i]] += 1
+            if turn.won:
+                side.reserve[champion] += 1
+            else:
+                side.defeated[champion] += 1
+            king_lost[seat] = champion == KING and not turn.won
+            side.champion = 0
+            side.castled = False
+            values[0] = champion
+            values[1] = turn.won
+            for category in range(3):
+                values[2 + category] = points[seat][category]
+            log_event(log, TO_PUBLIC | TO_RECORD, CHALLENGE_DECIDED, seat, values, 5)
+        table.phase = END
+        if king_lost[0] or king_lost[1]:
+            table.phase = OVER
+            table.half_points = 1 if king_lost[0] and king_lost[1] else 2 * king_lost[1]
+
+    cdef void discard(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+        cdef uint8_t cards[HAND_MOST]
+        cdef Side* side
+        cdef Turn* turn
+        cdef int seat, i, n
+        for seat in range(SEATS):
+            side = &table.side[seat]
+            turn = &side.memory.turns[side.memory.size - 1]
+            n = take_from(table.own[seat].hand, joint[seat], cards)
+            for i in range(n):
+                turn.cards[turn.aid_count + i] = cards[i]
+                side.reserve[cards[i]] += 1
+            turn.discard_count = n
+            side.hand_size -= n
+            log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
+
+    # Chance
+
+    cdef void shuffle(self, Table* table, int seat, bint from_reserve, Rng* rng,
+                      Log* log) noexcept nogil:
+        cdef uint8_t values[1 + DECK_MOST]
+        cdef int i, n = table.side[seat].deck_size
+        rng_shuffle(rng, table.deck[seat], n)
+        values[0] = from_reserve
+        for i in range(n):
+            values[1 + i] = table.deck[seat][n - 1 - i]
+        log_event(log, TO_RECORD, SHUFFLED, seat, values, 1 + n)
+        values[1] = n
+        log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, values, 2)
+
+    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, Log* log) noexcept nogil:
+        cdef int itself = TO_SEAT_0 if seat == 0 else TO_SEAT_1
+        cdef uint8_t count = n
+        if n:
+            log_event(log, itself | TO_RECORD, DRAWN, seat, cards, n)
+            log_event(log, TO_PUBLIC & ~itself, DRAWN_HIDDEN, seat, &count, 1)
+
+
+def nobles_in(hand):
+    """How many nobles a hand, as counts, holds."""
+    return sum(hand[:NOBLES])
+
+
+# What follows from a memory for certain
+
+cdef struct Replay:
+    uint8_t unseen[CARDS]        # In hand or deck.
+    uint8_t reserve[CARDS]
+    uint8_t known[CARDS]         # In hand for certain: a shown card is taken from these first.
+    int hand_size
+    int deck_size
+    int draws                    # Cards drawn since the hand was last equal to `known`, or shown.
+    bint certain                 # The last fill found the hand certain: it is `known` and `draws`.
+
+
+cdef void replay_start(const Memory* memory, Replay* replay) noexcept nogil:
+    cdef int card
+    for card in range(CARDS):
+        replay.unseen[card] = memory.hand[card] + memory.deck[card]
+        replay.reserve[card] = memory.reserve[card]
+        replay.known[card] = memory.hand[card]
+    replay.hand_size = total(memory.hand)
+    replay.deck_size = total(memory.deck)
+    replay.draws = 0
+    replay.certain = False
+
+
+cdef void replay_fill(Replay* replay, int hand_most) noexcept nogil:
+    cdef int card, n
+    replay.draws = 0
+    replay.certain = False
+    while replay.hand_size < hand_most:
+        if replay.deck_size == 0:
+            replay.deck_size = total(replay.reserve)
+            if replay.deck_size == 0:
+                break
+            memcpy(replay.known, replay.unseen, CARDS)
+            replay.certain = True
+            for card in range(CARDS):
+                replay.unseen[card] += replay.reserve[card]
+                replay.reserve[card] = 0
+        n = min(hand_most - replay.hand_size, replay.deck_size)
+        replay.hand_size += n
+        replay.deck_size -= n
+        replay.draws = n
+        if replay.deck_size == 0:
+            memcpy(replay.known, replay.unseen, CARDS)
+            replay.certain = True
+            replay.draws = 0
+
+
+cdef bint replay_loss(Replay* replay, int card) noexcept nogil:
+    # A card of the hand was shown and left it. False: it cannot have been there.
+    if replay.unseen[card] == 0 or replay.hand_size == 0:
+        return False
+    replay.unseen[card] -= 1
+    replay.hand_size -= 1
+    if replay.known[card]:
+        replay.known[card] -= 1
+    return True
+
+
+cdef bint replay_champion(Replay* replay, int champion, bint castled) noexcept nogil:
+    if not castled:
+        return replay_loss(replay, champion)
+    # The King left the hand for the deck, which a Rook left.
+    if champion != ROOK or not replay_loss(replay, KING) or replay.unseen[ROOK] == 0:
+        return False
+    replay.unseen[KING] += 1
+    replay.unseen[ROOK] -= 1
+    return True
+
+
+cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil:
+    cdef int i
+    if turn.aid_count + turn.discard_count > HAND_MOST:
+        return False
+    for i in range(turn.aid_count + turn.discard_count):
+        if turn.cards[i] >= CARDS:
+            return False
+    if turn.mulligan:
+        if turn.discard_count != replay.hand_size or turn.aid_count:
+            return False
+    else:
+        if (turn.champion >= NOBLES
+                or not replay_champion(replay, turn.champion, turn.castled)):
+            return False
+        if turn.won:
+            replay.reserve[turn.champion] += 1
+    for i in range(turn.aid_count + turn.discard_count):
+        if not replay_loss(replay, turn.cards[i]):
+            return False
+        if i >= turn.aid_count:
+            replay.reserve[turn.cards[i]] += 1
+    return True
+
+
+cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
+                        Replay* replay) noexcept nogil:
+    # Up to now, but for a champion on the table. False: it contradicts itself.
+    cdef int i
+    replay_start(memory, replay)
+    if memory.size > MEMORY_TURNS:
+        return False
+    for i in range(memory.size):
+        replay_fill(replay, hand_most)
+        if not replay_turn(replay, &memory.turns[i]):
+            return False
+    if phase == CHAMPION or phase == AID:
+        replay_fill(replay, hand_most)
+    return True
+
+
+# What follows from it by Bayes' rule
+
+cdef enum:
+    USED_BIT = 63                # Of a key of the belief: the first time to castle is used up.
+
+
+cdef inline uint64_t pack(const uint8_t* hand, bint castling_used) noexcept nogil:
+    cdef uint64_t key = <uint64_t> castling_used << USED_BIT
+    cdef int card
+    for card in range(CARDS):
+        key |= <uint64_t> hand[card] << (4 * card)
+    return key
+
+
+cdef inline void unpack(uint64_t key, uint8_t* hand) noexcept nogil:
+    cdef int card
+    for card in range(CARDS):
+        hand[card] = (key >> (4 * card)) & 15
+
+
+cdef struct Shown:               # What a hand showed in one turn, and what was decided with it.
+    bint champion_played
+    bint aid_played
+    bint discarded
+    int champion                 # The card that left the hand: the King if castled.
+    bint castled
+    uint8_t aid[CARDS]
+    uint8_t discards[CARDS]
+    uint8_t all[CARDS]           # Champion, aid and discards: what the hand must have held.
+
+
+cdef struct Update:              # One hand on its way through one update of the belief.
+    const Replay* replay
+    const Shown* shown
+    uint8_t hand[CARDS]          # Grows by what is drawn.
+    uint8_t deck[CARDS]          # Before the draws.
+    uint8_t missing[CARDS]       # Shown, but not in hand before the draws.
+    bint castling_used
+
+
+cdef class ChampionChessSampler(Sampler):
+    """The worlds that fit a view: the hand by its exact posterior, the decks shuffled."""
+
+    cdef Belief belief           # Hands (and the used bit), before the `draws` that are still due.
+    cdef int draws
+    cdef uint8_t unseen[SEATS][CARDS]
+    cdef uint8_t nothing[CARDS]
+    cdef double binomial[DECK_MOST + 1][HAND_MOST + 1]
+
+    def __init__(self, view):
+        super().__init__(view)
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef int seat
+        self.check()
+        for n in range(DECK_MOST + 1):
+            for k in range(HAND_MOST + 1):
+                self.binomial[n][k] = (1 if k == 0 else 0 if n == 0 else
+                                       self.binomial[n - 1][k - 1] + self.binomial[n - 1][k])
+        seat = 1 - self.seat
+        self.infer(&sight.side[seat], sight.phase)
+        if not self.belief.seal():
+            raise ViewError(f"side[{seat}].memory", "must be what some hand could have shown")
+
+    def check(self):
+        """Raises ViewError if the numbers of the view contradict each other."""
+        cdef ChampionChess game = self.game
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const Side* side
+        cdef Replay replay
+        cdef int seat, card, on_table
+        if sight.phase > END:
+            raise ViewError("phase", "must be a phase of a turn")
+        if sight.phase != OVER and sight.challenge == 0:
+            raise ViewError("challenge", "must be 1 or more")
+        if sight.half_points > 2:
+            raise ViewError("half_points", "must be 0 to 2")
+        for seat in range(SEATS):
+            side = &sight.side[seat]
+            at = f"side[{seat}]"
+            if (sight.phase == AID) != (side.champion != 0) or side.champion > NOBLES:
+                raise ViewError(f"{at}.champion", "must be a noble in the Aid phase, else none")
+            if side.castled and (side.champion != ROOK + 1 or not game.castling):
+                raise ViewError(f"{at}.castled", "must come with a Rook, where castling is allowed")
+            if side.memory.castling > UNKNOWN or (side.memory.castling and not game.castling):
+                raise ViewError(f"{at}.memory.castling", "must be unused, used or unknown")
+            if sight.phase in (OVER, END) and (
+                    side.memory.size == 0 or side.memory.size > MEMORY_TURNS
+                    or side.memory.turns[side.memory.size - 1].mulligan
+                    or side.memory.turns[side.memory.size - 1].discard_count):
+                raise ViewError(f"{at}.memory.turns", "must end with the turn that is not over yet")
+            if total(side.memory.hand) > game.hand_most:
+                raise ViewError(f"{at}.memory.hand", "must not be larger than a hand")
+            if total(side.memory.deck) > DECK_MOST or total(side.memory.reserve) > DECK_MOST:
+                raise ViewError(f"{at}.memory", "must not hold more cards than a deck")
+            if not replay_memory(&side.memory, sight.phase, game.hand_most, &replay):
+                raise ViewError(f"{at}.memory.turns", "must be what such a hand could show")
+            if side.champion and not replay_champion(&replay, side.champion - 1, side.castled):
+                raise ViewError(f"{at}.champion", "must be a card that the hand could hold")
+            if side.hand_size != replay.hand_size:
+                raise ViewError(f"{at}.hand_size", f"must be {replay.hand_size} by the turns shown")
+            if side.deck_size != replay.deck_size:
+                raise ViewError(f"{at}.deck_size", f"must be {replay.deck_size} by the turns shown")
+            for card in range(CARDS):
+                on_table = side.champion == card + 1
+                if side.reserve[card] != replay.reserve[card]:
+                    raise ViewError(f"{at}.reserve", "must be what the turns have put there")
+                if (side.reserve[card] + side.defeated[card] + on_table + replay.unseen[card]
+                        != game.copies[card]):
+                    raise ViewError(f"{at}.defeated",
+                                    f"must hold what is missing of {CARD_NAMES[card]} elsewhere")
+                self.unseen[seat][card] = replay.unseen[card]
+                if seat == self.seat and sight.own.hand[card] > replay.unseen[card]:
+                    raise ViewError("own.hand", f"must hold no {CARD_NAMES[card]} that is elsewhere")
+                if seat == self.seat and sight.own.hand[card] < replay.known[card]:
+                    raise ViewError("own.hand", f"must hold the {CARD_NAMES[card]} known to be in it")
+        if total(sight.own.hand) != sight.side[self.seat].hand_size:
+            raise ViewError("own.hand", "must have as many cards as hand_size says")
+        if sight.phase == CHAMPION and nobles(sight.own.hand) == 0:
+            raise ViewError("own.hand", "must hold a noble in the Champion phase")
+        if sight.own.castling_used > 1:
+            raise ViewError("own.castling_used", "must be 0 or 1")
+
+    cdef infer(self, const Side* side, int phase):
+        # Carries the distribution of the hand through the turns of the memory.
+        cdef int hand_most = (<ChampionChess> self.game).hand_most
+        cdef const Memory* memory = &side.memory
+        cdef Replay replay
+        cdef Shown shown
+        cdef int i, full_turns = memory.size - (phase == OVER or phase == END)
+        self.belief = Belief()
+        self.belief.add(pack(memory.hand, memory.castling == USED), 1.0)
+        if memory.castling == UNKNOWN:
+            self.belief.add(pack(memory.hand, True), 1.0)
+        replay_start(memory, &replay)
+        for i in range(memory.size):
+            replay_fill(&replay, hand_most)
+            self.collapse(&replay)
+            self.see(&memory.turns[i], i < full_turns, &shown)
+            self.update(&replay, &shown)
+            replay_turn(&replay, &memory.turns[i])
+        self.draws = 0
+        if phase == CHAMPION or phase == AID:
+            replay_fill(&replay, hand_most)
+            self.collapse(&replay)
+        if phase == AID:
+            memset(&shown, 0, sizeof(shown))
+            shown.champion_played = True
+            shown.castled = side.castled
+            shown.champion = KING if side.castled else side.champion - 1
+            shown.all[shown.champion] = 1
+            self.update(&replay, &shown)
+        elif phase == CHAMPION:
+            self.draws = replay.draws
+            self.keep_hands_that_can_hold_a_noble(&replay)
+
+    cdef void see(self, const Turn* turn, bint full, Shown* shown) noexcept nogil:
+        cdef int i
+        memset(shown, 0, sizeof(Shown))
+        if not turn.mulligan:
+            shown.champion_played = shown.aid_played = True
+            shown.castled = turn.castled
+            shown.champion = KING if turn.castled else turn.champion
+            shown.all[shown.champion] = 1
+        shown.discarded = full
+        for i in range(turn.aid_count + turn.discard_count):
+            shown.all[turn.cards[i]] += 1
+            if i < turn.aid_count:
+                shown.aid[turn.cards[i]] += 1
+            else:
+                shown.discards[turn.cards[i]] += 1
+
+    cdef collapse(self, const Replay* replay):
+        # If the fill has made the hand certain, all that is left is the used bit.
+        cdef Belief old = self.belief
+        cdef size_t i
+        if not replay.certain:
+            return
+        self.belief = Belief()
+        for i in range(old.room):
+            if old.weights[i] > 0:
+                self.belief.add(pack(replay.known, old.keys[i] >> USED_BIT), old.weights[i])
+
+    cdef update(self, const Replay* replay, const Shown* shown):
+        # Bayes' rule: the draws of the last fill, then what the hand showed.
+        cdef Belief old = self.belief
+        cdef Update step
+        cdef size_t i
+        cdef int card, missing = 0
+        self.belief = Belief()
+        step.replay = replay
+        step.shown = shown
+        with nogil:
+            for i in range(old.room):
+                if old.weights[i] <= 0:
+                    continue
+                step.castling_used = old.keys[i] >> USED_BIT
+                unpack(old.keys[i], step.hand)
+                missing = 0
+                for card in range(CARDS):
+                    step.deck[card] = replay.unseen[card] - step.hand[card]
+                    step.missing[card] = max(0, shown.all[card] - step.hand[card])
+                    missing += step.missing[card]
+                if missing <= replay.draws:
+                    self.draw_hands(&step, 0, replay.draws - missing, old.weights[i])
+        self.belief.normalize()
+
+    cdef void draw_hands(self, Update* step, int card, int left, double weight) noexcept nogil:
+        # Every way to draw what is missing and `left` other cards, from `card` on.
+        cdef int n, least
+        if card == CARDS:
+            if left == 0:
+                self.decide(step, weight)
+            return
+        least = step.missing[card]
+        if least > step.deck[card]:
+            return
+        step.hand[card] += least
+        for n in range(least, min(step.deck[card], least + left) + 1):
+            self.draw_hands(step, card + 1, left - (n - least),
+                            weight * self.binomial[step.deck[card]][n])
+            step.hand[card] += 1
+        step.hand[card] -= min(step.deck[card], least + left) + 1
+
+    cdef void decide(self, const Update* step, double weight) noexcept nogil:
+        # A hand as it was after the fill: how likely is it to show what was shown?
+        cdef bint castling = (<ChampionChess> self.game).castling
+        cdef const Shown* shown = step.shown
+        cdef uint8_t hand[CARDS]
+        cdef uint8_t most[CARDS]
+        cdef bint castling_used = step.castling_used
+        cdef bint forced, may_castle
+        cdef int card, choices = 0
+        memcpy(hand, step.hand, CARDS)
+        if not shown.champion_played:                  # A mulligan: the whole hand was shown.
+            self.belief.add(pack(self.nothing, castling_used), weight)
+            return
+        for card in range(NOBLES):
+            choices += hand[card] > 0
+        forced = castling and only_noble_is_king(hand)
+        may_castle = forced and not castling_used and step.replay.unseen[ROOK] > 0
+        if shown.castled and not may_castle:
+            return
+        weight /= choices + may_castle
+        castling_used = castling_used or forced
+        hand[shown.champion] -= 1
+        if shown.aid_played:
+            weight /= playable_aid(hand, most)
+            for card in range(CARDS):
+                hand[card] -= shown.aid[card]
+        if shown.discarded:
+            choices = 1
+            for card in range(CARDS):
+                choices *= hand[card] + 1
+                hand[card] -= shown.discards[card]
+            weight /= choices
+        self.belief.add(pack(hand, castling_used), weight)
+
+    cdef keep_hands_that_can_hold_a_noble(self, const Replay* replay):
+        cdef Belief old = self.belief
+        cdef uint8_t hand[CARDS]
+        cdef size_t i
+        cdef int left
+        self.belief = Belief()
+        left = nobles(replay.unseen)
+        for i in range(old.room):
+            if old.weights[i] > 0:
+                unpack(old.keys[i], hand)
+                if nobles(hand) > 0 or (self.draws > 0 and left > 0):
+                    self.belief.add(old.keys[i], old.weights[i])
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef Table* table = <Table*> state
+        cdef int other = 1 - self.seat
+        cdef int size
+        cdef uint64_t key
+        memset(state, 0, sizeof(State))
+        table.phase = sight.phase
+        table.challenge = sight.challenge
+        table.half_points = sight.half_points
+        table.side = sight.side
+        table.own[self.seat] = sight.own
+        self.lay_deck(table, self.seat)
+        rng_shuffle(rng, table.deck[self.seat], table.side[self.seat].deck_size)
+        while True:
+            key = self.belief.draw(rng)
+            unpack(key, table.own[other].hand)
+            table.own[other].castling_used = key >> USED_BIT
+            size = self.lay_deck(table, other)
+            rng_shuffle(rng, table.deck[other], size)
+            while size > table.side[other].deck_size:
+                size -= 1
+                table.own[other].hand[table.deck[other][size]] += 1
+                table.deck[other][size] = 0
+            # At the Champion phase the opponent holds a noble, or he would have shown his hand.
+            if sight.phase != CHAMPION or nobles(table.own[other].hand) > 0:
+                return
+
+    cdef int lay_deck(self, Table* table, int seat) noexcept nogil:
+        # Puts what is unseen and not in hand into the deck; how many.
+        cdef uint8_t deck[CARDS]
+        cdef int card
+        for card in range(CARDS):
+            deck[card] = self.unseen[seat][card] - table.own[seat].hand[card]
+        return spread(deck, table.deck[seat])
