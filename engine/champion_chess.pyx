@@ -108,9 +108,12 @@ cdef struct Turn:                # What a side showed in one turn, or in a mulli
     uint8_t cards[HAND_MOST]     # The aid, then the discards.
 
 cdef struct Memory:
-    uint8_t hand[CARDS]          # At the certain point. uint8_t deck[CARDS] uint8_t reserve[CARDS]
-    uint8_t castling             # UNUSED, USED or UNKNOWN, at that point. uint8_t size Turn
-    turns[MEMORY_TURNS]     # Since, oldest first. In the END phase the last has no discards yet.
+    uint8_t hand[CARDS]          # At the certain point.
+    uint8_t deck[CARDS]
+    uint8_t reserve[CARDS]
+    uint8_t castling             # UNUSED, USED or UNKNOWN, at that point.
+    uint8_t size
+    Turn turns[MEMORY_TURNS]     # Since then. In the END phase the last has no discards yet.
 
 cdef struct Side:                # What everyone sees of a side.
     uint8_t hand_size
