@@ -1,0 +1,603 @@
+"""Multi-observer information-set Monte Carlo tree search.
+
+The search is given a seat's view and nothing else. Each iteration draws a world that fits the view
+(`Sampler.draw`), walks through it by the decisions found so far, plays it to the end at random and
+learns from the score. Every seat has a tree of its own, whose nodes are what that seat has observed
+since the root (`Game.observe`), so that no decision depends on what its seat has not seen: neither
+on a hidden card nor on the other half of a simultaneous choice. Which actions a node offers depends
+on the world; each keeps how often it was available.
+
+    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
+    Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
+
+At a decision that is made at the same time as another, or that the other seat must not be able to
+foresee, the answer is a mixture, and is found by regret matching: each visit adds to every action
+its estimated regret, the next choice is in proportion to the positive regrets, and the average of
+these choices is the answer. The value of an action that was not tried is estimated by its mean so
+far, which corrects the importance-weighted estimate of the one that was.
+
+    V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo Tree Search in
+    Simultaneous Move Games", NeurIPS 2013: regret matching at the nodes of a search tree.
+    M. Schmid et al., "Variance Reduction in Monte Carlo Counterfactual Regret Minimization
+    (VR-MCCFR)", AAAI 2019: the baseline.
+
+At other decisions the choice is by UCB1 over the available actions, or by regret matching too
+(`sequential_regret`), which does better where they give something away.
+
+Several threads each grow their own trees, and their roots are added up.
+"""
+
+import threading
+from typing import NamedTuple
+
+from libc.math cimport log, sqrt
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from engine.game cimport (
+    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Rng, Sampler, State, mix, rng_below,
+    rng_double, rng_seed,
+)
+
+cdef enum:
+    NO_NODE = 0                # Node 0 is never used.
+    PATH_MOST = 256            # Decisions of one iteration that are learned from.
+    SCRATCH = 1 << 15          # Actions available at these decisions, together.
+    SINGLE_ACTION_ITERATIONS = 256
+    CHECK_TIME_EVERY = 16      # Iterations.
+
+    # Why a search ended
+    BY_ITERATIONS = 0
+    BY_TIME
+    BY_CANCEL
+
+STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled"}
+
+DEF_MEMORY = 256 << 20         # Bytes a thread may use for its trees.
+
+
+class ActionResult(NamedTuple):
+    """What a search found about one action.
+
+    `visits` of `availability` iterations played it; `expected_score` (0 to 1) is the mean of their
+    scores and `deviation` the standard deviation of that mean; `probability` is with which to play
+    it.
+    """
+
+    action: int
+    visits: int
+    availability: int
+    expected_score: float
+    deviation: float
+    probability: float
+
+
+class Result(NamedTuple):
+    """What a search found: for each legal action, the likeliest first, and at the root.
+
+    `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`, `draw`
+    and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action,
+    cancelled or memory; with memory full the search goes on to its limits without new nodes.
+    """
+
+    action: int
+    actions: list
+    expected_score: float
+    win: float
+    draw: float
+    loss: float
+    iterations: int
+    nodes: int
+    stop_reason: str
+
+
+class Parameters(NamedTuple):
+    """How to search: see the module's text.
+
+    `exploration` is the constant of UCB1; `uniform` the share of uniform choices mixed into regret
+    matching; `sequential_regret` uses it at all decisions; probabilities below `floor` times the
+    largest are taken for noise and set to 0; `memory` is bytes a thread.
+    """
+
+    exploration: float = 0.5
+    uniform: float = 0.05
+    sequential_regret: bool = True
+    floor: float = 0.02
+    memory: int = DEF_MEMORY
+
+
+cdef struct Child:
+    Action action
+    uint32_t visits
+    uint32_t availability
+    double total               # Of the scores.
+    double squares
+    double regret
+    double strategy            # Sum of the probabilities that regret matching gave it.
+
+
+cdef struct Node:
+    uint64_t key               # Of its seat and what that seat has observed.
+    uint32_t first             # Its children: a run of the arena, ascending by action.
+    uint16_t count
+    uint16_t room
+    uint32_t visits
+    double total
+
+
+cdef struct Step:              # A decision of the current iteration.
+    uint32_t node
+    uint16_t seat
+    uint16_t count             # Actions available,
+    uint32_t at                # from here in the scratch,
+    uint32_t chosen            # and which of them was chosen,
+    double probability         # with this probability.
+    bint regret                # By regret matching.
+
+
+cdef class Stop:
+    """Ends a search from another thread."""
+
+    cdef volatile int flag
+
+    def set(self):
+        """Ends the searches that watch this, within an iteration."""
+        self.flag = 1
+
+    def is_set(self):
+        """Whether it was set."""
+        return bool(self.flag)
+
+
+cdef double now() noexcept nogil:
+    cdef timespec t
+    clock_gettime(CLOCK_MONOTONIC, &t)
+    return t.tv_sec + 1e-9 * t.tv_nsec
+
+
+cdef class Tree:
+    """The trees of both seats from one view, grown by one thread."""
+
+    cdef Game game
+    cdef Sampler sampler
+    cdef Rng rng
+    cdef double exploration, uniform
+    cdef bint sequential_regret
+
+    # Memory is taken once; what is not touched costs nothing.
+    cdef Node* nodes
+    cdef Child* children
+    cdef uint32_t* table       # Hash of a key -> node.
+    cdef size_t node_room, child_room, table_mask
+    cdef size_t node_count, child_count
+    cdef bint full
+
+    cdef Step path[PATH_MOST]
+    cdef uint16_t* scratch     # Children that are available,
+    cdef double* sigma         # and their probabilities by regret matching.
+    cdef int path_length
+    cdef size_t scratch_used
+
+    cdef uint64_t root_key
+    cdef readonly uint64_t iterations
+    cdef uint64_t wins, draws
+
+    def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters, size_t most_nodes):
+        cdef size_t child_bytes
+        self.sampler = sampler
+        self.game = sampler.game
+        self.exploration = parameters.exploration
+        self.uniform = parameters.uniform
+        self.sequential_regret = parameters.sequential_regret
+        rng_seed(&self.rng, seed)
+        # Most nodes are small; where they are not, the children run out before the nodes do.
+        self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
+        child_bytes = parameters.memory // 2
+        self.child_room = min(child_bytes // sizeof(Child), <size_t> 2 * MAX_ACTIONS * self.node_room)
+        self.table_mask = 1
+        while self.table_mask < 2 * self.node_room:
+            self.table_mask *= 2
+        self.nodes = <Node*> malloc(self.node_room * sizeof(Node))
+        self.children = <Child*> malloc(self.child_room * sizeof(Child))
+        self.table = <uint32_t*> calloc(self.table_mask, sizeof(uint32_t))
+        self.scratch = <uint16_t*> malloc(SCRATCH * sizeof(uint16_t))
+        self.sigma = <double*> malloc(SCRATCH * sizeof(double))
+        self.table_mask -= 1
+        self.node_count = 1
+        if (self.nodes == NULL or self.children == NULL or self.table == NULL
+                or self.scratch == NULL or self.sigma == NULL):
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.nodes)
+        free(self.children)
+        free(self.table)
+        free(self.scratch)
+        free(self.sigma)
+
+    def run(self, uint64_t iterations, double seconds, Stop stop):
+        """Searches until a limit (0: none) or until stopped; returns why it ended."""
+        cdef int reason
+        with nogil:
+            reason = self.search(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
+        return STOP_REASONS[reason]
+
+    cdef int search(self, uint64_t iterations, double deadline, volatile int* stop) noexcept nogil:
+        cdef uint64_t done = 0
+        while not stop[0]:
+            if iterations and done >= iterations:
+                return BY_ITERATIONS
+            if deadline > 0 and done % CHECK_TIME_EVERY == 0 and done and now() >= deadline:
+                return BY_TIME
+            self.iterate()
+            done += 1
+        return BY_CANCEL
+
+    cdef void iterate(self) noexcept nogil:
+        cdef State state
+        cdef Action joint[SEATS]
+        cdef uint64_t keys[SEATS]
+        cdef double score
+        cdef int seat, owed
+        cdef bint at_leaf = False
+        self.sampler.draw(&state, &self.rng)
+        self.path_length = 0
+        self.scratch_used = 0
+        for seat in range(SEATS):
+            keys[seat] = mix(self.game.root_key(&state, seat), seat)
+        self.root_key = keys[self.sampler.seat]
+        while not at_leaf:
+            owed = self.game.deciders(&state)
+            if owed == NOBODY:
+                break
+            for seat in range(SEATS):
+                joint[seat] = 0
+                if owed & (1 << seat):
+                    joint[seat] = self.decide(&state, seat, owed == BOTH, keys[seat], &at_leaf)
+            self.game.apply(&state, joint, &self.rng, NULL)
+            for seat in range(SEATS):
+                keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
+        if at_leaf:
+            self.game.playout(&state, &self.rng)
+        score = self.game.outcome(&state, 0)
+        while self.path_length > 0:
+            self.path_length -= 1
+            seat = self.path[self.path_length].seat
+            self.learn(&self.path[self.path_length], score if seat == 0 else 1 - score)
+        self.iterations += 1
+        if self.sampler.seat == 1:
+            score = 1 - score
+        self.wins += score > 0.5
+        self.draws += score == 0.5
+
+    # One decision
+
+    cdef Action decide(self, const State* state, int seat, bint simultaneous, uint64_t key,
+                       bint* at_leaf) noexcept nogil:
+        cdef Action actions[MAX_ACTIONS]
+        cdef int count = self.game.legal(state, seat, actions)
+        cdef Step* step
+        cdef uint32_t at
+        if count == 1:
+            return actions[0]
+        at = self.find(key, actions, count, at_leaf)
+        if (at == NO_NODE or self.path_length == PATH_MOST
+                or self.scratch_used + count > SCRATCH
+                or not self.offer(&self.nodes[at], actions, count)):
+            at_leaf[0] = True
+            return actions[rng_below(&self.rng, count)]
+        step = &self.path[self.path_length]
+        self.path_length += 1
+        step.node = at
+        step.seat = seat
+        step.count = count
+        step.at = self.scratch_used
+        step.regret = simultaneous or self.sequential_regret
+        self.scratch_used += count
+        if step.regret:
+            self.choose_by_regret(step)
+        else:
+            self.choose_by_ucb(step)
+        return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
+
+    cdef uint32_t find(self, uint64_t key, const Action* actions, int count,
+                       bint* at_leaf) noexcept nogil:
+        # The node of a key; a new one makes this the leaf of the iteration.
+        cdef size_t slot = key & self.table_mask
+        cdef Node* node
+        cdef Child* child
+        cdef int i
+        while self.table[slot] != NO_NODE:
+            if self.nodes[self.table[slot]].key == key:
+                return self.table[slot]
+            slot = (slot + 1) & self.table_mask
+        at_leaf[0] = True
+        if (self.node_count == self.node_room
+                or self.child_count + count > self.child_room):
+            self.full = True
+            return NO_NODE
+        node = &self.nodes[self.node_count]
+        memset(node, 0, sizeof(Node))
+        node.key = key
+        node.first = self.child_count
+        node.count = node.room = count
+        self.child_count += count
+        child = self.children + node.first
+        memset(child, 0, count * sizeof(Child))
+        for i in range(count):
+            child[i].action = actions[i]
+        self.table[slot] = self.node_count
+        self.node_count += 1
+        return self.table[slot]
+
+    cdef bint offer(self, Node* node, const Action* actions, int count) noexcept nogil:
+        # Writes which children of the node these actions are, making those that are new. False:
+        # there is no memory for them.
+        cdef Child* child = self.children + node.first
+        cdef uint16_t* at = self.scratch + self.scratch_used
+        cdef int i, j = 0, fresh = 0
+        for i in range(count):
+            while j < node.count and child[j].action < actions[i]:
+                j += 1
+            if j < node.count and child[j].action == actions[i]:
+                at[i] = j
+                j += 1
+            else:
+                fresh += 1
+        if fresh:
+            if not self.merge(node, actions, count, fresh):
+                return False
+            return self.offer(node, actions, count)
+        for i in range(count):
+            child[at[i]].availability += 1
+        return True
+
+    cdef bint merge(self, Node* node, const Action* actions, int count, int fresh) noexcept nogil:
+        # Moves the children to a larger run, with room for more, and the new actions among them.
+        cdef size_t room = node.room
+        cdef Child* old = self.children + node.first
+        cdef Child* new = old
+        cdef int i = count - 1, j = node.count - 1, k = node.count + fresh - 1
+        if node.count + fresh > node.room:
+            room = (node.count + fresh) * 3 // 2 + 1
+            if room > MAX_ACTIONS * 8 or self.child_count + room > self.child_room:
+                self.full = True
+                return False
+            new = self.children + self.child_count
+            node.first = self.child_count
+            node.room = room
+            self.child_count += room
+        node.count += fresh
+        while k >= 0:              # From the end, since the runs may be the same.
+            if i >= 0 and (j < 0 or actions[i] > old[j].action):
+                memset(&new[k], 0, sizeof(Child))
+                new[k].action = actions[i]
+                i -= 1
+            else:
+                if i >= 0 and actions[i] == old[j].action:
+                    i -= 1
+                new[k] = old[j]
+                j -= 1
+            k -= 1
+        return True
+
+    cdef void choose_by_ucb(self, Step* step) noexcept nogil:
+        cdef Child* child = self.children + self.nodes[step.node].first
+        cdef uint16_t* at = self.scratch + step.at
+        cdef Child* one
+        cdef double value, best = -1
+        cdef int i, unvisited = 0
+        step.probability = 1
+        for i in range(step.count):
+            one = &child[at[i]]
+            if one.visits == 0:
+                # One of the unvisited, each with the same probability.
+                unvisited += 1
+                if rng_below(&self.rng, unvisited) == 0:
+                    step.chosen = i
+            elif unvisited == 0:
+                value = (one.total / one.visits
+                         + self.exploration * sqrt(log(<double> one.availability) / one.visits))
+                if value > best:
+                    best = value
+                    step.chosen = i
+
+    cdef void choose_by_regret(self, Step* step) noexcept nogil:
+        cdef Child* child = self.children + self.nodes[step.node].first
+        cdef uint16_t* at = self.scratch + step.at
+        cdef double* sigma = self.sigma + step.at
+        cdef double positive = 0, threshold, p
+        cdef double each = 1.0 / step.count
+        cdef int i
+        for i in range(step.count):
+            sigma[i] = max(0.0, child[at[i]].regret)
+            positive += sigma[i]
+        threshold = rng_double(&self.rng)
+        step.chosen = step.count - 1
+        for i in range(step.count):
+            sigma[i] = sigma[i] / positive if positive > 0 else each
+            child[at[i]].strategy += sigma[i]
+            if threshold >= 0:
+                p = (1 - self.uniform) * sigma[i] + self.uniform * each
+                threshold -= p
+                if threshold < 0 or i == step.count - 1:
+                    step.chosen = i
+                    step.probability = p
+
+    cdef void learn(self, const Step* step, double score) noexcept nogil:
+        cdef Node* node = &self.nodes[step.node]
+        cdef Child* child = self.children + node.first
+        cdef Child* one = &child[self.scratch[step.at + step.chosen]]
+        if step.regret:
+            self.learn_regret(step, score)
+        node.visits += 1
+        node.total += score
+        one.visits += 1
+        one.total += score
+        one.squares += score * score
+
+    cdef void learn_regret(self, const Step* step, double score) noexcept nogil:
+        cdef Node* node = &self.nodes[step.node]
+        cdef Child* child = self.children + node.first
+        cdef uint16_t* at = self.scratch + step.at
+        cdef double* sigma = self.sigma + step.at
+        cdef double prior = node.total / node.visits if node.visits else 0.5
+        cdef double mean = 0
+        cdef double estimate
+        cdef Child* one
+        cdef int i
+        for i in range(step.count):
+            one = &child[at[i]]
+            estimate = one.total / one.visits if one.visits else prior
+            if i == <int> step.chosen:
+                estimate += (score - estimate) / step.probability
+            mean += sigma[i] * estimate
+        for i in range(step.count):
+            one = &child[at[i]]
+            estimate = one.total / one.visits if one.visits else prior
+            if i == <int> step.chosen:
+                estimate += (score - estimate) / step.probability
+            one.regret += estimate - mean
+
+    # What was found
+
+    def root(self):
+        """The root's actions: (action, visits, availability, total, squares, strategy) each."""
+        cdef uint32_t at
+        cdef size_t slot = self.root_key & self.table_mask
+        cdef Child* child
+        while self.table[slot] != NO_NODE and self.nodes[self.table[slot]].key != self.root_key:
+            slot = (slot + 1) & self.table_mask
+        at = self.table[slot]
+        if self.iterations == 0 or at == NO_NODE:
+            return []
+        child = self.children + self.nodes[at].first
+        return [(child[i].action, child[i].visits, child[i].availability, child[i].total,
+                 child[i].squares, child[i].strategy) for i in range(self.nodes[at].count)]
+
+    def summary(self):
+        """(iterations, wins, draws, nodes, whether memory ran out)."""
+        return self.iterations, self.wins, self.draws, self.node_count - 1, bool(self.full)
+
+
+class Search:
+    """A search from one view, which can be run on and asked at any time.
+
+    `threads` grow a tree each; `seed` decides all chance. Raises ViewError if the view contradicts
+    itself, and ValueError if its seat owes no decision.
+    """
+
+    def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0):
+        sampler = view.game.sampler(view)
+        self.legal = sampler.sample(seed).legal(view.seat)
+        if not self.legal:
+            raise ValueError("the seat of the view owes no decision")
+        self.parameters = parameters
+        self.seed = seed
+        each = -(-most_iterations // threads) if most_iterations else 0
+        most_nodes = SEATS * each + 2 if each else 1 << 40
+        self.trees = [Tree(sampler, mix(seed, thread), parameters, most_nodes)
+                      for thread in range(threads)]
+        self.stop_reason = "iterations"
+
+    def run(self, *, iterations=0, seconds=0.0, stop=None):
+        """Searches on until a limit (0: none) is reached or `stop` is set."""
+        if iterations <= 0 and seconds <= 0 and stop is None:
+            raise ValueError("a search needs a limit")
+        stop = stop or Stop()
+        single = len(self.legal) == 1
+        if single:
+            iterations = min(iterations or SINGLE_ACTION_ITERATIONS, SINGLE_ACTION_ITERATIONS)
+        shares = [iterations // len(self.trees) + (i < iterations % len(self.trees))
+                  for i in range(len(self.trees))] if iterations else [0] * len(self.trees)
+        reasons = []
+
+        def grow(tree, share):
+            if share or not iterations:
+                reasons.append(tree.run(share, seconds, stop))
+
+        helpers = [threading.Thread(target=grow, args=pair)
+                   for pair in zip(self.trees[1:], shares[1:])]
+        for helper in helpers:
+            helper.start()
+        grow(self.trees[0], shares[0])
+        for helper in helpers:
+            helper.join()
+        for self.stop_reason in ("cancelled", "time", "iterations"):
+            if self.stop_reason in reasons:
+                break
+        if single and self.stop_reason == "iterations":
+            self.stop_reason = "single_action"
+
+    def result(self):
+        """What was found so far."""
+        sums = {action: [0, 0, 0.0, 0.0, 0.0] for action in self.legal}
+        for tree in self.trees:
+            for action, *values in tree.root():
+                sums[action] = [a + b for a, b in zip(sums[action], values)]
+        iterations, wins, draws, nodes = (
+            sum(column) for column in zip(*(tree.summary()[:4] for tree in self.trees)))
+        full = any(tree.summary()[4] for tree in self.trees)
+        probabilities = self.probabilities(sums)
+        actions = []
+        for action, (visits, available, total, squares, _) in sums.items():
+            mean = total / visits if visits else 0.5
+            variance = max(0.0, squares / visits - mean * mean) if visits else 0.25
+            actions.append(ActionResult(action, visits, available, mean,
+                                        sqrt(variance / visits) if visits else 0.5,
+                                        probabilities[action]))
+        actions.sort(key=lambda one: (-one.probability, -one.visits, one.action))
+        known = [one for one in actions if one.probability > 0 and one.visits]
+        if known:
+            weight = sum(one.probability for one in known)
+            expected = sum(one.probability * one.expected_score for one in known) / weight
+        else:
+            expected = (wins + draws / 2) / iterations if iterations else 0.5
+        share = 1 / iterations if iterations else 0.0
+        return Result(
+            action=self.drawn(actions), actions=actions, expected_score=expected,
+            win=wins * share, draw=draws * share, loss=(iterations - wins - draws) * share,
+            iterations=iterations, nodes=nodes,
+            stop_reason="memory" if full and self.stop_reason == "time" else self.stop_reason)
+
+    def probabilities(self, sums):
+        """With which probability to play each action: the average strategy, or the most visited."""
+        strategy = {action: values[4] for action, values in sums.items()}
+        most = max(strategy.values())
+        if most > 0:
+            strategy = {action: weight if weight >= self.parameters.floor * most else 0.0
+                        for action, weight in strategy.items()}
+            total = sum(strategy.values())
+            return {action: weight / total for action, weight in strategy.items()}
+        visits = {action: values[0] for action, values in sums.items()}
+        if max(visits.values()) == 0:
+            return dict.fromkeys(sums, 1 / len(sums))
+        best = max(visits, key=lambda action: (visits[action], -action))
+        return {action: float(action == best) for action in sums}
+
+    def drawn(self, actions):
+        """One action by the probabilities; which one depends on the seed alone."""
+        cdef Rng rng
+        rng_seed(&rng, mix(self.seed, <uint64_t> -1))
+        cdef double threshold = rng_double(&rng)
+        for one in actions:
+            threshold -= one.probability
+            if threshold < 0:
+                return one.action
+        return actions[0].action
+
+
+def search(view, *, iterations=0, seconds=0.0, threads=1, seed=0, stop=None,
+           parameters=Parameters()):
+    """Searches from a view until a limit is reached, or `stop` is set, and returns the Result.
+
+    `iterations` are those of all threads together, `seconds` are of wall-clock time; 0 is no limit.
+    With one thread, a seed and no time limit the result is the same every time. Raises ViewError if
+    the view contradicts itself, and ValueError if its seat owes no decision.
+    """
+    one = Search(view, threads=threads, seed=seed, parameters=parameters,
+                 most_iterations=iterations)
+    one.run(iterations=iterations, seconds=seconds, stop=stop)
+    return one.result()
