@@ -128,6 +128,11 @@ cdef class KuhnPoker(Game):
                 return action
         raise ActionError("kind", f"must be one of {', '.join(ACTION_KINDS.values())}")
 
+    def explain(self, position, int seat, action):
+        """Why an action is not legal now, in a sentence."""
+        kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
+        return f"{ACTION_KINDS.get(action, 'this')} is not possible now: {' or '.join(kinds)} is"
+
     def sampler(self, view):
         """The worlds that fit a seat's view: a Sampler. Raises ViewError if there are none."""
         return KuhnSampler(view)
