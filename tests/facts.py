@@ -1,7 +1,7 @@
 """Facts about the games, as text: tests/games/<game>.txt, run by tests/test_facts.py.
 
-A file is a row of stanzas, parted by empty lines. A stanza says what must hold (the comment), how to
-get there (the commands) and, below a line of dashes, what they print:
+A file is a row of stanzas, parted by empty lines. A stanza says what must hold (the comment), how
+to get there (the commands) and, below a line of dashes, what they print:
 
     # A seat that faces a bet calls or folds.
     first = KING
@@ -12,8 +12,8 @@ get there (the commands) and, below a line of dashes, what they print:
 
 Where several commands print, each of their outputs is headed by its command.
 
-Every stanza starts afresh and stands alone. With REWRITE=1 in the environment the runner writes what
-was printed into the file instead of comparing; the diff is the review.
+Every stanza starts afresh and stands alone. With REWRITE=1 in the environment the runner writes
+what was printed into the file instead of comparing; the diff is the review.
 
 Setting up, before everything else in a stanza:
     ruleset.OPTION = VALUE     an option of the ruleset, as JSON or as the game writes it
@@ -32,10 +32,10 @@ Commands. A seat is called by its title in lower case; `spectator` and `record` 
     state [FIELD...]                   what is so: all fields, or those named
     view SEAT [FIELD...]               what the reader knows
     events READER                      what it saw of the deal or of the last `play`
-    possible SEAT FIELD                what that field of the state can be, as far as the seat knows:
+    possible SEAT FIELD                what that field of the state can be for all the seat knows:
                                        the different ones among 2,000 drawn worlds
     perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
-    playthrough [STEPS]                plays on at random: actions, events, and for each seat what has
+    playthrough [STEPS]                plays on at random: the actions, and for each seat what has
                                        changed in its view
 
 What is particular to a game, such as the names of its cards, is in a subclass of `Facts` in
@@ -49,9 +49,11 @@ import os
 import random
 import textwrap
 from pathlib import Path
+from typing import ClassVar
+
+from engine.game import GameError, Match, Position, RulesetError, SeatView
 
 from engine import games
-from engine.game import GameError, Match, Position, RulesetError, SeatView
 
 FOLDER = Path(__file__).parent / "games"
 RULE = "----"
@@ -63,11 +65,13 @@ class Facts:
     """How the facts of one game are written, and what tests over all games must know of it."""
 
     # Rulesets by name: all options in turn, and other card lists, for the properties of the engine.
-    rulesets: dict = {"default": {}}
+    rulesets: ClassVar[dict] = {"default": {}}
     # Rulesets so small that the same view comes up often, for the test of the sampler.
-    small_rulesets: dict = {"default": {}}
+    small_rulesets: ClassVar[dict] = {"default": {}}
     # No match has more joint actions.
     longest = 1000
+    # Fields of a view that a playthrough leaves out: what was shown already, put together.
+    quiet: ClassVar[tuple] = ()
 
     def __init__(self, game_class):
         self.game_class = game_class
@@ -310,6 +314,7 @@ class Stage:
         while True:
             for seat in range(2):
                 shown = self.facts.show_view(self.game, self.position.view(seat).fields)
+                shown = {name: shown[name] for name in shown if name not in self.facts.quiet}
                 changed = {
                     name: text
                     for name, text in shown.items()

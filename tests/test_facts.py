@@ -36,5 +36,5 @@ def test_a_wrong_fact_is_told_with_its_place_and_the_difference():
 
 def test_a_command_that_fails_is_told_with_its_place():
     path = FOLDER / "kuhn_poker.txt"
-    with pytest.raises(AssertionError, match="kuhn_poker.txt:2: play second bet: ActionError"):
+    with pytest.raises(AssertionError, match=r"kuhn_poker\.txt:2: play second bet: ActionError"):
         Stanza(path, 1, ["first = KING", "play second bet", "----"]).check()
