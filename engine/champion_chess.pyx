@@ -364,7 +364,8 @@ cdef class ChampionChess(Game):
         if fields["kind"] == "play_champion":
             if not 0 <= fields["noble"] < NOBLES:
                 raise ActionError("noble", "must be a noble")
-            return PLAY_CHAMPION << KIND_SHIFT | fields["noble"] | CASTLE * bool(fields["castle"])
+            return (<Action> PLAY_CHAMPION << KIND_SHIFT) | fields["noble"] | (
+                CASTLE * bool(fields["castle"]))
         kinds = {"play_aid": PLAY_AID, "discard_to_reserve": DISCARD_TO_RESERVE}
         if fields["kind"] not in kinds:
             raise ActionError("kind", "must be play_champion, play_aid or discard_to_reserve")

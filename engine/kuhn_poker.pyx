@@ -1,0 +1,282 @@
+"""Kuhn poker: the smallest game that shows everything a game here is made of. A reference game.
+
+Three cards: Jack, Queen, King; the higher card wins. Each seat antes 1 and is dealt one card, which
+only it sees; the third card stays unseen. First checks or bets 1.
+- After a check, Second checks (showdown) or bets; after that bet, First calls (showdown) or folds.
+- After First's bet, Second calls (showdown) or folds.
+Who folds loses the ante and shows nothing. At a showdown both cards are shown, and the higher takes
+1 from the other after two checks, 2 after a call.
+
+Source: Harold W. Kuhn, "A simplified two-person poker", 1950. First loses 1/18 a match if both play
+as well as possible.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
+
+from engine.game cimport (
+    NOBODY,
+    SEATS,
+    STATE_BYTES,
+    TO_PUBLIC,
+    TO_RECORD,
+    TO_SEAT_0,
+    VIEW_BYTES,
+    Action,
+    Game,
+    Log,
+    Rng,
+    Sampler,
+    State,
+    View,
+    log_event,
+    rng_below,
+    rng_shuffle,
+    uint8_t,
+)
+
+from engine.game import ActionError, ViewError, struct_error
+
+cdef enum:
+    CARDS = 3
+    NO_CARD = 0
+    JACK = 1
+    QUEEN = 2
+    KING = 3
+
+cdef enum:
+    MAX_DECISIONS = 3
+    CHECK = 1
+    BET = 2
+    CALL = 3
+    FOLD = 4
+
+cdef enum:
+    DEALT = 1
+    DECIDED = 2
+    SHOWN = 3
+
+CARD_TITLES = {JACK: "Jack", QUEEN: "Queen", KING: "King"}
+ACTION_KINDS = {CHECK: "check", BET: "bet", CALL: "call", FOLD: "fold"}
+
+
+cdef struct Table:
+    uint8_t cards[2]              # By seat.
+    uint8_t decisions[3]          # In order; 0 where there is none yet.
+
+
+cdef struct Sight:
+    uint8_t seat
+    uint8_t cards[2]              # By seat; NO_CARD if the viewer has not seen it.
+    uint8_t decisions[3]
+
+
+assert sizeof(Table) <= sizeof(State) and sizeof(Sight) <= sizeof(View)
+
+
+cdef class KuhnPoker(Game):
+    """Kuhn poker. It has no options."""
+
+    id = "kuhn_poker"
+    title = "Kuhn poker"
+    summary = __doc__
+    event_kinds = {DEALT: "dealt", DECIDED: "decided", SHOWN: "shown"}
+    reference = True
+
+    def cards(self):
+        """The three cards."""
+        return [{"id": str(rank), "title": title, "kind": "card", "copies": 1,
+                 "numbers": {"Rank": rank}, "text": ""} for rank, title in CARD_TITLES.items()]
+
+    def read_state(self, bytes data):
+        """The fields of a state, as dicts, lists and integers."""
+        return (<Table*> PyBytes_AS_STRING(data))[0]
+
+    def make_state(self, fields):
+        """A state out of its fields, for tests; its content is trusted."""
+        cdef State state
+        cdef Table table = fields
+        memset(&state, 0, sizeof(State))
+        memcpy(&state, &table, sizeof(Table))
+        return PyBytes_FromStringAndSize(<char*> &state, STATE_BYTES)
+
+    def read_view(self, bytes data):
+        """The fields of a view, as dicts, lists and integers."""
+        return (<Sight*> PyBytes_AS_STRING(data))[0]
+
+    def make_view(self, fields):
+        """A view out of its fields; raises ViewError if a number does not fit its field."""
+        cdef View view
+        cdef Sight sight
+        try:
+            sight = fields
+        except (TypeError, ValueError, OverflowError, IndexError) as error:
+            raise struct_error(ViewError, error) from error
+        memset(&view, 0, sizeof(View))
+        memcpy(&view, &sight, sizeof(Sight))
+        return PyBytes_FromStringAndSize(<char*> &view, VIEW_BYTES)
+
+    def read_action(self, action):
+        """The fields of an action: its `kind`; it has no parameters."""
+        return {"kind": ACTION_KINDS[action]}
+
+    def make_action(self, fields):
+        """An action out of its fields; raises ActionError if there is no such action."""
+        for action, kind in ACTION_KINDS.items():
+            if fields == {"kind": kind}:
+                return action
+        raise ActionError("kind", f"must be one of {', '.join(ACTION_KINDS.values())}")
+
+    def explain(self, position, int seat, action):
+        """Why an action is not legal now, in a sentence."""
+        kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
+        return f"{ACTION_KINDS.get(action, 'this')} is not possible now: {' or '.join(kinds)} is"
+
+    def sampler(self, view):
+        """The worlds that fit a seat's view: a Sampler. Raises ViewError if there are none."""
+        return KuhnSampler(view)
+
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef uint8_t deck[CARDS]
+        cdef int i, seat
+        for i in range(CARDS):
+            deck[i] = i + 1
+        rng_shuffle(rng, deck, CARDS)
+        memset(state, 0, sizeof(State))
+        for seat in range(SEATS):
+            table.cards[seat] = deck[seat]
+            log_event(log, (TO_SEAT_0 << seat) | TO_RECORD, DEALT, seat, &deck[seat], 1)
+            log_event(log, TO_PUBLIC & ~(TO_SEAT_0 << seat), DEALT, seat, NULL, 0)
+
+    cdef int deciders(self, const State* state) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        if is_over(table.decisions):
+            return NOBODY
+        return 1 << to_decide(table.decisions)
+
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
+        if faces_bet((<const Table*> state).decisions):
+            actions[0] = CALL
+            actions[1] = FOLD
+        else:
+            actions[0] = CHECK
+            actions[1] = BET
+        return 2
+
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef int seat = to_decide(table.decisions)
+        cdef uint8_t decision = <uint8_t> joint[seat]
+        table.decisions[decisions_made(table.decisions)] = decision
+        log_event(log, TO_PUBLIC | TO_RECORD, DECIDED, seat, &decision, 1)
+        if is_showdown(table.decisions):
+            for seat in range(SEATS):
+                log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &table.cards[seat], 1)
+
+    cdef double outcome(self, const State* state, int seat) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef int payoff = stake(table.decisions)
+        cdef int winner = table.cards[1] > table.cards[0]
+        if not is_showdown(table.decisions):
+            winner = to_decide(table.decisions)     # The turn after a fold is the other seat's.
+        return (2 + payoff if winner == seat else 2 - payoff) / 4.0
+
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef Sight* sight = <Sight*> view
+        cdef int side
+        memset(view, 0, sizeof(View))
+        sight.seat = seat
+        memcpy(sight.decisions, table.decisions, sizeof(sight.decisions))
+        for side in range(SEATS):
+            if side == seat or is_showdown(table.decisions):
+                sight.cards[side] = table.cards[side]
+
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        return joint[0] | joint[1]                  # One seat decides at a time, for all to see.
+
+    cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
+        return (<const Table*> state).cards[seat]
+
+
+cdef class KuhnSampler(Sampler):
+    # Both decisions that a seat ever has are legal whatever its card is, so an opponent who chooses
+    # at random tells nothing: the two cards that he can hold are equally likely.
+
+    def __init__(self, view):
+        Sampler.__init__(self, view)
+        cdef Sight* sight = <Sight*> &self.view
+        cdef int own = sight.cards[self.seat], other = sight.cards[1 - self.seat]
+        if not is_history(sight.decisions):
+            raise ViewError("decisions", "must be a line of play")
+        if not JACK <= own <= KING:
+            raise ViewError(f"cards[{self.seat}]", "must be a card: a seat knows its own")
+        if not is_showdown(sight.decisions):
+            if other != NO_CARD:
+                raise ViewError(f"cards[{1 - self.seat}]", "must be unseen before a showdown")
+        elif not JACK <= other <= KING or other == own:
+            raise ViewError(f"cards[{1 - self.seat}]", "must be another card at a showdown")
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef int other = 1 - self.seat
+        memset(state, 0, sizeof(State))
+        memcpy(table.cards, sight.cards, sizeof(table.cards))
+        memcpy(table.decisions, sight.decisions, sizeof(table.decisions))
+        if table.cards[other] == NO_CARD:
+            # 1 or 2 places after the own card, in the circle Jack, Queen, King.
+            table.cards[other] = (table.cards[self.seat] + rng_below(rng, 2)) % CARDS + 1
+
+
+cdef int decisions_made(const uint8_t* decisions) noexcept nogil:
+    cdef int n = 0
+    while n < MAX_DECISIONS and decisions[n]:
+        n += 1
+    return n
+
+
+cdef int to_decide(const uint8_t* decisions) noexcept nogil:
+    return decisions_made(decisions) % SEATS
+
+
+cdef bint faces_bet(const uint8_t* decisions) noexcept nogil:
+    cdef int n = decisions_made(decisions)
+    return n > 0 and decisions[n - 1] == BET
+
+
+cdef bint is_showdown(const uint8_t* decisions) noexcept nogil:
+    cdef int n = decisions_made(decisions)
+    return n > 0 and (decisions[n - 1] == CALL or (n == 2 and decisions[1] == CHECK))
+
+
+cdef bint is_over(const uint8_t* decisions) noexcept nogil:
+    cdef int n = decisions_made(decisions)
+    return is_showdown(decisions) or (n > 0 and decisions[n - 1] == FOLD)
+
+
+cdef int stake(const uint8_t* decisions) noexcept nogil:
+    return 2 if decisions[decisions_made(decisions) - 1] == CALL else 1
+
+
+cdef bint is_history(const uint8_t* decisions) noexcept nogil:
+    # Whether the decisions are those of a match, from its first on.
+    cdef uint8_t past[MAX_DECISIONS]
+    cdef int i, n = decisions_made(decisions)
+    memset(past, 0, sizeof(past))
+    for i in range(MAX_DECISIONS):
+        if i >= n:
+            if decisions[i]:
+                return False
+            continue
+        if is_over(past):
+            return False
+        if faces_bet(past):
+            if decisions[i] != CALL and decisions[i] != FOLD:
+                return False
+        elif decisions[i] != CHECK and decisions[i] != BET:
+            return False
+        past[i] = decisions[i]
+    return True

@@ -1,0 +1,442 @@
+"""Facts about the games, as text: tests/games/<game>.txt, run by tests/test_facts.py.
+
+A file is a row of stanzas, parted by empty lines. A stanza says what must hold (the comment), how
+to get there (the commands) and, below a line of dashes, what they print:
+
+    # A seat that faces a bet calls or folds.
+    first = KING
+    play first bet
+    legal second
+    ----
+    call, fold
+
+Where several commands print, each of their outputs is headed by its command.
+
+Every stanza starts afresh and stands alone. With REWRITE=1 in the environment the runner writes
+what was printed into the file instead of comparing; the diff is the review.
+
+Setting up, before everything else in a stanza:
+    ruleset.OPTION = VALUE     an option of the ruleset, as JSON or as the game writes it
+    FIELD = VALUE              what matters about a position; the rest is filled in so that it fits
+    deal SEED                  or a new deal, as a match with that secret has it
+    seed N                     the chance of all actions from here on; 0 if not said
+
+Commands. A seat is called by its title in lower case; `spectator` and `record` also read.
+    play SEAT ACTION [SEAT ACTION]     decides for all who must; prints nothing
+    refused SEAT ACTION                prints the rule that the action breaks
+    refused ruleset                    prints the rule that the ruleset breaks
+    refused view SEAT PATH = NUMBER    prints the rule that the seat's view breaks, so changed
+    legal SEAT                         the legal actions, in the engine's order
+    deciders                           who must decide
+    scores                             the scores, once it is over
+    state [FIELD...]                   what is so: all fields, or those named
+    view SEAT [FIELD...]               what the reader knows
+    events READER                      what it saw of the deal or of the last `play`
+    possible SEAT FIELD                what that field of the state can be for all the seat knows:
+                                       the different ones among 2,000 drawn worlds
+    perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
+    playthrough [STEPS]                plays on at random: the actions, and for each seat what has
+                                       changed in its view
+
+What is particular to a game, such as the names of its cards, is in a subclass of `Facts` in
+tests/games/<game>.py. It also holds what the other tests over all games must know of one.
+"""
+
+import difflib
+import importlib
+import json
+import os
+import random
+import textwrap
+from pathlib import Path
+from typing import ClassVar
+
+from engine.game import GameError, Match, Position, RulesetError, SeatView
+
+from engine import games
+
+FOLDER = Path(__file__).parent / "games"
+RULE = "----"
+SPECTATOR = 2
+DRAWS = 2000
+
+
+class Facts:
+    """How the facts of one game are written, and what tests over all games must know of it."""
+
+    # Rulesets by name: all options in turn, and other card lists, for the properties of the engine.
+    rulesets: ClassVar[dict] = {"default": {}}
+    # Rulesets so small that the same view comes up often, for the test of the sampler.
+    small_rulesets: ClassVar[dict] = {"default": {}}
+    # No match has more joint actions.
+    longest = 1000
+    # Fields of a view that a playthrough leaves out: what was shown already, put together.
+    quiet: ClassVar[tuple] = ()
+
+    def __init__(self, game_class):
+        self.game_class = game_class
+        self.seats = [title.lower() for title in game_class.seat_titles]
+
+    def make_game(self, options):
+        """The game under a ruleset given as text by option."""
+        ruleset = {name: self.read_option(name, text) for name, text in options.items()}
+        return self.game_class(ruleset)
+
+    def read_option(self, name, text):
+        """The value of an option of the ruleset."""
+        return json.loads(text)
+
+    def set_up(self, game, given):
+        """The fields of a state in which every field of `given`, text by name, is so."""
+        raise NotImplementedError
+
+    def read_action(self, position, seat, text):
+        """The fields of the action that is written so."""
+        return {"kind": text}
+
+    def show_action(self, fields):
+        """How the action with these fields is written."""
+        return " ".join(
+            [fields["kind"], *[str(value) for name, value in fields.items() if name != "kind"]]
+        )
+
+    def show_state(self, game, fields):
+        """The fields of a state as text by name."""
+        return flatten(fields)
+
+    def show_view(self, game, fields):
+        """The fields of a view as text by name."""
+        return flatten(fields)
+
+    def show_event(self, game, event):
+        """What happened, in a line."""
+        seat = [self.seats[event.seat]] if event.seat >= 0 else []
+        return " ".join([*seat, event.kind, *[str(value) for value in event.values]])
+
+    def check_conserved(self, game, fields):
+        """Asserts that the cards of a state are those of the ruleset, each in one place."""
+        raise NotImplementedError
+
+    def hidden(self, game, fields, seat):
+        """What `seat` may not know of a state, hashable, of what makes a difference to the play."""
+        raise NotImplementedError
+
+
+def flatten(value, path=""):
+    """Nested dicts and lists as text by path."""
+    if isinstance(value, dict):
+        parts = [(f"{path}.{name}" if path else name, part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+    else:
+        return {path: str(value)}
+    return {name: text for path, part in parts for name, text in flatten(part, path).items()}
+
+
+def facts_of(game_id):
+    """The `Facts` of a game."""
+    module = importlib.import_module(f"tests.games.{game_id}")
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and issubclass(value, Facts)
+    ]
+    return found[0](games()[game_id])
+
+
+def deal(game, seed):
+    """A match whose secret is made of a seed."""
+    return Match(game, seed.to_bytes(32, "big"), "facts")
+
+
+class Stage:
+    """Runs the commands of one stanza."""
+
+    def __init__(self, facts):
+        self.facts = facts
+        self.options = {}
+        self.given = {}
+        self.game = None
+        self.position = None
+        self.events = []
+        self.seed = 0
+
+    def run(self, line):
+        """Runs a line and returns what it prints, as lines."""
+        word, _, rest = line.partition(" ")
+        target, equals, value = line.partition("=")
+        if equals and " " not in target.strip():
+            self.put(target.strip(), value.strip())
+            return []
+        if word in ("deal", "seed", "refused"):
+            return getattr(self, f"do_{word}")(rest)
+        self.ready()
+        command = getattr(self, f"do_{word}", None)
+        if command is None:
+            raise ValueError(f"no such command: {word}")
+        return command(rest)
+
+    def put(self, name, value):
+        if self.position is not None:
+            raise ValueError("fields are set before the first command")
+        if name.startswith("ruleset."):
+            self.options[name.removeprefix("ruleset.")] = value
+        else:
+            self.given[name] = value
+
+    def ready(self):
+        if self.game is None:
+            self.game = self.facts.make_game(self.options)
+        if self.position is None:
+            fields = self.facts.set_up(self.game, self.given)
+            self.position = Position.from_fields(self.game, fields)
+            self.facts.check_conserved(self.game, self.position.fields)
+
+    def reader(self, name):
+        return SPECTATOR if name == "spectator" else self.facts.seats.index(name)
+
+    def action_text(self, action):
+        return self.facts.show_action(self.game.read_action(action))
+
+    def do_deal(self, rest):
+        self.game = self.facts.make_game(self.options)
+        match = deal(self.game, int(rest))
+        self.position, self.events = match.position, match.events
+        return []
+
+    def do_seed(self, rest):
+        self.seed = int(rest)
+        return []
+
+    def do_play(self, rest):
+        written = {}
+        seat = None
+        for word in rest.split():
+            if word in self.facts.seats:
+                seat = self.facts.seats.index(word)
+                written[seat] = []
+            else:
+                written[seat].append(word)
+        joint = {
+            seat: self.game.make_action(
+                self.facts.read_action(self.position, seat, " ".join(words))
+            )
+            for seat, words in written.items()
+        }
+        self.events = self.position.apply(joint, self.seed)
+        self.seed += 1
+        return []
+
+    def do_refused(self, rest):
+        word, _, text = rest.partition(" ")
+        try:
+            if word == "ruleset":
+                self.facts.make_game(self.options)
+            else:
+                self.ready()
+                if word == "view":
+                    self.change_view(text)
+                else:
+                    seat = self.reader(word)
+                    fields = self.facts.read_action(self.position, seat, text)
+                    self.position.check(seat, self.game.make_action(fields))
+        except GameError as error:
+            if isinstance(error, RulesetError) != (word == "ruleset"):
+                raise
+            return textwrap.wrap(str(error), 100)
+        return ["is not refused"]
+
+    def change_view(self, text):
+        change, _, number = text.partition("=")
+        reader, path = change.split()
+        fields = self.position.view(self.reader(reader)).fields
+        *parents, last = path.replace("]", "").replace("[", ".").split(".")
+        part = fields
+        for name in parents:
+            part = part[int(name) if name.isdecimal() else name]
+        part[int(last) if last.isdecimal() else last] = int(number)
+        self.game.sampler(SeatView.from_fields(self.game, fields))
+
+    def do_legal(self, rest):
+        actions = [self.action_text(action) for action in self.position.legal(self.reader(rest))]
+        return textwrap.wrap(", ".join(actions), 100) or ["none"]
+
+    def do_deciders(self, rest):
+        return [" ".join(self.facts.seats[seat] for seat in self.position.deciders) or "nobody"]
+
+    def do_scores(self, rest):
+        scores = self.position.scores
+        return [" ".join(f"{score:g}" for score in scores) if scores else "not over"]
+
+    def do_state(self, rest):
+        return pick(self.facts.show_state(self.game, self.position.fields), rest)
+
+    def do_view(self, rest):
+        reader, _, names = rest.partition(" ")
+        view = self.position.view(self.reader(reader))
+        return pick(self.facts.show_view(self.game, view.fields), names)
+
+    def do_events(self, rest):
+        return [
+            self.facts.show_event(self.game, event)
+            for event in self.events
+            if (event.recorded if rest == "record" else event.seen_by(self.reader(rest)))
+        ] or ["none"]
+
+    def do_possible(self, rest):
+        reader, field = rest.split()
+        sampler = self.game.sampler(self.position.view(self.reader(reader)))
+        return sorted(
+            {
+                self.facts.show_state(self.game, sampler.sample(seed).fields)[field] or "nothing"
+                for seed in range(DRAWS)
+            }
+        )
+
+    def do_perft(self, rest):
+        depths = range(1, int(rest) + 1)
+        return [" ".join(str(self.position.perft(depth, self.seed)) for depth in depths)]
+
+    def divide(self, depth):
+        """`perft` by the first joint action, for a look at one that is off."""
+        return [
+            f"{', '.join(self.action_text(action) for action in line)}: {count}"
+            for line, count in self.position.divide(depth, self.seed).items()
+        ]
+
+    def do_playthrough(self, rest):
+        steps = int(rest or self.facts.longest)
+        rng = random.Random(self.seed)
+        lines = []
+        before = [{}, {}]
+        while True:
+            for seat in range(2):
+                shown = self.facts.show_view(self.game, self.position.view(seat).fields)
+                shown = {name: shown[name] for name in shown if name not in self.facts.quiet}
+                changed = {
+                    name: text
+                    for name, text in shown.items()
+                    if before[seat].get(name) != text and (text or name in before[seat])
+                }
+                if changed:
+                    text = "; ".join(f"{name} {text}".rstrip() for name, text in changed.items())
+                    lines += wrap(f"  {self.facts.seats[seat]} sees {text}")
+                before[seat] = shown
+            if self.position.over:
+                return [*lines, *self.do_scores("")]
+            if not steps:
+                return lines
+            steps -= 1
+            joint = {seat: rng.choice(self.position.legal(seat)) for seat in self.position.deciders}
+            lines += wrap(
+                "; ".join(
+                    f"{self.facts.seats[seat]}: {self.action_text(action)}"
+                    for seat, action in joint.items()
+                )
+            )
+            self.events = self.position.apply(joint, self.seed)
+            self.seed += 1
+
+
+def wrap(text):
+    """A long line as several, the later ones indented."""
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def pick(shown, names):
+    """Lines for all fields that say something, or for those named."""
+    wanted = names.split() or [name for name, text in shown.items() if text]
+    return [f"{name}: {shown[name]}".rstrip() for name in wanted]
+
+
+def head(command, lines):
+    """What a command prints, headed by the command."""
+    if len(lines) == 1 and len(command) + len(lines[0]) < 98:
+        return [f"{command}: {lines[0]}"]
+    return [f"{command}:", *[f"  {line}" for line in lines]]
+
+
+class Stanza:
+    """A block of a facts file."""
+
+    def __init__(self, path, line, lines):
+        self.path = path
+        self.line = line
+        rule = lines.index(RULE)
+        self.head = lines[:rule]
+        self.expected = lines[rule + 1 :]
+
+    def __repr__(self):
+        return f"{self.path.stem}:{self.line}"
+
+    def run(self):
+        """Runs the commands; returns what they print and, for each printed line, its command."""
+        stage = Stage(facts_of(self.path.stem))
+        outputs = []
+        for offset, line in enumerate(self.head):
+            if not line.startswith("#"):
+                where = f"{self.path.name}:{self.line + offset}: {line}"
+                try:
+                    lines = stage.run(line)
+                except Exception as error:  # Whatever it is, its command must be named.
+                    raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
+                if lines:
+                    outputs.append((where, line, lines))
+        if len(outputs) > 1:
+            outputs = [(where, line, head(line, lines)) for where, line, lines in outputs]
+        printed = [text for _, _, lines in outputs for text in lines]
+        return stage, printed, [where for where, _, lines in outputs for _ in lines]
+
+    def check(self):
+        """Asserts that it prints what is expected."""
+        stage, printed, sources = self.run()
+        if printed == self.expected:
+            return
+        same = 0
+        while same < min(len(printed), len(self.expected)) and printed[same] == self.expected[same]:
+            same += 1
+        message = [f"from {(sources[same:] or sources[-1:] or [repr(self)])[0]}"]
+        message += difflib.unified_diff(self.expected, printed, "expected", "got", lineterm="", n=1)
+        if "perft" in message[0]:
+            depth = int(message[0].split()[-1])
+            message += [f"divide {depth}:", *stage.divide(depth)]
+        raise AssertionError("\n".join(message))
+
+
+def read_stanzas(path):
+    """The stanzas of a file; a block without a rule is a heading."""
+    stanzas, block, start = [], [], 1
+    for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
+        if line.strip():
+            if not block:
+                start = number
+            block.append(line)
+        elif block:
+            if RULE in block:
+                stanzas.append(Stanza(path, start, block))
+            elif any(not line.startswith("#") for line in block):
+                raise ValueError(f"{path.name}:{start}: a stanza without {RULE}")
+            block = []
+    return stanzas
+
+
+def rewrite(path):
+    """Writes what the stanzas of a file print into it."""
+    lines = path.read_text().splitlines()
+    for stanza in reversed(read_stanzas(path)):
+        at = stanza.line - 1 + len(stanza.head) + 1
+        _, printed, _ = stanza.run()
+        lines[at : at + len(stanza.expected)] = printed
+    path.write_text("\n".join(lines) + "\n")
+
+
+def all_stanzas():
+    """The stanzas of all files, rewritten first if REWRITE is set in the environment."""
+    paths = sorted(FOLDER.glob("*.txt"))
+    if os.environ.get("REWRITE"):
+        for path in paths:
+            rewrite(path)
+    return [stanza for path in paths for stanza in read_stanzas(path)]

@@ -1,0 +1,51 @@
+"""What the tests over all games share: their cases and random play."""
+
+import contextlib
+import random
+
+import pytest
+
+from engine import games
+from tests.facts import facts_of
+
+VIEWERS = (0, 1, 2)
+
+
+def cases(rulesets):
+    """A parameter for each game and each of its rulesets: `rulesets` or `small_rulesets`."""
+    return [
+        pytest.param(game_id, name, id=f"{game_id}-{name}")
+        for game_id in games()
+        for name in getattr(facts_of(game_id), rulesets)
+    ]
+
+
+def game_of(game_id, name):
+    """A game under one of the rulesets of its facts, and the facts."""
+    facts = facts_of(game_id)
+    return games()[game_id]({**facts.rulesets, **facts.small_rulesets}[name]), facts
+
+
+@contextlib.contextmanager
+def told(**what):
+    """Names the seed, and whatever else leads back here, in the message of a failure."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(", ".join(f"{name}={value}" for name, value in what.items()))
+        raise
+
+
+def random_joint(position, rng):
+    """A legal action for each decider, by seat."""
+    return {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
+
+
+def random_secret(rng):
+    """The secret of a match."""
+    return rng.randbytes(32)
+
+
+def seeded(*seeds):
+    """A generator for each combination of seeds and names."""
+    return random.Random("/".join(map(str, seeds)))
