@@ -53,9 +53,10 @@ cdef enum:
     BY_TIME
     BY_CANCEL
 
+cdef double UNIFORM_MOST = 0.6
+
 STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled"}
 
-DEF_MEMORY = 256 << 20         # Bytes a thread may use for its trees.
 
 
 class ActionResult(NamedTuple):
@@ -96,16 +97,16 @@ class Result(NamedTuple):
 class Parameters(NamedTuple):
     """How to search: see the module's text.
 
-    `exploration` is the constant of UCB1; `uniform` the share of uniform choices mixed into regret
-    matching; `sequential_regret` uses it at all decisions; probabilities below `floor` times the
+    `exploration` is the constant of UCB1; `uniform` times the square root
+    of actions / visits is the share of uniform choices mixed into regret matching; `sequential_regret` uses it at all decisions; probabilities below `floor` times the
     largest are taken for noise and set to 0; `memory` is bytes a thread.
     """
 
     exploration: float = 0.5
-    uniform: float = 0.05
+    uniform: float = 3.0
     sequential_regret: bool = True
     floor: float = 0.02
-    memory: int = DEF_MEMORY
+    memory: int = 256 << 20
 
 
 cdef struct Child:
@@ -410,6 +411,9 @@ cdef class Tree:
         cdef double* sigma = self.sigma + step.at
         cdef double positive = 0, threshold, p
         cdef double each = 1.0 / step.count
+        cdef uint32_t visits = self.nodes[step.node].visits
+        # As Exp3 explores: the share falls with the square root of the visits to each action.
+        cdef double uniform = min(UNIFORM_MOST, self.uniform * sqrt(step.count / (visits + 1.0)))
         cdef int i
         for i in range(step.count):
             sigma[i] = max(0.0, child[at[i]].regret)
@@ -420,7 +424,7 @@ cdef class Tree:
             sigma[i] = sigma[i] / positive if positive > 0 else each
             child[at[i]].strategy += sigma[i]
             if threshold >= 0:
-                p = (1 - self.uniform) * sigma[i] + self.uniform * each
+                p = (1 - uniform) * sigma[i] + uniform * each
                 threshold -= p
                 if threshold < 0 or i == step.count - 1:
                     step.chosen = i
