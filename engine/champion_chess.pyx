@@ -339,6 +339,8 @@ cdef class ChampionChess(Game):
         cdef dict fields = sight[0]
         for seat in range(SEATS):
             replay_memory(&sight.side[seat].memory, sight.phase, self.hand_most, &replay)
+            if sight.side[seat].champion:
+                replay_champion(&replay, sight.side[seat].champion - 1, sight.side[seat].castled)
             fields["side"][seat]["known"] = replay.known
         return fields
 

@@ -1,0 +1,73 @@
+"""Chi-squared tests of counts: were they drawn from one distribution?"""
+
+import math
+
+FEWEST = 5  # Expected in a cell; rarer cells are pooled.
+
+
+def p_of_same_source(first, second):
+    """The p-value of two Counters if both were drawn from one distribution."""
+    a, b = first.total(), second.total()
+    cells = pool([(first[key], second[key]) for key in first | second], a, b)
+    statistic = sum((x * math.sqrt(b / a) - y * math.sqrt(a / b)) ** 2 / (x + y) for x, y in cells)
+    return upper_tail(statistic, len(cells) - 1)
+
+
+def p_of_distribution(seen, probabilities):
+    """The p-value of a Counter if it was drawn from a distribution, a dict that adds up to 1."""
+    if any(probabilities.get(key, 0) == 0 for key in seen):
+        return 0.0
+    n = seen.total()
+    scale = 1e12  # The expected counts are exact: like a sample without end.
+    cells = pool([(seen[key], p * scale) for key, p in probabilities.items()], n, scale)
+    statistic = sum((x - y / scale * n) ** 2 / (y / scale * n) for x, y in cells)
+    return upper_tail(statistic, len(cells) - 1)
+
+
+def pool(cells, a, b):
+    """Joins cells in which less than FEWEST are expected of either sample."""
+    share = min(a, b) / (a + b)
+    common, rare_x, rare_y = [], 0, 0
+    for x, y in sorted(cells, key=lambda cell: -sum(cell)):
+        if (x + y) * share >= FEWEST:
+            common.append((x, y))
+        else:
+            rare_x, rare_y = rare_x + x, rare_y + y
+    if rare_x + rare_y:
+        if (rare_x + rare_y) * share >= FEWEST or not common:
+            common.append((rare_x, rare_y))
+        else:
+            common[-1] = (common[-1][0] + rare_x, common[-1][1] + rare_y)
+    return common
+
+
+def upper_tail(statistic, degrees):
+    """The probability of a chi-squared statistic at least so large: the incomplete gamma function.
+
+    The series and the continued fraction of Abramowitz and Stegun, 6.5.29 and 6.5.31.
+    """
+    if degrees < 1 or statistic <= 0:
+        return 1.0
+    s, x = degrees / 2, statistic / 2
+    front = math.exp(s * math.log(x) - x - math.lgamma(s))
+    if x < s + 1:
+        term = total = 1 / s
+        n = s
+        while term > total * 1e-15:
+            n += 1
+            term *= x / n
+            total += term
+        return 1 - front * total
+    # Lentz's method.
+    b = x + 1 - s
+    c, d = 1e300, 1 / b
+    h = d
+    for i in range(1, 10_000):
+        a = -i * (i - s)
+        b += 2
+        d = 1 / (a * d + b)
+        c = b + a / c
+        h *= d * c
+        if abs(d * c - 1) < 1e-15:
+            break
+    return front * h

@@ -1,0 +1,86 @@
+"""The worlds that a sampler draws for a view: sound, complete and right in proportion.
+
+Sound: every world drawn would have shown the seat the same. Complete and right in proportion: on
+small rulesets, the hidden things of very many random matches that came to show a seat one view are
+distributed as those of the worlds drawn for that view. In random matches everybody chooses
+uniformly among the legal actions, which is what the sampler promises to be right for.
+"""
+
+import collections
+
+import pytest
+from engine.game import Match, Position, ViewError
+
+from tests.chi_squared import p_of_same_source
+from tests.play import cases, game_of, random_joint, random_secret, seeded, told
+
+WORLDS = 20
+SIMULATED = 8_000
+STEPS = 6  # Joint actions.
+MOST_VIEWS = 12  # The most frequent ones after each number of them,
+LEAST = 200  # unless they are seen less often.
+P = 0.001
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
+    game, facts = game_of(game_id, ruleset)
+    for seed in range(30):
+        with told(seed=seed):
+            rng = seeded("sound", game_id, ruleset, seed)
+            match = Match(game, random_secret(rng))
+            while True:
+                position = match.position
+                for seat in range(2):
+                    view = position.view(seat)
+                    sampler = game.sampler(view)
+                    for n in range(WORLDS):
+                        world = sampler.sample(n)
+                        assert world.view(seat) == view
+                        assert world.deciders == position.deciders
+                        assert world.legal(seat) == position.legal(seat)
+                        assert world.root_key(seat) == position.root_key(seat)
+                        assert world == sampler.sample(n), "a seed draws one world"
+                        facts.check_conserved(game, world.fields)
+                if match.over:
+                    break
+                for seat, action in random_joint(position, rng).items():
+                    match.apply(seat, action)
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("small_rulesets"))
+def test_worlds_are_drawn_in_proportion(game_id, ruleset):
+    game, facts = game_of(game_id, ruleset)
+    rng = seeded("proportion", game_id, ruleset)
+    seen = [collections.defaultdict(collections.Counter) for _ in range(STEPS)]
+    for seed in range(SIMULATED):
+        position = Position.deal(game, seed)
+        for step in range(STEPS):
+            fields = position.fields
+            for seat in range(2):
+                seen[step][position.view(seat)][facts.hidden(game, fields, seat)] += 1
+            if position.over:
+                break
+            position.apply(random_joint(position, rng), rng.getrandbits(64))
+    tested = [
+        (step, view, worlds)
+        for step, views in enumerate(seen)
+        for view, worlds in sorted(views.items(), key=lambda item: -item[1].total())[:MOST_VIEWS]
+        if worlds.total() >= LEAST
+    ]
+    assert any(len(worlds) > 1 for _, _, worlds in tested)
+    for step, view, worlds in tested:
+        with told(step=step, view=facts.show_view(game, view.fields)):
+            sampler = game.sampler(view)
+            drawn = collections.Counter()
+            for seed in range(worlds.total()):
+                drawn[facts.hidden(game, sampler.sample(seed).fields, view.seat)] += 1
+            assert p_of_same_source(worlds, drawn) > P / len(tested)
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_a_spectator_has_no_worlds(game_id, ruleset):
+    game, _ = game_of(game_id, ruleset)
+    with pytest.raises(ViewError) as error:
+        game.sampler(Position.deal(game, 0).view(2))
+    assert error.value.field == "seat"
