@@ -13,7 +13,7 @@ from service.matches import Matches
 from service.searches import Lane, Limits
 from service.tokens import Caller
 
-ITERATIONS = {
+ITERATIONS: dict[int, int] = {
     BotStrength.BOT_STRENGTH_BEGINNER: 50,
     BotStrength.BOT_STRENGTH_CASUAL: 500,
     BotStrength.BOT_STRENGTH_SKILLED: 5_000,

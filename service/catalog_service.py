@@ -1,23 +1,22 @@
 """CatalogService: the games, well enough described to draw them."""
 
-import grpc
-from engine.game import Game
-
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
+from engine.game import Game
 from service import wire
+from service.gate import Context
 
 
 class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
     """Describes what the engine has."""
 
     async def ListGames(
-        self, request: catalog_pb2.ListGamesRequest, context: grpc.aio.ServicerContext
+        self, request: catalog_pb2.ListGamesRequest, context: Context
     ) -> catalog_pb2.ListGamesResponse:
         games = [describe(game()) for game in wire.hosted().values()]
         return catalog_pb2.ListGamesResponse(games=games)
 
     async def GetGame(
-        self, request: catalog_pb2.GetGameRequest, context: grpc.aio.ServicerContext
+        self, request: catalog_pb2.GetGameRequest, context: Context
     ) -> catalog_pb2.GetGameResponse:
         game_id = request.name.removeprefix("games/")
         if game_id not in wire.hosted():

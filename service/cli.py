@@ -173,7 +173,7 @@ def _health(chosen: argparse.Namespace) -> int:
         with grpc.insecure_channel(chosen.server) as channel:
             request = health_pb2.HealthCheckRequest()
             stub = health_pb2_grpc.HealthStub(channel)
-            status = stub.Check(request, timeout=ANSWER_SECONDS).status
+            status = stub.Check(request, timeout=ANSWER_SECONDS).status  # type: ignore[attr-defined]
     except grpc.RpcError as error:
         return _no_answer(chosen.server, error)
     print(health_pb2.HealthCheckResponse.ServingStatus.Name(status))

@@ -4,7 +4,7 @@ A `Refusal` carries a google.rpc.Status as AIP-193 has it: a code, an ErrorInfo 
 the schema's ErrorReason, and what else helps the caller. The gate (`service/gate.py`) sends it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
@@ -48,7 +48,7 @@ class Refusal(Exception):
         *,
         fields: Iterable[tuple[str, str]] = (),
         retry_seconds: float = 0.0,
-        **metadata: object,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
         """`fields` are paths and what must hold of them, for a BadRequest."""
         super().__init__(message)
@@ -57,7 +57,7 @@ class Refusal(Exception):
             error_details_pb2.ErrorInfo(
                 reason=ErrorReason.Name(reason).removeprefix("ERROR_REASON_"),
                 domain=DOMAIN,
-                metadata={key: str(value) for key, value in metadata.items()},
+                metadata=metadata,
             )
         ]
         violations = [

@@ -3,15 +3,15 @@
 import secrets
 import time
 
-import grpc
-from ai.search import Result
-from engine.game import SeatView, ViewError
 from google.protobuf.duration_pb2 import Duration
 
+from ai.search import Result
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SeatView, ViewError
 from service import wire
 from service.errors import Refusal
+from service.gate import Context
 from service.match_service import Door
 from service.matches import check_decides, check_running, check_seat
 from service.searches import Lane, Limits
@@ -27,7 +27,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self._lane = lane
 
     async def SuggestAction(
-        self, request: hint_pb2.SuggestActionRequest, context: grpc.aio.ServicerContext
+        self, request: hint_pb2.SuggestActionRequest, context: Context
     ) -> hint_pb2.SuggestActionResponse:
         limits = read_limits(request.limits) if request.HasField("limits") else DEFAULT_LIMITS
         seed = request.seed if request.HasField("seed") else secrets.randbits(64)
@@ -111,5 +111,5 @@ def write_hint(view: SeatView, version: int, result: Result) -> hint_pb2.Hint:
         draw=result.draw,
         loss=result.loss,
         iterations=result.iterations,
-        stop_reason=hint_pb2.StopReason.Value(f"STOP_REASON_{result.stop_reason.upper()}"),
+        stop_reason=f"STOP_REASON_{result.stop_reason.upper()}",
     )

@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator
 
-import grpc
-
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from service.errors import Refusal
+from service.gate import Context
 from service.hosted import Hosted
 from service.matches import Matches, check_seat
 from service.tokens import SPECTATOR, Caller, Tokens
@@ -19,10 +18,10 @@ class Door:
         self._tokens = tokens
         self._matches = matches
 
-    async def enter(self, context: grpc.aio.ServicerContext, match: str) -> tuple[Caller, Hosted]:
+    async def enter(self, context: Context, match: str) -> tuple[Caller, Hosted]:
         """Who calls, and the match named "matches/{match}"; raises Refusal."""
         metadata = dict(context.invocation_metadata() or ())
-        caller = self._tokens.read(metadata.get("authorization"))
+        caller = self._tokens.read(str(metadata.get("authorization", "")))
         hosted = await self._matches.load(match.removeprefix("matches/"))
         if caller.match_id != hosted.header.match_id:
             raise Refusal(
@@ -41,7 +40,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self._allow_seeds = allow_seeds
 
     async def CreateMatch(
-        self, request: match_pb2.CreateMatchRequest, context: grpc.aio.ServicerContext
+        self, request: match_pb2.CreateMatchRequest, context: Context
     ) -> match_pb2.CreateMatchResponse:
         seed = request.seed if request.HasField("seed") else None
         if seed is not None and not self._allow_seeds:
@@ -49,8 +48,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 ErrorReason.ERROR_REASON_SEEDS_NOT_ALLOWED,
                 "this server takes no seeds: it was not started with --allow-seeds",
             )
-        bots = [seat.bot.strength for seat in request.seats] or [0, 0]
-        hosted = await self._matches.create(request.ruleset, (bots[0], bots[1]), seed)
+        bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
+        hosted = await self._matches.create(request.ruleset, bots, seed)
         match_id = hosted.header.match_id
         return match_pb2.CreateMatchResponse(
             match=f"matches/{match_id}",
@@ -64,13 +63,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         )
 
     async def GetView(
-        self, request: match_pb2.GetViewRequest, context: grpc.aio.ServicerContext
+        self, request: match_pb2.GetViewRequest, context: Context
     ) -> match_pb2.GetViewResponse:
         caller, hosted = await self._door.enter(context, request.match)
         return match_pb2.GetViewResponse(view=hosted.view(caller.seat))
 
     async def SubmitAction(
-        self, request: match_pb2.SubmitActionRequest, context: grpc.aio.ServicerContext
+        self, request: match_pb2.SubmitActionRequest, context: Context
     ) -> match_pb2.SubmitActionResponse:
         caller, _ = await self._door.enter(context, request.match)
         check_seat(caller)
@@ -80,7 +79,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return match_pb2.SubmitActionResponse(view=view)
 
     async def WatchMatch(
-        self, request: match_pb2.WatchMatchRequest, context: grpc.aio.ServicerContext
+        self, request: match_pb2.WatchMatchRequest, context: Context
     ) -> AsyncIterator[match_pb2.WatchMatchResponse]:
         caller, hosted = await self._door.enter(context, request.match)
         version = request.after_version if request.HasField("after_version") else -1
@@ -88,7 +87,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             raise Refusal(
                 ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
                 f"the match is at version {hosted.version}",
-                current_version=hosted.version,
+                metadata={"current_version": str(hosted.version)},
             )
         # Only the version is kept between two responses, so a slow reader costs no memory.
         while True:
@@ -106,14 +105,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             hosted = await self._matches.load(caller.match_id)
 
     async def ResignMatch(
-        self, request: match_pb2.ResignMatchRequest, context: grpc.aio.ServicerContext
+        self, request: match_pb2.ResignMatchRequest, context: Context
     ) -> match_pb2.ResignMatchResponse:
         caller, _ = await self._door.enter(context, request.match)
         check_seat(caller)
         return match_pb2.ResignMatchResponse(view=await self._matches.resign(caller))
 
     async def GetRecord(
-        self, request: match_pb2.GetRecordRequest, context: grpc.aio.ServicerContext
+        self, request: match_pb2.GetRecordRequest, context: Context
     ) -> match_pb2.GetRecordResponse:
         _, hosted = await self._door.enter(context, request.match)
         if not hosted.over:

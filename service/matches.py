@@ -9,10 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-from engine.game import ActionError
-
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Action, Ruleset, View
+from engine.game import ActionError
 from service import wire
 from service.errors import Refusal, shutting_down
 from service.hosted import Hosted
@@ -40,7 +39,7 @@ class Matches:
         # Called with each match that was read anew or has changed.
         self.on_change: Callable[[Hosted], None] = lambda hosted: None
 
-    async def create(self, ruleset: Ruleset, bots: tuple[int, int], seed: int | None) -> Hosted:
+    async def create(self, ruleset: Ruleset, bots: tuple[int, ...], seed: int | None) -> Hosted:
         """Deals a match; raises Refusal for a ruleset that breaks a rule."""
         game = wire.read_ruleset(ruleset, "ruleset")
         match_id = base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()
@@ -73,7 +72,7 @@ class Matches:
                 raise Refusal(
                     ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
                     "there is no such match",
-                    match=f"matches/{match_id}",
+                    metadata={"match": f"matches/{match_id}"},
                 )
             hosted = Hosted(header)
         entries = await self._store.read(match_id, hosted.version)
@@ -107,7 +106,7 @@ class Matches:
                     raise Refusal(
                         ErrorReason.ERROR_REASON_STALE_VERSION,
                         f"the match is at version {hosted.version}",
-                        current_version=hosted.version,
+                        metadata={"current_version": str(hosted.version)},
                     )
                 check_decides(hosted, seat)
                 try:

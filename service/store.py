@@ -17,7 +17,7 @@ class Header(NamedTuple):
     rules_version: int
     secret: bytes  # 32 bytes; all chance is drawn from it.
     chance_id: str  # The id under which it is drawn: the match's own, or none if seeded.
-    bots: tuple[int, int]  # A croupier.v1.BotStrength for each seat; 0: the seat is open.
+    bots: tuple[int, ...]  # A croupier.v1.BotStrength for each seat; 0: the seat is open.
     created: int  # Seconds since 1970, UTC.
 
 

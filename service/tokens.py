@@ -45,7 +45,7 @@ class Tokens:
         claim = bytes([caller.seat]) + caller.match_id.encode()
         return base64.urlsafe_b64encode(claim + self._mac(claim)).decode().rstrip("=")
 
-    def read(self, authorization: str | None) -> Caller:
+    def read(self, authorization: str) -> Caller:
         """Who sent this "authorization" header; raises Refusal."""
         if not authorization:
             raise Refusal(

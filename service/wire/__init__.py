@@ -36,22 +36,22 @@ class WireModule(Protocol):
     def ruleset_to_fields(self, message: Any) -> Fields:
         """The options that the message sets, as `Game` takes them."""
 
-    def ruleset_to_proto(self, fields: Fields) -> Message:
+    def ruleset_to_proto(self, fields: Fields) -> Any:
         """A whole ruleset, every option spelled out."""
 
-    def view_to_proto(self, game: engine.Game, fields: Fields) -> Message:
+    def view_to_proto(self, game: engine.Game, fields: Fields) -> Any:
         """What is known of the game, from the fields of a view."""
 
     def view_to_fields(self, game: engine.Game, message: Any, seat: int) -> Fields:
         """The fields of a view by `seat`; outputs are not read. Raises ViewError if it must."""
 
-    def action_to_proto(self, game: engine.Game, fields: Fields) -> Message:
+    def action_to_proto(self, game: engine.Game, fields: Fields) -> Any:
         """An action, from its fields."""
 
     def action_to_fields(self, message: Any) -> Fields:
         """The fields of an action."""
 
-    def event_to_proto(self, event: engine.Event) -> Message:
+    def event_to_proto(self, event: engine.Event) -> Any:
         """An event. One that is said twice, openly and hidden, becomes the same message."""
 
 
@@ -148,7 +148,7 @@ def illegal_action(error: engine.ActionError, action: Action, path: str) -> Refu
         f"{path}.{game_of(action)}.{_kind(message)}",
         field,
         error,
-        rule=error.rule,
+        {"rule": error.rule},
     )
 
 
@@ -198,12 +198,18 @@ def game_not_found(game_id: str) -> Refusal:
     return Refusal(
         ErrorReason.ERROR_REASON_GAME_NOT_FOUND,
         f"there is no game {game_id!r}; there are {', '.join(hosted())}",
-        game=game_id,
+        metadata={"game": game_id},
     )
 
 
 def _refusal(
-    reason: ErrorReason, path: str, field: str, error: engine.GameError, **metadata: str
+    reason: ErrorReason,
+    path: str,
+    field: str,
+    error: engine.GameError,
+    metadata: Mapping[str, str] | None = None,
 ) -> Refusal:
     whole = f"{path}.{field}" if field else path
-    return Refusal(reason, f"{whole}: {error.rule}", fields=[(whole, error.rule)], **metadata)
+    return Refusal(
+        reason, f"{whole}: {error.rule}", fields=[(whole, error.rule)], metadata=metadata
+    )
