@@ -18,7 +18,7 @@ class Metrics:
     """The metrics of one server, in a registry of its own."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # When a counter was made says nothing here.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._rpcs = Counter(
             "croupier_rpcs", "Calls that have ended.", ["method", "code"], registry=self.registry
