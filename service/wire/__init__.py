@@ -1,1 +1,215 @@
-"""Between the engine's fields and the messages of the API, one module for each game."""
+"""Between the engine's fields and the messages of the API.
+
+Games are found, not registered: the wire module of a game is `service/wire/<game id>.py`, and in
+every `oneof` of the schema over the games, a game's field is named by its id. Nothing outside a
+wire module names a game. A wire module has the functions of `WireModule`; all of them translate and
+none of them judges: field rules are the schema's, the others the engine's.
+
+The engine names what is wrong by its own field names. Where those of a view differ from the
+schema's, `VIEW_PATHS` of the wire module says how a path begins there: {"side[": "sides["}.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Protocol, cast
+
+from google.protobuf.message import Message
+
+from croupier.v1.error_pb2 import ErrorReason
+from croupier.v1.game_pb2 import Action, Event, Ruleset, View
+from engine import game as engine
+from engine import games
+from service.errors import Refusal, invalid_field
+
+Fields = dict[str, Any]
+
+_RULESETS_KEPT = 256
+
+
+class WireModule(Protocol):
+    """What the module of a game offers."""
+
+    VIEW_PATHS: Mapping[str, str]
+
+    def ruleset_to_fields(self, message: Any) -> Fields:
+        """The options that the message sets, as `Game` takes them."""
+
+    def ruleset_to_proto(self, fields: Fields) -> Any:
+        """A whole ruleset, every option spelled out."""
+
+    def view_to_proto(self, game: engine.Game, fields: Fields) -> Any:
+        """What is known of the game, from the fields of a view."""
+
+    def view_to_fields(self, game: engine.Game, message: Any, seat: int) -> Fields:
+        """The fields of a view by `seat`; outputs are not read. Raises ViewError if it must."""
+
+    def action_to_proto(self, game: engine.Game, fields: Fields) -> Any:
+        """An action, from its fields."""
+
+    def action_to_fields(self, message: Any) -> Fields:
+        """The fields of an action."""
+
+    def event_to_proto(self, event: engine.Event) -> Any:
+        """An event. One that is said twice, openly and hidden, becomes the same message."""
+
+
+@cache
+def hosted() -> dict[str, type[engine.Game]]:
+    """The games that this server can host, by id, in order."""
+    translated = {module.name for module in pkgutil.iter_modules(__path__)}
+    return {
+        name: game for name, game in games().items() if name in translated and not game.reference
+    }
+
+
+@cache
+def _module(game_id: str) -> WireModule:
+    return cast(WireModule, importlib.import_module(f"{__name__}.{game_id}"))
+
+
+def game_of(message: Ruleset | Action | View) -> str:
+    """The id of the game that a message is about; it is set."""
+    return str(message.WhichOneof("game"))
+
+
+def _kind(message: Message) -> str:
+    # The name of the one field that is set: the kind of a game's action.
+    fields = message.ListFields()
+    return str(fields[0][0].name) if fields else ""
+
+
+# Rulesets
+
+
+def read_ruleset(ruleset: Ruleset, path: str) -> engine.Game:
+    """The game under a ruleset that came in the field `path`; raises Refusal."""
+    game_id = game_of(ruleset)
+    if game_id not in hosted():
+        raise game_not_found(game_id)
+    try:
+        return _game(game_id, getattr(ruleset, game_id).SerializeToString(deterministic=True))
+    except engine.RulesetError as error:
+        raise _refusal(
+            ErrorReason.ERROR_REASON_INVALID_RULESET, f"{path}.{game_id}", error.field, error
+        ) from None
+
+
+@lru_cache(maxsize=_RULESETS_KEPT)
+def _game(game_id: str, options: bytes) -> engine.Game:
+    # A Game never changes, so one serves all matches under its ruleset.
+    ruleset = Ruleset()
+    message = getattr(ruleset, game_id)
+    message.ParseFromString(options)
+    return hosted()[game_id](_module(game_id).ruleset_to_fields(message))
+
+
+def write_ruleset(game: engine.Game) -> Ruleset:
+    """The ruleset of a game, every option and its card list spelled out."""
+    message = _module(game.id).ruleset_to_proto(game.ruleset)
+    return Ruleset(**{game.id: message})
+
+
+# Actions
+
+
+def write_action(game: engine.Game, action: int) -> Action:
+    """An action as a message."""
+    message = _module(game.id).action_to_proto(game, game.read_action(action))
+    return Action(**{game.id: message})
+
+
+def read_action(game: engine.Game, action: Action) -> int:
+    """An action out of a message; raises ActionError if there is no such action."""
+    return game.make_action(_module(game.id).action_to_fields(getattr(action, game.id)))
+
+
+def canonical_action(game: engine.Game, action: Action) -> Action:
+    """The same action as the server writes it, or as it came if there is no such action."""
+    try:
+        return write_action(game, read_action(game, action))
+    except engine.ActionError:
+        return action
+
+
+def check_game(game: engine.Game, message: Action, path: str) -> None:
+    """Raises Refusal if an action that came in the field `path` is one of another game."""
+    if game_of(message) != game.id:
+        raise invalid_field(f"{path}.{game_of(message)}", f"must be an action of {game.id}")
+
+
+def illegal_action(error: engine.ActionError, action: Action, path: str) -> Refusal:
+    """The refusal of an action that came in the field `path`."""
+    message = getattr(action, game_of(action))
+    field = "" if error.field in ("seat", "action", "kind") else error.field
+    return _refusal(
+        ErrorReason.ERROR_REASON_ILLEGAL_ACTION,
+        f"{path}.{game_of(action)}.{_kind(message)}",
+        field,
+        error,
+        {"rule": error.rule},
+    )
+
+
+# Events and views
+
+
+def write_event(game: engine.Game, event: engine.Event, version: int) -> Event:
+    """An event as a message."""
+    message = _module(game.id).event_to_proto(event)
+    return Event(version=version, **{game.id: message})
+
+
+def write_view(game: engine.Game, view: engine.SeatView, into: View) -> None:
+    """Fills in what a view tells of the game."""
+    getattr(into, game.id).CopyFrom(_module(game.id).view_to_proto(game, view.fields))
+
+
+def read_view(message: View, path: str) -> engine.SeatView:
+    """A seat's view out of a message that came in the field `path`; raises Refusal."""
+    if not message.HasField("seat"):
+        raise invalid_field(f"{path}.seat", "must be set: a spectator has nothing to decide")
+    game = read_ruleset(message.ruleset, f"{path}.ruleset")
+    if game_of(message) != game.id:
+        raise invalid_field(f"{path}.{game_of(message)}", f"must be a view of {game.id}")
+    try:
+        fields = _module(game.id).view_to_fields(game, getattr(message, game.id), message.seat)
+        return engine.SeatView.from_fields(game, fields)
+    except engine.ViewError as error:
+        raise inconsistent_view(error, game.id, path) from None
+
+
+def inconsistent_view(error: engine.ViewError, game_id: str, path: str) -> Refusal:
+    """The refusal of a view that came in the field `path`."""
+    field = error.field
+    for start, instead in _module(game_id).VIEW_PATHS.items():
+        if field.startswith(start):
+            field = instead + field.removeprefix(start)
+            break
+    return _refusal(ErrorReason.ERROR_REASON_INCONSISTENT_VIEW, f"{path}.{game_id}", field, error)
+
+
+# Refusals
+
+
+def game_not_found(game_id: str) -> Refusal:
+    """There is no such game."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_GAME_NOT_FOUND,
+        f"there is no game {game_id!r}; there are {', '.join(hosted())}",
+        metadata={"game": game_id},
+    )
+
+
+def _refusal(
+    reason: ErrorReason,
+    path: str,
+    field: str,
+    error: engine.GameError,
+    metadata: Mapping[str, str] | None = None,
+) -> Refusal:
+    whole = f"{path}.{field}" if field else path
+    return Refusal(
+        reason, f"{whole}: {error.rule}", fields=[(whole, error.rule)], metadata=metadata
+    )

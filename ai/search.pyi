@@ -1,0 +1,46 @@
+"""The types of the search; ai/search.pyx says what everything does."""
+
+from typing import NamedTuple
+
+from engine.game import SeatView
+
+class ActionResult(NamedTuple):
+    action: int
+    visits: int
+    availability: int
+    expected_score: float
+    deviation: float
+    probability: float
+
+class Result(NamedTuple):
+    action: int
+    actions: list[ActionResult]
+    expected_score: float
+    win: float
+    draw: float
+    loss: float
+    iterations: int
+    nodes: int
+    stop_reason: str
+
+class Parameters(NamedTuple):
+    exploration: float = ...
+    uniform: float = ...
+    sequential_regret: bool = ...
+    floor: float = ...
+    memory: int = ...
+
+class Stop:
+    def set(self) -> None: ...
+    def is_set(self) -> bool: ...
+
+def search(
+    view: SeatView,
+    *,
+    iterations: int = 0,
+    seconds: float = 0.0,
+    threads: int = 1,
+    seed: int = 0,
+    stop: Stop | None = None,
+    parameters: Parameters = ...,
+) -> Result: ...

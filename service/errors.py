@@ -1,0 +1,89 @@
+"""Refusals: what a call answers when it does not do what was asked.
+
+A `Refusal` carries a google.rpc.Status as AIP-193 has it: a code, an ErrorInfo with a reason out of
+the schema's ErrorReason, and what else helps the caller. The gate (`service/gate.py`) sends it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from google.protobuf.any_pb2 import Any
+from google.protobuf.duration_pb2 import Duration
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+
+from croupier.v1.error_pb2 import ErrorReason
+
+DOMAIN = "croupier.v1"
+
+_CODES = {
+    ErrorReason.ERROR_REASON_INVALID_FIELD: code_pb2.INVALID_ARGUMENT,
+    ErrorReason.ERROR_REASON_TOKEN_MISSING: code_pb2.UNAUTHENTICATED,
+    ErrorReason.ERROR_REASON_TOKEN_INVALID: code_pb2.UNAUTHENTICATED,
+    ErrorReason.ERROR_REASON_TOKEN_OF_OTHER_MATCH: code_pb2.PERMISSION_DENIED,
+    ErrorReason.ERROR_REASON_SPECTATOR: code_pb2.PERMISSION_DENIED,
+    ErrorReason.ERROR_REASON_GAME_NOT_FOUND: code_pb2.NOT_FOUND,
+    ErrorReason.ERROR_REASON_MATCH_NOT_FOUND: code_pb2.NOT_FOUND,
+    ErrorReason.ERROR_REASON_MATCH_OVER: code_pb2.FAILED_PRECONDITION,
+    ErrorReason.ERROR_REASON_MATCH_NOT_OVER: code_pb2.FAILED_PRECONDITION,
+    ErrorReason.ERROR_REASON_NOT_TO_DECIDE: code_pb2.FAILED_PRECONDITION,
+    ErrorReason.ERROR_REASON_ILLEGAL_ACTION: code_pb2.FAILED_PRECONDITION,
+    ErrorReason.ERROR_REASON_STALE_VERSION: code_pb2.ABORTED,
+    ErrorReason.ERROR_REASON_VERSION_IN_FUTURE: code_pb2.OUT_OF_RANGE,
+    ErrorReason.ERROR_REASON_REQUEST_ID_REUSED: code_pb2.ALREADY_EXISTS,
+    ErrorReason.ERROR_REASON_SEEDS_NOT_ALLOWED: code_pb2.FAILED_PRECONDITION,
+    ErrorReason.ERROR_REASON_INVALID_RULESET: code_pb2.INVALID_ARGUMENT,
+    ErrorReason.ERROR_REASON_INCONSISTENT_VIEW: code_pb2.INVALID_ARGUMENT,
+    ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES: code_pb2.RESOURCE_EXHAUSTED,
+    ErrorReason.ERROR_REASON_SHUTTING_DOWN: code_pb2.UNAVAILABLE,
+    ErrorReason.ERROR_REASON_INTERNAL: code_pb2.INTERNAL,
+}
+
+
+class Refusal(Exception):
+    """A call that is not carried out, and why."""
+
+    def __init__(
+        self,
+        reason: ErrorReason,
+        message: str,
+        *,
+        fields: Iterable[tuple[str, str]] = (),
+        retry_seconds: float = 0.0,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        """`fields` are paths and what must hold of them, for a BadRequest."""
+        super().__init__(message)
+        self.reason = reason
+        details = [
+            error_details_pb2.ErrorInfo(
+                reason=ErrorReason.Name(reason).removeprefix("ERROR_REASON_"),
+                domain=DOMAIN,
+                metadata=metadata,
+            )
+        ]
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
+            for field, description in fields
+        ]
+        if violations:
+            details.append(error_details_pb2.BadRequest(field_violations=violations))
+        if retry_seconds:
+            delay = Duration()
+            delay.FromMilliseconds(round(1000 * retry_seconds))
+            details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+        self.status = status_pb2.Status(code=_CODES[reason], message=message)
+        for detail in details:
+            packed = Any()
+            packed.Pack(detail)
+            self.status.details.append(packed)
+
+
+def invalid_field(path: str, rule: str) -> Refusal:
+    """One field breaks a rule."""
+    return Refusal(ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, rule)])
+
+
+def shutting_down() -> Refusal:
+    """The server goes; another, or the same one soon, can be asked."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_SHUTTING_DOWN, "the server is shutting down", retry_seconds=1.0
+    )

@@ -1,0 +1,123 @@
+"""The gate that all our calls pass: field rules, errors, metrics. No servicer repeats them."""
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NoReturn, TypeAlias
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from google.rpc import code_pb2
+from grpc_status import rpc_status
+from protovalidate import Validator
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal
+from service.metrics import Metrics
+
+OUR_METHODS = "/croupier.v1."
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+_log = logging.getLogger(__name__)
+
+
+def log_failure(what: str, error: BaseException) -> None:
+    """Logs what should not have happened: where, but not the message, which could name cards."""
+    stack = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s failed: %s\n%s", what, type(error).__name__, stack)
+
+
+class Gate(grpc.aio.ServerInterceptor):
+    """Checks requests by the rules of the schema, and turns exceptions into errors by AIP-193."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._validator = Validator()
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or not method.startswith(OUR_METHODS):
+            return handler
+
+        # The bytes come as they are: that they cannot be read is an error like any other.
+        async def answer(data: bytes, context: Context) -> Message:
+            async with self._guard(method, context):
+                response: Message = await handler.unary_unary(self._read(handler, data), context)
+            return response
+
+        async def stream(data: bytes, context: Context) -> AsyncIterator[Message]:
+            async with self._guard(method, context):
+                async for message in handler.unary_stream(self._read(handler, data), context):
+                    yield message
+
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(
+                stream, response_serializer=handler.response_serializer
+            )
+        return grpc.unary_unary_rpc_method_handler(
+            answer, response_serializer=handler.response_serializer
+        )
+
+    def _read(self, handler: Any, data: bytes) -> Message:
+        try:
+            request: Message = handler.request_deserializer(data)
+        except DecodeError:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_INVALID_FIELD, "the request is not a message of the schema"
+            ) from None
+        violations = [violation.proto for violation in self._validator.collect_violations(request)]
+        if violations:
+            fields = [(field_path(each), each.message) for each in violations]
+            raise Refusal(
+                ErrorReason.ERROR_REASON_INVALID_FIELD, ": ".join(fields[0]), fields=fields
+            )
+        return request
+
+    @asynccontextmanager
+    async def _guard(self, method: str, context: Context) -> AsyncIterator[None]:
+        began = time.perf_counter()
+        code = "OK"
+        try:
+            yield
+        except Refusal as refusal:
+            code = code_pb2.Code.Name(refusal.status.code)
+            await _send(context, refusal)
+        except asyncio.CancelledError:
+            code = "CANCELLED"
+            raise
+        # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
+        except Exception as error:
+            code = "INTERNAL"
+            log_failure(method, error)
+            await _send(
+                context, Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+            )
+        finally:
+            seconds = time.perf_counter() - began
+            self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
+            _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+
+
+def field_path(violation: Any) -> str:
+    """The path of the field that a violation is about, as in "seats[1].bot"."""
+    path = ""
+    for element in violation.field.elements if violation.field else ():
+        path += f".{element.field_name}"
+        if element.subscript is not None and element.subscript.field == "index":
+            path += f"[{element.subscript.value}]"
+    return path.removeprefix(".")
+
+
+async def _send(context: Context, refusal: Refusal) -> NoReturn:
+    status = rpc_status.to_status(refusal.status)
+    await context.abort(status.code, status.details, status.trailing_metadata)
+    raise AssertionError("abort raises")

@@ -1,0 +1,123 @@
+"""MatchService: from requests to the hosted matches and back."""
+
+from collections.abc import AsyncIterator
+
+from croupier.v1 import match_pb2, match_pb2_grpc
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal
+from service.gate import Context
+from service.hosted import Hosted
+from service.matches import Matches, check_seat
+from service.tokens import SPECTATOR, Caller, Tokens
+
+
+class Door:
+    """Finds out who calls about a match, and what the match is."""
+
+    def __init__(self, tokens: Tokens, matches: Matches) -> None:
+        self._tokens = tokens
+        self._matches = matches
+
+    async def enter(self, context: Context, match: str) -> tuple[Caller, Hosted]:
+        """Who calls, and the match named "matches/{match}"; raises Refusal."""
+        metadata = dict(context.invocation_metadata() or ())
+        caller = self._tokens.read(str(metadata.get("authorization", "")))
+        hosted = await self._matches.load(match.removeprefix("matches/"))
+        if caller.match_id != hosted.header.match_id:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_TOKEN_OF_OTHER_MATCH, "the token is of another match"
+            )
+        return caller, hosted
+
+
+class MatchService(match_pb2_grpc.MatchServiceServicer):
+    """Hosts matches."""
+
+    def __init__(self, matches: Matches, tokens: Tokens, door: Door, allow_seeds: bool) -> None:
+        self._matches = matches
+        self._tokens = tokens
+        self._door = door
+        self._allow_seeds = allow_seeds
+
+    async def CreateMatch(
+        self, request: match_pb2.CreateMatchRequest, context: Context
+    ) -> match_pb2.CreateMatchResponse:
+        seed = request.seed if request.HasField("seed") else None
+        if seed is not None and not self._allow_seeds:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_SEEDS_NOT_ALLOWED,
+                "this server takes no seeds: it was not started with --allow-seeds",
+            )
+        bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
+        hosted = await self._matches.create(request.ruleset, bots, seed)
+        match_id = hosted.header.match_id
+        return match_pb2.CreateMatchResponse(
+            match=f"matches/{match_id}",
+            seat_tokens=[
+                match_pb2.SeatToken(seat=seat, token=self._tokens.make(Caller(match_id, seat)))
+                for seat, bot in enumerate(bots)
+                if not bot
+            ],
+            spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
+            secret_hash=hosted.match.secret_hash,
+        )
+
+    async def GetView(
+        self, request: match_pb2.GetViewRequest, context: Context
+    ) -> match_pb2.GetViewResponse:
+        caller, hosted = await self._door.enter(context, request.match)
+        return match_pb2.GetViewResponse(view=hosted.view(caller.seat))
+
+    async def SubmitAction(
+        self, request: match_pb2.SubmitActionRequest, context: Context
+    ) -> match_pb2.SubmitActionResponse:
+        caller, _ = await self._door.enter(context, request.match)
+        check_seat(caller)
+        view = await self._matches.submit(
+            caller, request.expected_version, request.action, request.request_id
+        )
+        return match_pb2.SubmitActionResponse(view=view)
+
+    async def WatchMatch(
+        self, request: match_pb2.WatchMatchRequest, context: Context
+    ) -> AsyncIterator[match_pb2.WatchMatchResponse]:
+        caller, hosted = await self._door.enter(context, request.match)
+        version = request.after_version if request.HasField("after_version") else -1
+        if version > hosted.version:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
+                f"the match is at version {hosted.version}",
+                metadata={"current_version": str(hosted.version)},
+            )
+        # Only the version is kept between two responses, so a slow reader costs no memory.
+        while True:
+            if version < hosted.version:
+                version += 1
+                yield match_pb2.WatchMatchResponse(
+                    version=version,
+                    events=hosted.happened(version, caller.seat),
+                    view=hosted.view(caller.seat) if version == hosted.version else None,
+                )
+            elif hosted.over:
+                return
+            else:
+                await self._matches.changed(caller.match_id, version)
+            hosted = await self._matches.load(caller.match_id)
+
+    async def ResignMatch(
+        self, request: match_pb2.ResignMatchRequest, context: Context
+    ) -> match_pb2.ResignMatchResponse:
+        caller, _ = await self._door.enter(context, request.match)
+        check_seat(caller)
+        return match_pb2.ResignMatchResponse(view=await self._matches.resign(caller))
+
+    async def GetRecord(
+        self, request: match_pb2.GetRecordRequest, context: Context
+    ) -> match_pb2.GetRecordResponse:
+        _, hosted = await self._door.enter(context, request.match)
+        if not hosted.over:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
+                "the record holds hidden cards: it is for matches that are over",
+            )
+        return match_pb2.GetRecordResponse(record=hosted.record())

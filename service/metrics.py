@@ -1,0 +1,85 @@
+"""What the operator sees: counts and durations, and nothing that tells a card or who plays."""
+
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    start_http_server,
+)
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """The metrics of one server, in a registry of its own."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self._rpcs = Counter(
+            "croupier_rpcs", "Calls that have ended.", ["method", "code"], registry=self.registry
+        )
+        self._rpc_seconds = Histogram(
+            "croupier_rpc_seconds",
+            "How long a call took; of a stream, until it ended.",
+            ["method"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._matches = Counter(
+            "croupier_matches",
+            "Matches that this server has brought into a state: created, ended (by the rules) or "
+            "resigned.",
+            ["game", "state"],
+            registry=self.registry,
+        )
+        self._searches = Counter(
+            "croupier_searches",
+            "Searches done, of bots and of hints.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self._search_seconds = Counter(
+            "croupier_search_seconds", "Time spent searching.", ["kind"], registry=self.registry
+        )
+        self._iterations = Counter(
+            "croupier_search_iterations",
+            "Iterations done; by croupier_search_seconds_total, they are iterations per second.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self._running = Gauge(
+            "croupier_searches_running", "Searches that run.", ["kind"], registry=self.registry
+        )
+        self._waiting = Gauge(
+            "croupier_searches_waiting", "Searches in the queue.", ["kind"], registry=self.registry
+        )
+
+    def serve(self, host: str, port: int) -> WSGIServer:
+        """Serves them over HTTP; raises OSError if the address cannot be used."""
+        server, _ = start_http_server(port, host, registry=self.registry)
+        return server
+
+    def rpc(self, method: str, code: str, seconds: float) -> None:
+        """A call has ended."""
+        self._rpcs.labels(method, code).inc()
+        self._rpc_seconds.labels(method).observe(seconds)
+
+    def match(self, game: str, state: str) -> None:
+        """A match has come into a state."""
+        self._matches.labels(game, state).inc()
+
+    def search(self, kind: str, iterations: int, seconds: float) -> None:
+        """A search is done."""
+        self._searches.labels(kind).inc()
+        self._search_seconds.labels(kind).inc(seconds)
+        self._iterations.labels(kind).inc(iterations)
+
+    def lane(self, kind: str, running: int, waiting: int) -> None:
+        """How many searches of a kind run and wait now."""
+        self._running.labels(kind).set(running)
+        self._waiting.labels(kind).set(waiting)

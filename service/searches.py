@@ -1,0 +1,136 @@
+"""Searches beside the calls: a few at a time, at low priority, stopped when nobody waits."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from ai.search import Result, Stop, search
+from engine.game import SeatView
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal
+from service.metrics import Metrics
+
+LOWEST_PRIORITY = 19
+
+
+class Limits(NamedTuple):
+    """When a search ends: at whichever limit is reached first; 0 for none."""
+
+    iterations: int = 0
+    seconds: float = 0.0
+    threads: int = 1
+
+
+class Lane:
+    """The searches of one kind: as many at a time as their threads allow, the others in a queue."""
+
+    def __init__(
+        self, kind: str, threads: int, metrics: Metrics, most_waiting: int | None = None
+    ) -> None:
+        """Without `most_waiting` the queue is as long as it must be."""
+        self._kind = kind
+        self._threads = threads
+        self._free = threads
+        self._most_waiting = most_waiting
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._running: set[Stop] = set()
+        self._metrics = metrics
+        self._mean_seconds = 1.0
+        self._pool = ThreadPoolExecutor(
+            threads, thread_name_prefix=f"search-{kind}", initializer=_lower_priority
+        )
+        self._report()
+
+    async def search(
+        self,
+        view: SeatView,
+        limits: Limits,
+        seed: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> Result:
+        """Searches when it is its turn; raises Refusal if the queue is full.
+
+        `check` runs first, beside the calls too; what it raises is raised here. When the caller is
+        cancelled, so is the search.
+        """
+        limits = limits._replace(threads=min(limits.threads, self._threads))
+        await self._take(limits.threads)
+        stop = Stop()
+        self._running.add(stop)
+        self._report()
+
+        def work() -> Result:
+            check()
+            return search(view, **limits._asdict(), seed=seed, stop=stop)
+
+        began = time.perf_counter()
+        done = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        done.add_done_callback(lambda _: self._give_back(stop, limits.threads))
+        try:
+            result = await asyncio.shield(done)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+        seconds = time.perf_counter() - began
+        self._mean_seconds += (seconds - self._mean_seconds) / 8
+        self._metrics.search(self._kind, result.iterations, seconds)
+        return result
+
+    def close(self) -> None:
+        """Stops all searches."""
+        for stop in self._running:
+            stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    async def _take(self, threads: int) -> None:
+        # First come, first served: a search of many threads is not overtaken for ever.
+        if not self._waiting and self._free >= threads:
+            self._free -= threads
+            return
+        if self._most_waiting is not None and len(self._waiting) >= self._most_waiting:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
+                f"{len(self._waiting)} searches are waiting already",
+                retry_seconds=1 + self._mean_seconds * len(self._waiting) / self._threads,
+            )
+        turn = asyncio.get_running_loop().create_future()
+        place = (threads, turn)
+        self._waiting.append(place)
+        self._report()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._free += threads
+            else:
+                self._waiting.remove(place)
+            self._next()
+            raise
+
+    def _give_back(self, stop: Stop, threads: int) -> None:
+        self._running.discard(stop)
+        self._free += threads
+        self._next()
+
+    def _next(self) -> None:
+        while self._waiting and self._free >= self._waiting[0][0]:
+            threads, turn = self._waiting.popleft()
+            self._free -= threads
+            turn.set_result(None)
+        self._report()
+
+    def _report(self) -> None:
+        self._metrics.lane(self._kind, len(self._running), len(self._waiting))
+
+
+def _lower_priority() -> None:
+    # On Linux a thread has a priority of its own, and threads that it starts inherit it.
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)

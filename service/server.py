@@ -1,0 +1,138 @@
+"""The server: everything put together, started and stopped."""
+
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import NamedTuple
+from wsgiref.simple_server import WSGIServer
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from croupier.v1 import (
+    catalog_pb2,
+    catalog_pb2_grpc,
+    hint_pb2,
+    hint_pb2_grpc,
+    match_pb2,
+    match_pb2_grpc,
+)
+from service.bots import Bots
+from service.catalog_service import CatalogService
+from service.gate import Gate
+from service.hint_service import HintService
+from service.match_service import Door, MatchService
+from service.matches import Matches
+from service.metrics import Metrics
+from service.searches import Lane
+from service.store import MemoryStore, Store
+from service.tokens import Tokens
+
+HINTS_WAITING_MOST = 64
+GRACE_SECONDS = 5.0
+SERVICES = (
+    catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"].full_name,
+    match_pb2.DESCRIPTOR.services_by_name["MatchService"].full_name,
+    hint_pb2.DESCRIPTOR.services_by_name["HintService"].full_name,
+)
+
+_OPTIONS = (
+    # Without this, two servers could share a port and never know.
+    ("grpc.so_reuseport", 0),
+    # The largest request is a view, sent for a hint.
+    ("grpc.max_receive_message_length", 1 << 20),
+)
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+
+_log = logging.getLogger(__name__)
+
+
+class Options(NamedTuple):
+    """How a server is started."""
+
+    host: str = "127.0.0.1"
+    port: int = 50051
+    metrics_port: int = 0  # 0: none.
+    allow_seeds: bool = False
+    search_threads: int = 0  # 0: as many as there are processors.
+    token_key_file: Path | None = None
+
+
+class Server:
+    """One server. It is started once and stopped once."""
+
+    def __init__(self, options: Options, store: Store | None = None) -> None:
+        """Raises OSError or ValueError if the token key cannot be read."""
+        self._options = options
+        threads = options.search_threads or os.cpu_count() or 1
+        tokens = Tokens()
+        if options.token_key_file is not None:
+            tokens = Tokens.from_file(options.token_key_file)
+        self.metrics = Metrics()
+        self.matches = Matches(store or MemoryStore(), self.metrics)
+        self.hints = Lane("hint", threads, self.metrics, HINTS_WAITING_MOST)
+        self._bot_moves = Lane("bot", threads, self.metrics)
+        self._bots = Bots(self.matches, self._bot_moves)
+        self._health = health.aio.HealthServicer()
+        self._metrics_server: WSGIServer | None = None
+
+        self._grpc = grpc.aio.server(interceptors=[Gate(self.metrics)], options=_OPTIONS)
+        door = Door(tokens, self.matches)
+        match_service = MatchService(self.matches, tokens, door, options.allow_seeds)
+        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
+        match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
+        hint_pb2_grpc.add_HintServiceServicer_to_server(HintService(door, self.hints), self._grpc)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        reflection.enable_server_reflection(
+            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
+        )
+
+    async def start(self) -> str:
+        """Serves; returns the address. Raises OSError if an address cannot be used."""
+        host, port = self._options.host, self._options.port
+        _check_free(host, port)
+        try:
+            port = self._grpc.add_insecure_port(f"{host}:{port}")
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {host}:{port}: {error}") from None
+        if self._options.metrics_port:
+            self._serve_metrics()
+        await self._grpc.start()
+        for service in ("", *SERVICES):
+            await self._health.set(service, _SERVING)
+        return f"{host}:{port}"
+
+    def _serve_metrics(self) -> None:
+        host, port = self._options.host.strip("[]"), self._options.metrics_port
+        try:
+            self._metrics_server = self.metrics.serve(host, port)
+        except OSError as error:
+            raise _cannot_listen(host, port, error) from None
+        _log.info("metrics on http://%s:%d/metrics", host, port)
+
+    async def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Says that it goes, ends streams, lets calls end for `grace` seconds, and stops."""
+        await self._health.enter_graceful_shutdown()
+        self._bots.close()
+        self.matches.close()
+        await self._grpc.stop(grace)
+        self.hints.close()
+        self._bot_moves.close()
+        if self._metrics_server is not None:
+            self._metrics_server.shutdown()
+            self._metrics_server.server_close()
+
+
+def _check_free(host: str, port: int) -> None:
+    # gRPC would say the same at length, and part of it on standard error.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host.strip("[]"), port), family=family).close()
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from None
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> OSError:
+    return OSError(f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}")

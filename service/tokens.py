@@ -1,0 +1,72 @@
+"""Tokens: who calls. A token says a match and a seat, and only a holder of the key can make one."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal
+
+KEY_BYTES = 32
+SPECTATOR = 2  # As a viewer, as the engine numbers it.
+_DOMAIN = b"croupier/token/v1\0"
+_MAC_BYTES = hashlib.sha256().digest_size
+_SCHEME = "bearer "
+
+
+class Caller(NamedTuple):
+    """Who calls, and about which match."""
+
+    match_id: str
+    seat: int  # 0, 1 or SPECTATOR.
+
+
+class Tokens:
+    """Makes tokens and reads them. Servers that share a key accept each other's."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        """Without a key, one is drawn: the tokens then end with the process."""
+        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Tokens":
+        """The key is what the file holds; raises OSError or ValueError."""
+        key = path.read_bytes()
+        if len(key) < KEY_BYTES:
+            raise ValueError(f"{path}: a token key has at least {KEY_BYTES} bytes, not {len(key)}")
+        return cls(key)
+
+    def make(self, caller: Caller) -> str:
+        """The token of a seat, or of the spectators, of a match."""
+        claim = bytes([caller.seat]) + caller.match_id.encode()
+        return base64.urlsafe_b64encode(claim + self._mac(claim)).decode().rstrip("=")
+
+    def read(self, authorization: str) -> Caller:
+        """Who sent this "authorization" header; raises Refusal."""
+        if not authorization:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_TOKEN_MISSING,
+                'this call needs a token of the match, as the metadata "authorization: Bearer '
+                '{token}"',
+            )
+        invalid = Refusal(
+            ErrorReason.ERROR_REASON_TOKEN_INVALID, "the token was not made by this server"
+        )
+        if not authorization.lower().startswith(_SCHEME):
+            raise invalid
+        token = authorization[len(_SCHEME) :].strip()
+        try:
+            data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            raise invalid from None
+        claim, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
+        if not hmac.compare_digest(mac, self._mac(claim)) or claim[0] > SPECTATOR:
+            raise invalid
+        return Caller(claim[1:].decode(), claim[0])
+
+    def _mac(self, claim: bytes) -> bytes:
+        return hmac.digest(self._key, _DOMAIN + claim, "sha256")

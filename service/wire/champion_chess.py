@@ -1,0 +1,254 @@
+"""Champion Chess on the wire. The engine counts cards by index; a message lists them by name."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from engine.game import Event, Game, ViewError
+
+from croupier.v1 import champion_chess_pb2 as pb
+from service.wire import Fields
+
+VIEW_PATHS = {"side[": "sides[", "own.": ""}
+
+_CARDS = len(pb.ChampionChessCard.values()) - 1
+_HAND_MOST = 7
+_TURNS_MOST = 48  # The engine's room for the turns of a memory.
+_NO_TURN = {
+    "mulligan": 0,
+    "champion": 0,
+    "castled": 0,
+    "won": 0,
+    "aid_count": 0,
+    "discard_count": 0,
+    "cards": [0] * _HAND_MOST,
+}
+
+
+def _card(index: int) -> pb.ChampionChessCard:
+    return cast(pb.ChampionChessCard, index + 1)
+
+
+def _cards(indices: Iterable[int]) -> list[pb.ChampionChessCard]:
+    return [_card(index) for index in indices]
+
+
+def _spread(counts: Sequence[int]) -> list[pb.ChampionChessCard]:
+    return [_card(index) for index, count in enumerate(counts) for _ in range(count)]
+
+
+def _indices(cards: Iterable[int]) -> list[int]:
+    return [card - 1 for card in cards]
+
+
+def _indices_in_view(cards: Iterable[int], path: str) -> list[int]:
+    indices = _indices(cards)
+    if -1 in indices:
+        raise ViewError(f"{path}[{indices.index(-1)}]", "must be a card")
+    return indices
+
+
+def _counts(cards: Iterable[int], path: str) -> list[int]:
+    indices = _indices_in_view(cards, path)
+    return [indices.count(index) for index in range(_CARDS)]
+
+
+# Rulesets and actions
+
+
+def ruleset_to_fields(message: pb.ChampionChessRuleset) -> Fields:
+    """The options that are set."""
+    fields: Fields = {}
+    if message.HasField("castling"):
+        fields["castling"] = message.castling
+    if message.HasField("hand_size"):
+        fields["hand_size"] = message.hand_size
+    if message.cards:
+        fields["cards"] = [
+            {
+                "card": spec.card - 1,
+                "copies": spec.copies,
+                "move": spec.move,
+                "attack": spec.attack,
+                "defend": spec.defend,
+            }
+            for spec in message.cards
+        ]
+    return fields
+
+
+def ruleset_to_proto(fields: Fields) -> pb.ChampionChessRuleset:
+    """A whole ruleset."""
+    return pb.ChampionChessRuleset(
+        castling=fields["castling"],
+        hand_size=fields["hand_size"],
+        cards=[
+            pb.ChampionChessCardSpec(**{**spec, "card": _card(spec["card"])})
+            for spec in fields["cards"]
+        ],
+    )
+
+
+def action_to_proto(game: Game, fields: Fields) -> pb.ChampionChessAction:
+    """An action."""
+    message = pb.ChampionChessAction()
+    if fields["kind"] == "play_champion":
+        message.play_champion.noble = _card(fields["noble"])
+        message.play_champion.castle = fields["castle"]
+    else:
+        choice = getattr(message, fields["kind"])
+        choice.SetInParent()
+        choice.cards.extend(_cards(fields["cards"]))
+    return message
+
+
+def action_to_fields(message: pb.ChampionChessAction) -> Fields:
+    """The fields of an action, its cards in the order in which they came."""
+    kind = str(message.WhichOneof("action"))
+    if kind == "play_champion":
+        choice = message.play_champion
+        return {"kind": kind, "noble": choice.noble - 1, "castle": choice.castle}
+    return {"kind": kind, "cards": _indices(getattr(message, kind).cards)}
+
+
+# Events
+
+
+def event_to_proto(event: Event) -> pb.ChampionChessEvent:
+    """An event; what is hidden of it is not set."""
+    message = pb.ChampionChessEvent(seat=event.seat)
+    values = event.values
+    match event.kind:
+        case "drawn":
+            message.drawn.count = len(values)
+            message.drawn.cards.extend(_cards(values))
+        case "drawn_hidden":
+            message.drawn.count = values[0]
+        case "shuffled":
+            message.shuffled.from_reserve = bool(values[0])
+            message.shuffled.count = len(values) - 1
+            message.shuffled.cards.extend(_cards(values[1:]))
+        case "shuffled_hidden":
+            message.shuffled.from_reserve = bool(values[0])
+            message.shuffled.count = values[1]
+        case "champion_revealed":
+            message.champion_revealed.champion = _card(values[0])
+            message.champion_revealed.castled = bool(values[1])
+        case "challenge_decided":
+            decided = message.challenge_decided
+            decided.champion, decided.won = _card(values[0]), bool(values[1])
+            decided.move, decided.attack, decided.defend = values[2:]
+        case _:  # mulligan, aid_revealed, discarded
+            shown = getattr(message, event.kind)
+            shown.SetInParent()
+            shown.cards.extend(_cards(values))
+    return message
+
+
+# Views
+
+
+def view_to_proto(game: Game, fields: Fields) -> pb.ChampionChessView:
+    """What a seat or a spectator knows."""
+    own = fields["own"]
+    return pb.ChampionChessView(
+        phase=fields["phase"],
+        challenge=fields["challenge"],
+        sides=[_side_to_proto(game, side) for side in fields["side"]],
+        hand=_spread(own["hand"]),
+        castling_used=bool(own["castling_used"]),
+    )
+
+
+def _side_to_proto(game: Game, fields: Fields) -> pb.ChampionChessSide:
+    unseen = [spec["copies"] for spec in game.ruleset["cards"]]
+    for index in range(_CARDS):
+        unseen[index] -= fields["reserve"][index] + fields["defeated"][index]
+    if fields["champion"]:
+        unseen[fields["champion"] - 1] -= 1
+    memory = fields["memory"]
+    return pb.ChampionChessSide(
+        hand_size=fields["hand_size"],
+        deck_size=fields["deck_size"],
+        reserve=_spread(fields["reserve"]),
+        defeated=_spread(fields["defeated"]),
+        unseen=_spread(unseen),
+        known_hand=_spread(fields["known"]),
+        champion=fields["champion"],
+        castled=bool(fields["castled"]),
+        memory=pb.ChampionChessMemory(
+            hand=_spread(memory["hand"]),
+            deck=_spread(memory["deck"]),
+            reserve=_spread(memory["reserve"]),
+            castling=memory["castling"],
+            turns=[_turn_to_proto(turn) for turn in memory["turns"][: memory["size"]]],
+        ),
+    )
+
+
+def _turn_to_proto(fields: Fields) -> pb.ChampionChessTurn:
+    aid = fields["aid_count"]
+    return pb.ChampionChessTurn(
+        champion=_card(-1 if fields["mulligan"] else fields["champion"]),
+        castled=bool(fields["castled"]),
+        won=bool(fields["won"]),
+        aid=_cards(fields["cards"][:aid]),
+        discards=_cards(fields["cards"][aid : aid + fields["discard_count"]]),
+    )
+
+
+def view_to_fields(game: Game, message: pb.ChampionChessView, seat: int) -> Fields:
+    """The fields of a view; raises ViewError if they do not fit the engine's."""
+    return {
+        "seat": seat,
+        "phase": message.phase,
+        "challenge": message.challenge,
+        "half_points": 0,
+        "side": [_side_to_fields(side, f"side[{i}]") for i, side in enumerate(message.sides)],
+        "own": {
+            "hand": _counts(message.hand, "own.hand"),
+            "castling_used": int(message.castling_used),
+        },
+    }
+
+
+def _side_to_fields(message: pb.ChampionChessSide, path: str) -> Fields:
+    memory = message.memory
+    if len(memory.turns) > _TURNS_MOST:
+        raise ViewError(f"{path}.memory.turns", f"must be at most {_TURNS_MOST} turns")
+    turns = [
+        _turn_to_fields(turn, f"{path}.memory.turns[{i}]") for i, turn in enumerate(memory.turns)
+    ]
+    return {
+        "hand_size": message.hand_size,
+        "deck_size": message.deck_size,
+        "reserve": _counts(message.reserve, f"{path}.reserve"),
+        "defeated": _counts(message.defeated, f"{path}.defeated"),
+        "champion": message.champion,
+        "castled": int(message.castled),
+        "memory": {
+            "hand": _counts(memory.hand, f"{path}.memory.hand"),
+            "deck": _counts(memory.deck, f"{path}.memory.deck"),
+            "reserve": _counts(memory.reserve, f"{path}.memory.reserve"),
+            "castling": memory.castling,
+            "size": len(turns),
+            "turns": turns + [_NO_TURN] * (_TURNS_MOST - len(turns)),
+        },
+    }
+
+
+def _turn_to_fields(message: pb.ChampionChessTurn, path: str) -> Fields:
+    shown = [
+        *sorted(_indices_in_view(message.aid, f"{path}.aid")),
+        *sorted(_indices_in_view(message.discards, f"{path}.discards")),
+    ]
+    if len(shown) > _HAND_MOST:
+        raise ViewError(path, f"must show at most {_HAND_MOST} cards")
+    return {
+        "mulligan": int(not message.champion),
+        "champion": max(message.champion - 1, 0),
+        "castled": int(message.castled),
+        "won": int(message.won),
+        "aid_count": len(message.aid),
+        "discard_count": len(message.discards),
+        "cards": shown + [0] * (_HAND_MOST - len(shown)),
+    }

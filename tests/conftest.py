@@ -1,0 +1,29 @@
+"""Fixtures that need a server: a real one, on a real socket."""
+
+import pytest
+
+from tests.serving import Client, Servers
+
+
+@pytest.fixture(scope="session")
+def servers():
+    """Where a test starts servers of its own."""
+    running = Servers()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def shared_server(servers):
+    """A server that takes seeds, and its address; tests share it, each with its own matches."""
+    return servers.start(allow_seeds=True, search_threads=2)
+
+
+@pytest.fixture(scope="session")
+def server(shared_server):
+    return shared_server[0]
+
+
+@pytest.fixture(scope="session")
+def client(shared_server):
+    return Client(shared_server[1])
