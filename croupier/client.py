@@ -69,8 +69,8 @@ OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 
 def bot(strength: str) -> match_pb2.SeatConfig:
     """A seat that the server plays: "random", "beginner", "casual", "skilled" or "expert"."""
-    value = match_pb2.BotStrength.Value(f"BOT_STRENGTH_{strength.upper()}")
-    return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=value))
+    name = f"BOT_STRENGTH_{strength.upper()}"
+    return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=name))
 
 
 class FieldViolation(NamedTuple):
@@ -173,7 +173,7 @@ class Client:
 
     def games(self) -> list[catalog_pb2.Game]:
         """The games of this server, without their cards."""
-        response: catalog_pb2.ListGamesResponse = self.call(
+        response: catalog_pb2.ListGamesResponse = self._call(
             self.catalog_stub.ListGames, catalog_pb2.ListGamesRequest()
         )
         return list(response.games)
@@ -181,7 +181,7 @@ class Client:
     def game(self, name: str) -> catalog_pb2.Game:
         """A game with its cards, by its name with or without "games/"."""
         request = catalog_pb2.GetGameRequest(name=f"games/{name.removeprefix('games/')}")
-        response: catalog_pb2.GetGameResponse = self.call(self.catalog_stub.GetGame, request)
+        response: catalog_pb2.GetGameResponse = self._call(self.catalog_stub.GetGame, request)
         return response.game
 
     def create_match(
@@ -196,7 +196,7 @@ class Client:
             name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
             getattr(ruleset, name).SetInParent()
         request = match_pb2.CreateMatchRequest(ruleset=ruleset, seats=seats, seed=seed)
-        response: match_pb2.CreateMatchResponse = self.call(self.match_stub.CreateMatch, request)
+        response: match_pb2.CreateMatchResponse = self._call(self.match_stub.CreateMatch, request)
         return NewMatch(
             name=response.match,
             seats={t.seat: Seat(self, response.match, t.token) for t in response.seat_tokens},
@@ -215,9 +215,9 @@ class Client:
     ) -> hint_pb2.Hint:
         """A hint for a seat's view, from wherever it comes; one second if no limit is given."""
         request = hint_pb2.SuggestActionRequest(view=view, seed=seed)
-        return self.search(request, iterations, seconds, threads)
+        return self._search(request, iterations, seconds, threads)
 
-    def search(
+    def _search(
         self,
         request: hint_pb2.SuggestActionRequest,
         iterations: int,
@@ -225,7 +225,6 @@ class Client:
         threads: int,
         token: str | None = None,
     ) -> hint_pb2.Hint:
-        """Sends a request for a hint with these limits."""
         if iterations or seconds is not None or threads:
             request.limits.iterations = iterations
             request.limits.threads = threads
@@ -233,19 +232,18 @@ class Client:
                 request.limits.time.CopyFrom(_duration(1.0 if seconds is None else seconds))
         # The server limits every search to 60 seconds, and it may have to wait for its turn.
         timeout = self.timeout + (60.0 if seconds is None else seconds)
-        response: hint_pb2.SuggestActionResponse = self.call(
+        response: hint_pb2.SuggestActionResponse = self._call(
             self.hint_stub.SuggestAction, request, token, timeout
         )
         return response.hint
 
-    def call(
+    def _call(
         self,
         rpc: Callable[..., _Response],
         request: Any,
         token: str | None = None,
         timeout: float | None = None,
     ) -> _Response:
-        """Makes a call of one of the stubs; raises CroupierError."""
         try:
             return rpc(request, timeout=timeout or self.timeout, metadata=_bearer(token))
         except grpc.RpcError as error:
@@ -308,7 +306,7 @@ class Spectator:
         return self.client.match_stub
 
     def _call(self, rpc: Callable[..., _Response], request: Any) -> _Response:
-        return self.client.call(rpc, request, self.token)
+        return self.client._call(rpc, request, self.token)
 
     def _seen(self, view: game_pb2.View) -> game_pb2.View:
         self._version = max(view.version, self._version or 0)
@@ -345,7 +343,7 @@ class Seat(Spectator):
     ) -> hint_pb2.Hint:
         """A hint for what the seat knows now; one second if no limit is given."""
         request = hint_pb2.SuggestActionRequest(match=self.match, seed=seed)
-        return self.client.search(request, iterations, seconds, threads, self.token)
+        return self.client._search(request, iterations, seconds, threads, self.token)
 
     def resign(self) -> game_pb2.View:
         """Gives the match up; returns the view at its end."""
