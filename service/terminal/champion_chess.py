@@ -1,4 +1,4 @@
-"""How Champion Chess is drawn: both sides next to each other, the own hand with its points below."""
+"""How Champion Chess is drawn: the sides next to each other, the own hand with its points below."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -151,7 +151,7 @@ class Drawing(drawing.Drawing):
         if words == ["none"]:
             return []
         if words == ["all"]:
-            return list(max((_cards(action) for action in view.legal_actions), key=len))
+            return max((list(_cards(action)) for action in view.legal_actions), key=len)
         cards: list[int] = []
         places: set[int] = set()
         for word in words:

@@ -234,6 +234,11 @@ def counted(names: Iterable[str]) -> str:
     return ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in Counter(names).items())
 
 
+def has_words(text: str, typed: str) -> bool:
+    """Whether each typed word is the beginning of a word of the text."""
+    return _begin(_words(typed), _words(text))
+
+
 def _spaced(name: str) -> str:
     return name.replace("_", " ")
 
