@@ -186,7 +186,7 @@ class Drawing(drawing.Drawing):
             hidden = self._list(sorted(unseen.elements())) or "-"
             rows.setdefault("hand", []).append(hand)
             rows.setdefault("deck", []).append(f"{side.deck_size} cards")
-            rows.setdefault("unseen", []).append(hidden)
+            rows.setdefault("not seen", []).append(hidden)
             for name, pile in (("reserve", side.reserve), ("defeated", side.defeated)):
                 rows.setdefault(name, []).append(
                     f"{len(pile)}: {self._list(pile)}" if pile else "-"

@@ -22,6 +22,8 @@ from croupier.v1 import catalog_pb2, game_pb2
 
 SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 60  # Actions that are listed at once.
+_CARDS = ("card", "cards")  # Fields that hold the ids of cards.
+_QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
 
 class Unclear(ValueError):
@@ -134,7 +136,7 @@ class Drawing:
         for field in message.DESCRIPTOR.fields:
             value = getattr(message, field.name)
             if field.message_type is None:
-                if field.is_repeated or not field.has_presence or message.HasField(field.name):
+                if _says_something(message, field, value):
                     plain.add_row(_spaced(field.name), self._value(field, value))
             elif field.is_repeated and value:
                 nested.append(Text(_spaced(field.name), style="dim"))
@@ -176,17 +178,17 @@ class Drawing:
         # Fields in a row; the choice of a oneof gives its name and its own fields.
         for field in message.DESCRIPTOR.fields:
             value = getattr(message, field.name)
-            if field.has_presence and not message.HasField(field.name):
+            if not _says_something(message, field, value):
                 continue
-            if field.is_repeated and not value:
-                continue
-            if line.plain and not line.plain.endswith(" "):
+            if line.plain:
                 line.append(" ")
-            line.append(_spaced(field.name))
-            if field.message_type is not None and not field.is_repeated:
+            if field.name not in _CARDS:  # "place card card Ember" says nothing more.
+                line.append(f"{_spaced(field.name)} ")
+            if field.message_type is None:
+                line.append_text(self._value(field, value))
+            elif not field.is_repeated:
                 self._phrase(line, value)
-            elif field.message_type is None:
-                line.append(" ").append_text(self._value(field, value))
+            line.rstrip()
 
     def _value(self, field: Any, value: Any) -> Text:
         if field.is_repeated:
@@ -201,7 +203,7 @@ class Drawing:
             return self._enum(field.enum_type, value)
         if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
             return "yes" if value else "no"
-        if field.name in ("card", "cards"):
+        if field.name in _CARDS:
             return self.card_title(str(value))
         return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -237,6 +239,16 @@ def counted(names: Iterable[str]) -> str:
 def has_words(text: str, typed: str) -> bool:
     """Whether each typed word is the beginning of a word of the text."""
     return _begin(_words(typed), _words(text))
+
+
+def _says_something(message: Message, field: Any, value: Any) -> bool:
+    # A number says something when it is 0, unless it can be left out; an empty list, the first
+    # value of an enum and a flag that is off do not.
+    if field.is_repeated:
+        return bool(value)
+    if field.has_presence:
+        return message.HasField(field.name)
+    return bool(value) or field.cpp_type not in _QUIET_AT_ZERO
 
 
 def _spaced(name: str) -> str:

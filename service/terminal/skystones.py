@@ -1,6 +1,7 @@
-"""How Skystones is drawn: the board as a grid of cards with a number on each edge, the hand below."""
+"""How Skystones is drawn: a grid of cards with a number on each edge, the hand below it."""
 
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -189,10 +190,13 @@ class Drawing(drawing.Drawing):
             table.add_row(name, *(str(values[seat]) for seat in self.order))
         parts: list[RenderableType] = [table]
         if state.unseen:
-            by_element = _count(self.specs[card].element for card in state.unseen)
+            by_element = Counter(self.specs[card].element for card in state.unseen)
             parts += [Text(), Text(f"not seen: {len(state.unseen)} cards", style="dim")]
             parts.append(
-                Text(", ".join(f"{_element_name(e)} {n}" for e, n in by_element), style="dim")
+                Text(
+                    ", ".join(f"{_element_name(e)} {n}" for e, n in sorted(by_element.items())),
+                    style="dim",
+                )
             )
         return Group(*parts)
 
@@ -248,19 +252,18 @@ def _grid(rows: list[list[Cell]]) -> Text:
     # Cards in frames that touch.
     width = max(len(row) for row in rows)
     frame = Text(style="dim")
-    lines = [_frame(width, "┌┬┐")]
+    lines = [_frame(width, *"┌┬┐")]
     for place, row in enumerate(rows):
         for line in range(ROWS):
             text = Text("│", style="dim")
             for cell in row:
                 text.append_text(Text(style="not dim").append_text(cell[line])).append("│")
             lines.append(text)
-        lines.append(_frame(width, "├┼┤" if place < len(rows) - 1 else "└┴┘"))
+        lines.append(_frame(width, *("├┼┤" if place < len(rows) - 1 else "└┴┘")))
     return frame.append_text(Text("\n").join(lines))
 
 
-def _frame(width: int, corners: str) -> Text:
-    left, middle, right = corners
+def _frame(width: int, left: str, middle: str, right: str) -> Text:
     return Text(left + middle.join(["─" * CELL] * width) + right, style="dim")
 
 
@@ -271,12 +274,3 @@ def _element_name(element: stones.SkystonesElement) -> str:
 def _field_name(field: stones.SkystonesField) -> str:
     name = stones.SkystonesField.Name(field).removeprefix("SKYSTONES_FIELD_").capitalize()
     return "blocked" if field == stones.SKYSTONES_FIELD_BLOCKED else f"only {name}"
-
-
-def _count(
-    elements: Iterable[stones.SkystonesElement],
-) -> list[tuple[stones.SkystonesElement, int]]:
-    counts = dict.fromkeys(stones.SkystonesElement.values()[1:], 0)
-    for element in elements:
-        counts[element] += 1
-    return list(counts.items())
