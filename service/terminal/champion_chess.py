@@ -116,9 +116,9 @@ class Drawing(drawing.Drawing):
                 noble = self.names[what.play_champion.noble]
                 return f"castle the {noble} for a Rook" if what.play_champion.castle else noble
             case "play_aid":
-                return self._list(what.play_aid.cards) or "none"
+                return f"aid {self._list(what.play_aid.cards) or 'nothing'}"
             case _:
-                return self._list(what.discard_to_reserve.cards) or "none"
+                return f"discard {self._list(what.discard_to_reserve.cards) or 'nothing'}"
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if view.champion_chess.phase == chess.CHAMPION_CHESS_PHASE_CHAMPION:
@@ -128,6 +128,13 @@ class Drawing(drawing.Drawing):
             f' "list" shows all {len(view.legal_actions)} choices.',
             style="dim",
         )
+
+    def numbered(
+        self, view: game_pb2.View, places: Sequence[int], mark: str = ""
+    ) -> RenderableType:
+        # Where a bare number is a card, an action's number is written with its mark.
+        in_champion_phase = view.champion_chess.phase == chess.CHAMPION_CHESS_PHASE_CHAMPION
+        return super().numbered(view, places, "" if in_champion_phase else "#")
 
     def read(self, view: game_pb2.View, typed: str) -> list[int]:
         if typed.startswith("#") or (
@@ -181,6 +188,8 @@ class Drawing(drawing.Drawing):
             if side.known_hand and not own:
                 hand += f", surely {self._list(side.known_hand)}"
             unseen = Counter(side.unseen)
+            if own and state.castling_used:
+                hand += ", castling used up"
             if own:
                 unseen -= Counter(state.hand)
             hidden = self._list(sorted(unseen.elements())) or "-"
@@ -226,7 +235,8 @@ class Drawing(drawing.Drawing):
     def _hand(self, view: game_pb2.View) -> Table:
         # Numbered where cards are chosen by number; in the champion phase actions are.
         hand = view.champion_chess.hand
-        by_card = view.champion_chess.phase != chess.CHAMPION_CHESS_PHASE_CHAMPION
+        in_champion_phase = view.champion_chess.phase == chess.CHAMPION_CHESS_PHASE_CHAMPION
+        by_card = bool(view.legal_actions) and not in_champion_phase
         points = self._points(view)
         table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
         table.add_column(style="dim", min_width=9)

@@ -21,7 +21,7 @@ from rich.text import Text
 from croupier.v1 import catalog_pb2, game_pb2
 
 SEAT_STYLES = ("cyan", "magenta")
-LONG_LIST = 60  # Actions that are listed at once.
+LONG_LIST = 64  # Actions that are listed at once.
 _CARDS = ("card", "cards")  # Fields that hold the ids of cards.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
@@ -108,10 +108,12 @@ class Drawing:
         """A seat and who plays it."""
         return self.seat_name(seat).append(f" ({self.roles.get(seat, '')})", style="not bold")
 
-    def numbered(self, view: game_pb2.View, places: Sequence[int]) -> RenderableType:
+    def numbered(
+        self, view: game_pb2.View, places: Sequence[int], mark: str = ""
+    ) -> RenderableType:
         """Some of the legal actions, with the numbers by which they can be chosen."""
         shown = [
-            Text(f"{place + 1:>4}  ", style="bold yellow").append(
+            Text(f"{mark}{place + 1}".rjust(4) + "  ", style="bold yellow").append(
                 self.action(view.legal_actions[place]), style="not bold default"
             )
             for place in places[:LONG_LIST]
@@ -119,7 +121,7 @@ class Drawing:
         columns = Columns(shown, padding=(0, 3), column_first=True)
         if len(places) <= LONG_LIST:
             return columns
-        rest = f"      and {len(places) - LONG_LIST} more: type a word of what you look for"
+        rest = f'      and {len(places) - LONG_LIST} more; "list" with words shows those that have them'
         return Group(columns, Text(rest, style="dim"))
 
     def card_title(self, card_id: str) -> str:
@@ -180,7 +182,7 @@ class Drawing:
             value = getattr(message, field.name)
             if not _says_something(message, field, value):
                 continue
-            if line.plain:
+            if line.plain and not line.plain.endswith(" "):
                 line.append(" ")
             if field.name not in _CARDS:  # "place card card Ember" says nothing more.
                 line.append(f"{_spaced(field.name)} ")

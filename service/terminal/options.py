@@ -33,7 +33,8 @@ def ruleset(game: str, options: Iterable[str]) -> game_pb2.Ruleset:
         field = fields.get(name.strip().replace("-", "_"))
         if not equals or field is None:
             known = ", ".join(f"{f.name}={_kind(f)}" for f in fields.values()) or "none"
-            raise OptionError(f"there is no option {option!r}; {game} has: {known}")
+            what = f"there is no option {name!r}" if equals else f"{option!r} is not NAME=VALUE"
+            raise OptionError(f"{what}; {game} has: {known}")
         try:
             setattr(message, field.name, _value(field, text.strip()))
         except (ValueError, KeyError, StopIteration):

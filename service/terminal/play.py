@@ -11,7 +11,7 @@ from croupier.client import OPEN, Client, CroupierError, bot
 from service.terminal import drawing, options
 from service.terminal.session import HINT_ITERATIONS, Left, Session
 
-SERVER = "localhost:50051"
+SERVER = "127.0.0.1:50051"
 STRENGTHS = ("random", "beginner", "casual", "skilled", "expert")
 WIDTH = 100
 

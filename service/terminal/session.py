@@ -15,6 +15,7 @@ from croupier.v1 import game_pb2, hint_pb2
 from service.terminal import drawing
 
 HINT_ITERATIONS = 5000
+ROWS = 8  # Actions that a hint shows.
 TRIES = 10  # How often a hint is asked for when the server is too busy.
 
 HELP = """\
@@ -233,7 +234,8 @@ class Session:
         table.add_column("action")
         table.add_column("score", justify="right")
         table.add_column("searched", justify="right")
-        shown = [e for e in hint.actions[:8] if e.visits or e.probability]
+        shown = list(hint.actions[:ROWS])
+        shown += [item for item in hint.actions[ROWS:] if item.action == hint.action]
         for item in shown:
             deviation = f" ± {item.deviation:.2f}" if item.visits else ""
             table.add_row(
