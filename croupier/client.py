@@ -3,8 +3,9 @@
     with Client("localhost:50051") as client:
         match = client.create_match("skystones", (OPEN, bot("casual")))
         seat = match.seats[0]
-        view = seat.view()
-        view = seat.submit(view.legal_actions[0])
+        for view in seat.turns():
+            seat.submit(view.legal_actions[0])
+        print(seat.view().result)
 
 It adds four things to the generated stubs: the token on every call, a request id and the version
 on every action, a stream that goes on after a lost connection, and one exception with all that the
@@ -332,6 +333,16 @@ class Seat(Spectator):
         )
         response: match_pb2.SubmitActionResponse = self._call(self._stub.SubmitAction, request)
         return self._seen(response.view)
+
+    def turns(self) -> Iterator[game_pb2.View]:
+        """Yields the view whenever the seat owes a decision, until the match is over.
+
+        A view that came late is left out: when both seats decide at the same time, the stream may
+        still show what this seat has answered already.
+        """
+        for response in self.watch():
+            if response.version == self._version and response.view.legal_actions:
+                yield response.view
 
     def suggest(
         self,

@@ -121,8 +121,9 @@ class Drawing:
         columns = Columns(shown, padding=(0, 3), column_first=True)
         if len(places) <= LONG_LIST:
             return columns
-        rest = f'      and {len(places) - LONG_LIST} more; "list" with words shows those that have them'
-        return Group(columns, Text(rest, style="dim"))
+        rest = len(places) - LONG_LIST
+        more = f'      and {rest} more; "list" with words shows those that have them'
+        return Group(columns, Text(more, style="dim"))
 
     def card_title(self, card_id: str) -> str:
         """The title of a card, by its id in the catalog."""
