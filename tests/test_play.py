@@ -227,7 +227,7 @@ def test_drawings(server: str, path: Path) -> None:
     stanzas = []
     with Client(server) as client:
         for stanza in path.read_text().split("\n====\n"):
-            sent, _, expected = stanza.partition("\n----\n")
+            sent, _, expected = stanza.partition("\n----")
             message = text_format.Parse(sent, match_pb2.WatchMatchResponse())
             game = client.game(message.view.WhichOneof("game") or "")
             if path.stem == game.name.removeprefix("games/"):
@@ -236,7 +236,7 @@ def test_drawings(server: str, path: Path) -> None:
                 draw = drawing.Drawing(game, 0, "casual bot")
             shown = text_of(draw, message)
             if os.environ.get("REWRITE") != "1":
-                assert shown == expected.rstrip("\n"), f"\n{shown}"
+                assert shown == expected.strip("\n"), f"\n{shown}"
             stanzas.append(f"{sent}\n----\n{shown}")
     if os.environ.get("REWRITE") == "1":
         path.write_text("\n====\n".join(stanzas) + "\n")

@@ -55,9 +55,7 @@ class Drawing(drawing.Drawing):
         match what.WhichOneof("event"):
             case "drawn":
                 drawn = what.drawn
-                cards = self._list(drawn.cards) or (
-                    "1 card" if drawn.count == 1 else f"{drawn.count} cards"
-                )
+                cards = self._list(drawn.cards) or _number(drawn.count)
                 return line.append(f"draws {cards}", style="dim")
             case "shuffled":
                 deck = (
@@ -184,7 +182,7 @@ class Drawing(drawing.Drawing):
         for seat in self.order:
             side = state.sides[seat]
             own = seat == self.seat
-            hand = f"{side.hand_size} cards"
+            hand = _number(side.hand_size)
             if side.known_hand and not own:
                 hand += f", surely {self._list(side.known_hand)}"
             unseen = Counter(side.unseen)
@@ -194,7 +192,7 @@ class Drawing(drawing.Drawing):
                 unseen -= Counter(state.hand)
             hidden = self._list(sorted(unseen.elements())) or "-"
             rows.setdefault("hand", []).append(hand)
-            rows.setdefault("deck", []).append(f"{side.deck_size} cards")
+            rows.setdefault("deck", []).append(_number(side.deck_size))
             rows.setdefault("not seen", []).append(hidden)
             for name, pile in (("reserve", side.reserve), ("defeated", side.defeated)):
                 rows.setdefault(name, []).append(
@@ -257,6 +255,10 @@ class Drawing(drawing.Drawing):
 
     def _list(self, cards: Iterable[int]) -> str:
         return drawing.counted(self.names[card] for card in cards)
+
+
+def _number(cards: int) -> str:
+    return "1 card" if cards == 1 else f"{cards} cards"
 
 
 def _cards(action: game_pb2.Action) -> Sequence[int]:
