@@ -108,8 +108,9 @@ class CroupierError(Exception):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        fields = "".join(f"; {v.field}: {v.description}" for v in self.violations)
-        return f"{self.reason or self.code.name}: {self.message}{fields}"
+        faults = (f"{violation.field}: {violation.description}" for violation in self.violations)
+        unsaid = "".join(f"; {fault}" for fault in faults if fault not in self.message)
+        return f"{self.reason or self.code.name}: {self.message}{unsaid}"
 
     @classmethod
     def from_call(cls, call: Any) -> "CroupierError":

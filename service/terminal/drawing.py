@@ -235,8 +235,8 @@ def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
 
 
 def counted(names: Iterable[str]) -> str:
-    """Names in their order, equal ones counted: "Pawn ×2, Sword"."""
-    return ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in Counter(names).items())
+    """Names in their order, equal ones counted: "Pawn×2, Sword"."""
+    return ", ".join(f"{name}×{n}" if n > 1 else name for name, n in Counter(names).items())
 
 
 def has_words(text: str, typed: str) -> bool:

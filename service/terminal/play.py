@@ -1,6 +1,7 @@
 """`croupier play`: a match against a bot in the terminal."""
 
 import argparse
+import re
 import sys
 from contextlib import suppress
 
@@ -14,6 +15,7 @@ from service.terminal.session import HINT_ITERATIONS, Left, Session
 SERVER = "127.0.0.1:50051"
 STRENGTHS = ("random", "beginner", "casual", "skilled", "expert")
 WIDTH = 100
+MOST_SECONDS = 60
 
 
 class Failed(Exception):
@@ -40,19 +42,25 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--auto", action="store_true", help="let hints play the seat to the end")
     add(
         "--seed",
-        type=int,
+        type=_whole,
         metavar="N",
         help="repeat a match, bot and hints included (the server must run with --allow-seeds)",
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
         "--hint-iterations",
-        type=int,
+        type=_whole,
         metavar="N",
         help=f"how long a hint is searched for ({HINT_ITERATIONS})",
     )
-    limit.add_argument("--hint-time", type=float, metavar="S", help="the same, in seconds")
-    add("--delay", type=float, default=0.0, metavar="S", help="seconds between decisions of --auto")
+    limit.add_argument("--hint-time", type=_seconds, metavar="S", help="the same, in seconds")
+    add(
+        "--delay",
+        type=_seconds,
+        default=0.0,
+        metavar="S",
+        help="seconds between decisions of --auto",
+    )
     add("--no-color", action="store_true", help="no colours (also: NO_COLOR in the environment)")
     parser.set_defaults(run=run)
 
@@ -80,6 +88,20 @@ def run(args: argparse.Namespace) -> int:
                 return _fail(f"lost the server at {args.server}: {error.message}")
             return _fail(f"the server refused: {error}")
     return 0
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) or float(text) > MOST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds up to {MOST_SECONDS}"
+        )
+    return float(text)
 
 
 def _console(no_color: bool) -> Console:

@@ -19,7 +19,8 @@ ROWS = 8  # Actions that a hint shows.
 TRIES = 10  # How often a hint is asked for when the server is too busy.
 
 HELP = """\
-number or words  play a legal action: its number, or words of it ("rook", "magma 4")
+number or words  play a legal action: its number, or words of it ("rook", "imp 4")
+#number          the same, where numbers name cards and "list" numbers the actions
 h, hint          what a search would play, and how it rates the actions
 p, play          play the last hint
 l, list [words]  list the legal actions, or those with these words
