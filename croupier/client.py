@@ -1,0 +1,372 @@
+"""A thin, synchronous client of the Croupier API.
+
+    with Client("localhost:50051") as client:
+        match = client.create_match("skystones", (OPEN, bot("casual")))
+        seat = match.seats[0]
+        for view in seat.turns():
+            seat.submit(view.legal_actions[0])
+        print(seat.view().result)
+
+It adds four things to the generated stubs: the token on every call, a request id and the version
+on every action, a stream that goes on after a lost connection, and one exception with all that the
+server said. The messages are those of `croupier.v1`; where this is not enough, use the stubs.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NamedTuple, TypeVar
+
+import grpc
+from google.protobuf.duration_pb2 import Duration
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+from croupier.v1 import (
+    catalog_pb2,
+    catalog_pb2_grpc,
+    game_pb2,
+    hint_pb2,
+    hint_pb2_grpc,
+    match_pb2,
+    match_pb2_grpc,
+)
+
+TIMEOUT = 30.0  # Seconds that a call may take, the time of a search not counted.
+PATIENCE = 30.0  # Seconds for which a stream tries to go on.
+
+# Calls that can be made twice without harm; SubmitAction because of its request id.
+_REPEATABLE = {
+    "CatalogService": ("ListGames", "GetGame"),
+    "MatchService": ("GetView", "SubmitAction", "GetRecord"),
+    "HintService": ("SuggestAction",),
+}
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [
+                {"service": f"croupier.v1.{service}", "method": method}
+                for service, methods in _REPEATABLE.items()
+                for method in methods
+            ],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ]
+}
+
+_Response = TypeVar("_Response")
+
+OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+
+
+def bot(strength: str) -> match_pb2.SeatConfig:
+    """A seat that the server plays: "random", "beginner", "casual", "skilled" or "expert"."""
+    name = f"BOT_STRENGTH_{strength.upper()}"
+    return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=name))
+
+
+class FieldViolation(NamedTuple):
+    """A field of a request that breaks a rule."""
+
+    field: str
+    description: str
+
+
+class CroupierError(Exception):
+    """A call that was refused, or that did not reach a server.
+
+    `code` is the gRPC status; `reason` a name of `ErrorReason` without its prefix, empty if the
+    error does not come from Croupier; `metadata` what the reason says it has; `violations` the
+    fields at fault; `retry_after` the seconds after which the same call may succeed, if the server
+    named them.
+    """
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        reason: str = "",
+        metadata: Mapping[str, str] | None = None,
+        violations: Sequence[FieldViolation] = (),
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason
+        self.metadata = dict(metadata or {})
+        self.violations = tuple(violations)
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        faults = (f"{violation.field}: {violation.description}" for violation in self.violations)
+        unsaid = "".join(f"; {fault}" for fault in faults if fault not in self.message)
+        return f"{self.reason or self.code.name}: {self.message}{unsaid}"
+
+    @classmethod
+    def from_call(cls, call: Any) -> "CroupierError":
+        """The error of a call that ended with one: a `grpc.RpcError` of this package's channels."""
+        error = cls(call.code(), call.details() or "")
+        try:
+            status = rpc_status.from_call(call)
+        except ValueError:  # A proxy has replaced the status, so its details mean nothing.
+            status = None
+        for detail in status.details if status else ():
+            info = error_details_pb2.ErrorInfo()
+            request = error_details_pb2.BadRequest()
+            retry = error_details_pb2.RetryInfo()
+            if detail.Unpack(info) and info.domain == "croupier.v1":
+                error.reason, error.metadata = info.reason, dict(info.metadata)
+            elif detail.Unpack(request):
+                error.violations = tuple(
+                    FieldViolation(v.field, v.description) for v in request.field_violations
+                )
+            elif detail.Unpack(retry):
+                error.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
+        return error
+
+
+@dataclass(frozen=True)
+class NewMatch:
+    """A match that was just created. The tokens in it can not be had again."""
+
+    name: str
+    seats: Mapping[int, "Seat"]  # The open ones.
+    spectator: "Spectator"
+    secret_hash: bytes  # SHA-256 of what the record calls `secret`.
+
+
+class Client:
+    """A connection to a server at "HOST:PORT". It may be used by several threads."""
+
+    def __init__(self, address: str, *, timeout: float = TIMEOUT) -> None:
+        self.address = address
+        self.timeout = timeout
+        self._channel = grpc.insecure_channel(
+            address, options=[("grpc.service_config", json.dumps(_SERVICE_CONFIG))]
+        )
+        self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
+        self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
+        self.hint_stub = hint_pb2_grpc.HintServiceStub(self._channel)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection; streams end."""
+        self._channel.close()
+
+    def games(self) -> list[catalog_pb2.Game]:
+        """The games of this server, without their cards."""
+        response: catalog_pb2.ListGamesResponse = self._call(
+            self.catalog_stub.ListGames, catalog_pb2.ListGamesRequest()
+        )
+        return list(response.games)
+
+    def game(self, name: str) -> catalog_pb2.Game:
+        """A game with its cards, by its name with or without "games/"."""
+        request = catalog_pb2.GetGameRequest(name=f"games/{name.removeprefix('games/')}")
+        response: catalog_pb2.GetGameResponse = self._call(self.catalog_stub.GetGame, request)
+        return response.game
+
+    def create_match(
+        self,
+        ruleset: game_pb2.Ruleset | str,
+        seats: Sequence[match_pb2.SeatConfig] = (OPEN, OPEN),
+        *,
+        seed: int | None = None,
+    ) -> NewMatch:
+        """Creates a match of a ruleset, or of a game by its name with the rules of its sheet."""
+        if isinstance(ruleset, str):
+            name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
+            getattr(ruleset, name).SetInParent()
+        request = match_pb2.CreateMatchRequest(ruleset=ruleset, seats=seats, seed=seed)
+        response: match_pb2.CreateMatchResponse = self._call(self.match_stub.CreateMatch, request)
+        return NewMatch(
+            name=response.match,
+            seats={t.seat: Seat(self, response.match, t.token) for t in response.seat_tokens},
+            spectator=Spectator(self, response.match, response.spectator_token),
+            secret_hash=response.secret_hash,
+        )
+
+    def suggest(
+        self,
+        view: game_pb2.View,
+        *,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+    ) -> hint_pb2.Hint:
+        """A hint for a seat's view, from wherever it comes; one second if no limit is given."""
+        request = hint_pb2.SuggestActionRequest(view=view, seed=seed)
+        return self._search(request, iterations, seconds, threads)
+
+    def _search(
+        self,
+        request: hint_pb2.SuggestActionRequest,
+        iterations: int,
+        seconds: float | None,
+        threads: int,
+        token: str | None = None,
+    ) -> hint_pb2.Hint:
+        if iterations or seconds is not None or threads:
+            request.limits.iterations = iterations
+            request.limits.threads = threads
+            if seconds is not None or not iterations:
+                request.limits.time.CopyFrom(_duration(1.0 if seconds is None else seconds))
+        # The server limits every search to 60 seconds, and it may have to wait for its turn.
+        timeout = self.timeout + (60.0 if seconds is None else seconds)
+        response: hint_pb2.SuggestActionResponse = self._call(
+            self.hint_stub.SuggestAction, request, token, timeout
+        )
+        return response.hint
+
+    def _call(
+        self,
+        rpc: Callable[..., _Response],
+        request: Any,
+        token: str | None = None,
+        timeout: float | None = None,
+    ) -> _Response:
+        try:
+            return rpc(request, timeout=timeout or self.timeout, metadata=_bearer(token))
+        except grpc.RpcError as error:
+            raise CroupierError.from_call(error) from error
+
+
+class Spectator:
+    """A match, and a token that lets its holder watch it."""
+
+    def __init__(self, client: Client, match: str, token: str) -> None:
+        self.client = client
+        self.match = match
+        self.token = token
+        self._version: int | None = None  # Of the newest view that this object has handed out.
+
+    def view(self) -> game_pb2.View:
+        """The match as the holder of the token knows it now."""
+        request = match_pb2.GetViewRequest(match=self.match)
+        response: match_pb2.GetViewResponse = self._call(self._stub.GetView, request)
+        return self._seen(response.view)
+
+    def watch(
+        self, after_version: int | None = None, *, patience: float = PATIENCE
+    ) -> Iterator[match_pb2.WatchMatchResponse]:
+        """Yields each version after the given one, or from the deal, until the match is over.
+
+        When the connection is lost or the server restarts, it goes on after the last version that
+        it has yielded; CroupierError only if that fails for `patience` seconds.
+        """
+        pause, lost_at = 0.1, None
+        while True:
+            request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
+            stream = self._stub.WatchMatch(request, metadata=_bearer(self.token))
+            try:
+                for response in stream:
+                    after_version, pause, lost_at = response.version, 0.1, None
+                    if response.HasField("view"):
+                        self._seen(response.view)
+                    yield response
+                return
+            except grpc.RpcError as error:
+                refusal = CroupierError.from_call(error)
+                now = time.monotonic()
+                lost_at = now if lost_at is None else lost_at
+                if error.code() is not grpc.StatusCode.UNAVAILABLE or now - lost_at >= patience:
+                    raise refusal from error
+                time.sleep(refusal.retry_after or pause)
+                pause = min(2 * pause, 2.0)
+            finally:
+                stream.cancel()
+
+    def record(self) -> match_pb2.Record:
+        """Everything that happened, once the match is over."""
+        request = match_pb2.GetRecordRequest(match=self.match)
+        response: match_pb2.GetRecordResponse = self._call(self._stub.GetRecord, request)
+        return response.record
+
+    @property
+    def _stub(self) -> Any:
+        return self.client.match_stub
+
+    def _call(self, rpc: Callable[..., _Response], request: Any) -> _Response:
+        return self.client._call(rpc, request, self.token)
+
+    def _seen(self, view: game_pb2.View) -> game_pb2.View:
+        self._version = max(view.version, self._version or 0)
+        return view
+
+
+class Seat(Spectator):
+    """A match, and a token that lets its holder play a seat."""
+
+    def submit(self, action: game_pb2.Action, expected_version: int | None = None) -> game_pb2.View:
+        """Plays one of the legal actions of a view; returns the view after it.
+
+        The version is that of the newest view which this object has handed out, or the given one. A
+        call that is lost is made again under the same request id: it counts once.
+        """
+        if expected_version is None:
+            expected_version = self.view().version if self._version is None else self._version
+        request = match_pb2.SubmitActionRequest(
+            match=self.match,
+            expected_version=expected_version,
+            action=action,
+            request_id=str(uuid.uuid4()),
+        )
+        response: match_pb2.SubmitActionResponse = self._call(self._stub.SubmitAction, request)
+        return self._seen(response.view)
+
+    def turns(self) -> Iterator[game_pb2.View]:
+        """Yields the view whenever the seat owes a decision, until the match is over.
+
+        A view that came late is left out: when both seats decide at the same time, the stream may
+        still show what this seat has answered already.
+        """
+        for response in self.watch():
+            if response.version == self._version and response.view.legal_actions:
+                yield response.view
+
+    def suggest(
+        self,
+        *,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+    ) -> hint_pb2.Hint:
+        """A hint for what the seat knows now; one second if no limit is given."""
+        request = hint_pb2.SuggestActionRequest(match=self.match, seed=seed)
+        return self.client._search(request, iterations, seconds, threads, self.token)
+
+    def resign(self) -> game_pb2.View:
+        """Gives the match up; returns the view at its end."""
+        request = match_pb2.ResignMatchRequest(match=self.match)
+        response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
+        return self._seen(response.view)
+
+
+def _bearer(token: str | None) -> tuple[tuple[str, str], ...]:
+    return () if token is None else (("authorization", f"Bearer {token}"),)
+
+
+def _duration(seconds: float) -> Duration:
+    return Duration(seconds=int(seconds), nanos=round(seconds % 1 * 1e9))

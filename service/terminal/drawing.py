@@ -1,0 +1,274 @@
+"""How a game is drawn. `Drawing` draws any game from its messages alone.
+
+A game that deserves better has a module of its name in this folder with a subclass named `Drawing`;
+`find` takes it from there.
+"""
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from croupier.v1 import catalog_pb2, game_pb2
+
+SEAT_STYLES = ("cyan", "magenta")
+LONG_LIST = 64  # Actions that are listed at once.
+_CARDS = ("card", "cards")  # Fields that hold the ids of cards.
+_QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
+
+
+class Unclear(ValueError):
+    """What was typed does not name an action; says why."""
+
+
+class Drawing:
+    """Draws one game, as one seat sees it against one opponent."""
+
+    def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
+        self.game = game
+        self.name = game.name.removeprefix("games/")
+        self.seat = seat
+        self.roles = {seat: "you", 1 - seat: opponent}
+        self.titles = {card.id: card.title for card in game.cards}
+
+    # What a subclass draws better.
+
+    def scene(self, view: game_pb2.View) -> Hashable:
+        """What must have changed for the view to be worth drawing when nobody has to decide."""
+        scene: bytes = self.inner(view).SerializeToString(deterministic=True)
+        return scene
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        """The whole view."""
+        return Group(*self._fields(self.inner(view)))
+
+    def event(self, event: game_pb2.Event) -> Text | None:
+        """What happened, in a line; None if it is not worth one."""
+        if event.WhichOneof("event") != self.name:
+            return None
+        line = Text()
+        self._phrase(line, self.inner(event, "event"))
+        return line
+
+    def question(self, view: game_pb2.View) -> str:
+        """What the seat has to decide."""
+        return f"Choose one of {len(view.legal_actions)}:"
+
+    def action(self, action: game_pb2.Action) -> str:
+        """An action in a few words."""
+        line = Text()
+        self._phrase(line, self.inner(action))
+        return line.plain
+
+    def menu(self, view: game_pb2.View) -> RenderableType:
+        """The legal actions, in a form from which one is easily named."""
+        return self.numbered(view, range(len(view.legal_actions)))
+
+    def read(self, view: game_pb2.View, typed: str) -> list[int]:
+        """The places of the legal actions that the typed text can mean; none of them is wrong.
+
+        A number is a place in the list, counted from 1; words are the beginnings of words of an
+        action, and mean the actions that have them all, or just the one that has no others.
+        """
+        if typed.removeprefix("#").isdigit():
+            place = int(typed.removeprefix("#")) - 1
+            return [place] if place in range(len(view.legal_actions)) else []
+        wanted = _words(typed)
+        labels = [_words(self.action(action)) for action in view.legal_actions]
+        found = [place for place, words in enumerate(labels) if _begin(wanted, words)]
+        whole = [place for place in found if len(labels[place]) == len(wanted)]
+        return whole if len(whole) == 1 else found
+
+    # What subclasses share.
+
+    def inner(self, message: Message, oneof: str = "game") -> Any:
+        """The game's own part of a view, an action, an event or a ruleset."""
+        name = message.WhichOneof(oneof)
+        return getattr(message, name) if name else message
+
+    def seat_title(self, seat: int) -> str:
+        """What a seat is called in this game."""
+        titles = self.game.seat_titles
+        return titles[seat] if seat < len(titles) else f"Seat {seat}"
+
+    def seat_name(self, seat: int, *, width: int = 0) -> Text:
+        """A seat, in its colour."""
+        return Text(self.seat_title(seat).ljust(width), style=SEAT_STYLES[seat % 2])
+
+    def player(self, seat: int) -> Text:
+        """A seat and who plays it."""
+        return self.seat_name(seat).append(f" ({self.roles.get(seat, '')})", style="not bold")
+
+    def numbered(
+        self, view: game_pb2.View, places: Sequence[int], mark: str = ""
+    ) -> RenderableType:
+        """Some of the legal actions, with the numbers by which they can be chosen."""
+        shown = [
+            Text(f"{mark}{place + 1}".rjust(4) + "  ", style="bold yellow").append(
+                self.action(view.legal_actions[place]), style="not bold default"
+            )
+            for place in places[:LONG_LIST]
+        ]
+        columns = Columns(shown, padding=(0, 3), column_first=True)
+        if len(places) <= LONG_LIST:
+            return columns
+        rest = len(places) - LONG_LIST
+        more = f'      and {rest} more; "list" with words shows those that have them'
+        return Group(columns, Text(more, style="dim"))
+
+    def card_title(self, card_id: str) -> str:
+        """The title of a card, by its id in the catalog."""
+        return self.titles.get(card_id, card_id)
+
+    # The drawing of any message.
+
+    def _fields(self, message: Message) -> Iterable[RenderableType]:
+        plain = Table.grid(padding=(0, 2))
+        plain.add_column(style="dim", no_wrap=True)
+        plain.add_column()
+        nested: list[RenderableType] = []
+        for field in message.DESCRIPTOR.fields:
+            value = getattr(message, field.name)
+            if field.message_type is None:
+                if _says_something(message, field, value):
+                    plain.add_row(_spaced(field.name), self._value(field, value))
+            elif field.is_repeated and value:
+                nested.append(Text(_spaced(field.name), style="dim"))
+                nested.append(Padding(self._items(field, value), (0, 0, 0, 2)))
+            elif not field.is_repeated and message.HasField(field.name):
+                nested.append(Text(_spaced(field.name), style="dim"))
+                nested.append(Padding(Group(*self._fields(value)), (0, 0, 0, 2)))
+        if plain.row_count:
+            yield plain
+        yield from nested
+
+    def _items(self, field: Any, items: Sequence[Message]) -> RenderableType:
+        columns = field.message_type.fields
+        if any(column.message_type or column.is_repeated for column in columns):
+            sides = field.name == "sides"
+            return Group(
+                *(
+                    Group(
+                        self.player(place) if sides else Text(f"{place}", style="dim"),
+                        Padding(Group(*self._fields(item)), (0, 0, 0, 2)),
+                    )
+                    for place, item in enumerate(items)
+                )
+            )
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for column in columns:
+            table.add_column(_spaced(column.name))
+        for item in items:
+            values = (
+                self._value(column, getattr(item, column.name))
+                if not column.has_presence or item.HasField(column.name)
+                else Text("-")
+                for column in columns
+            )
+            table.add_row(*values)
+        return table
+
+    def _phrase(self, line: Text, message: Message) -> None:
+        # Fields in a row; the choice of a oneof gives its name and its own fields.
+        for field in message.DESCRIPTOR.fields:
+            value = getattr(message, field.name)
+            if not _says_something(message, field, value):
+                continue
+            if line.plain and not line.plain.endswith(" "):
+                line.append(" ")
+            if field.name not in _CARDS:  # "place card card Ember" says nothing more.
+                line.append(f"{_spaced(field.name)} ")
+            if field.message_type is None:
+                line.append_text(self._value(field, value))
+            elif not field.is_repeated:
+                self._phrase(line, value)
+            line.rstrip()
+
+    def _value(self, field: Any, value: Any) -> Text:
+        if field.is_repeated:
+            names = [self._value_of(field, item) for item in value]
+            return Text(counted(names)) if names else Text("-", style="dim")
+        if field.name == "seat" and not field.enum_type:
+            return self.seat_name(value)
+        return Text(self._value_of(field, value))
+
+    def _value_of(self, field: Any, value: Any) -> str:
+        if field.enum_type is not None:
+            return self._enum(field.enum_type, value)
+        if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+            return "yes" if value else "no"
+        if field.name in _CARDS:
+            return self.card_title(str(value))
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    def _enum(self, kind: EnumDescriptor, value: int) -> str:
+        known = kind.values_by_number.get(value)
+        if known is None or value == 0:
+            return "-"
+        prefix = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.name).upper() + "_"
+        short = known.name.removeprefix(prefix)
+        for card_id in (known.name, short):
+            if card_id in self.titles:
+                return self.titles[card_id]
+        return _spaced(short.lower()).capitalize()
+
+
+def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
+    """The drawing made for a game, or the one for any game."""
+    module = f"{__package__}.{game.name.removeprefix('games/')}"
+    try:
+        kind: type[Drawing] = getattr(importlib.import_module(module), "Drawing", Drawing)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        kind = Drawing
+    return kind(game, seat, opponent)
+
+
+def counted(names: Iterable[str]) -> str:
+    """Names in their order, equal ones counted: "Pawn×2, Sword"."""
+    return ", ".join(f"{name}×{n}" if n > 1 else name for name, n in Counter(names).items())
+
+
+def has_words(text: str, typed: str) -> bool:
+    """Whether each typed word is the beginning of a word of the text."""
+    return _begin(_words(typed), _words(text))
+
+
+def _says_something(message: Message, field: Any, value: Any) -> bool:
+    # A number says something when it is 0, unless it can be left out; an empty list, the first
+    # value of an enum and a flag that is off do not.
+    if field.is_repeated:
+        return bool(value)
+    if field.has_presence:
+        return message.HasField(field.name)
+    return bool(value) or field.cpp_type not in _QUIET_AT_ZERO
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[\w']+", text.lower())
+
+
+def _begin(wanted: list[str], words: list[str]) -> bool:
+    # Whether each wanted word is the beginning of a word of its own; longest first, since the
+    # shortest fit anywhere.
+    left = list(words)
+    for prefix in sorted(wanted, key=len, reverse=True):
+        match = next((word for word in left if word.startswith(prefix)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return True

@@ -1,0 +1,71 @@
+"""Reads `--option NAME=VALUE` into a ruleset, by what the schema of the game says."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from croupier.v1 import game_pb2
+
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_FLOATS = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
+
+
+class OptionError(ValueError):
+    """An option that can not be read."""
+
+
+def ruleset(game: str, options: Iterable[str]) -> game_pb2.Ruleset:
+    """The ruleset of a game with the given options, each "NAME=VALUE"."""
+    result = game_pb2.Ruleset()
+    if game not in result.DESCRIPTOR.fields_by_name:
+        raise OptionError(f"this client does not know the messages of {game}")
+    message: Message = getattr(result, game)
+    message.SetInParent()
+    fields = {
+        field.name: field
+        for field in message.DESCRIPTOR.fields
+        if not field.is_repeated and field.message_type is None
+    }
+    for option in options:
+        name, equals, text = option.partition("=")
+        field = fields.get(name.strip().replace("-", "_"))
+        if not equals or field is None:
+            known = ", ".join(f"{f.name}={_kind(f)}" for f in fields.values()) or "none"
+            what = f"there is no option {name!r}" if equals else f"{option!r} is not NAME=VALUE"
+            raise OptionError(f"{what}; {game} has: {known}")
+        try:
+            setattr(message, field.name, _value(field, text.strip()))
+        except (ValueError, KeyError, StopIteration):
+            raise OptionError(f"{field.name} must be {_kind(field)}, not {text!r}") from None
+    return result
+
+
+def _value(field: Any, text: str) -> Any:
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_BOOL:
+            return _WORDS[text.lower()]
+        case FieldDescriptor.CPPTYPE_STRING:
+            return text
+        case FieldDescriptor.CPPTYPE_ENUM:
+            assert field.enum_type is not None
+            return next(v.number for v in field.enum_type.values if _short(v.name, text))
+        case kind:
+            return float(text) if kind in _FLOATS else int(text)
+
+
+def _short(name: str, text: str) -> bool:
+    return name == text.upper() or name.endswith(f"_{text.upper()}")
+
+
+def _kind(field: Any) -> str:
+    match field.cpp_type:
+        case FieldDescriptor.CPPTYPE_BOOL:
+            return "true|false"
+        case FieldDescriptor.CPPTYPE_STRING:
+            return "TEXT"
+        case FieldDescriptor.CPPTYPE_ENUM:
+            return "NAME"
+        case _:
+            return "NUMBER"

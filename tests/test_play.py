@@ -1,0 +1,254 @@
+"""`croupier play` as its user meets it: another process, a real server, pipes and terminals."""
+
+import contextlib
+import io
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from rich.console import Console
+
+from croupier.client import Client
+from croupier.v1 import game_pb2, match_pb2
+from service.terminal import drawing, options
+
+ROOT = Path(__file__).parent.parent
+DRAWINGS = sorted((ROOT / "tests" / "drawings").glob("*.txt"))
+COMMAND = (sys.executable, "-m", "service")
+# No setting of the machine that runs the tests may decide what is printed.
+ENVIRONMENT = {
+    **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
+    "TERM": "xterm-256color",
+}
+GAMES = ("champion_chess", "skystones")
+LIMIT = 30.0  # Seconds that a session may take.
+
+
+@contextlib.contextmanager
+def serving(*flags: str) -> Iterator[str]:
+    command = (*COMMAND, "serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", *flags)
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().split()[-1]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving("--allow-seeds") as address:
+        yield address
+
+
+def run_play(address: str, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (*COMMAND, "play", "--server", address, *words),
+        input=typed,
+        capture_output=True,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        text=True,
+        timeout=LIMIT,
+    )
+
+
+def auto(address: str, game: str, seed: int, *words: str) -> str:
+    flags = ("--auto", "--opponent", "random", "--hint-iterations", "50", "--seed", str(seed))
+    done = run_play(address, game, *flags, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# To the end by itself.
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_auto_plays_to_the_end_and_a_seed_repeats_it(server: str, game: str) -> None:
+    first = auto(server, game, 7)
+    result = first.splitlines()[-1]
+    assert re.fullmatch(r"result: (seat 0 wins 1-0|seat 1 wins 0-1|draw 0.5-0.5) \(rules\)", result)
+    assert "\x1b" not in first
+    assert max(len(line) for line in first.splitlines()) <= 100
+    assert auto(server, game, 7) == first
+    assert auto(server, game, 8) != first
+
+
+def test_auto_plays_the_other_seat_with_options_and_other_bots(server: str) -> None:
+    words = ("--option", "board_size=2", "--option", "hand-size=2", "--option", "special_fields=4")
+    printed = auto(server, "skystones", 3, "--seat", "1", *words)
+    assert "square 3: " in printed
+    assert "square 4" not in printed
+    assert printed.splitlines()[-1].startswith("result: ")
+
+
+# A session of a player.
+
+
+def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(server: str) -> None:
+    typed = "1\nnone\n?\nnonsense\nlist pawn\nh\np\nr\nno\nr\nyes\n"
+    words = ("champion_chess", "--seed", "5", "--opponent", "random", "--hint-iterations", "50")
+    done = run_play(server, *words, typed=typed)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "result: seat 1 wins 0-1 (resignation)"
+    assert len(re.findall(r"You choose: \w+", done.stdout)) == 3
+    assert "You choose: aid nothing" in done.stdout
+    assert "nonsense: not in your hand." in done.stdout
+    assert re.search(r"Play .* expected score 0\.\d\d", done.stdout)
+
+
+def test_a_player_places_stones_by_name_and_square(server: str) -> None:
+    # Small boards, so that a round is short: two picks, then a card by its name and square.
+    words = ("skystones", "--seed", "11", "--opponent", "random", "--option", "hand_size=1")
+    done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(re.findall("You choose: ", done.stdout)) == 2
+    assert re.search(r"You choose: .+ on \d", done.stdout)
+
+
+@pytest.mark.parametrize("typed", ["", "q\n"])
+def test_leaving_says_which_match_stays_open(server: str, typed: str) -> None:
+    done = run_play(server, "champion_chess", typed=typed)
+    assert (done.returncode, done.stderr) == (0, "")
+    last = done.stdout.splitlines()[-1]
+    assert re.fullmatch(rf"Left: matches/\w+ stays unfinished on {server}\.", last)
+
+
+def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(server: str) -> None:
+    assert "\x1b[1;36m" in in_terminal(server, {})
+    assert "\x1b[1;36m" not in in_terminal(server, {"NO_COLOR": "1"})
+    assert "\x1b[1;36m" not in in_terminal(server, {}, "--no-color")
+
+
+def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
+    # Starts a match on a terminal and interrupts it at the prompt; returns what it showed.
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        (*COMMAND, "play", "champion_chess", "--server", address, *words),
+        cwd=ROOT,
+        env=ENVIRONMENT | environment,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    shown = read_until(master, "> ")
+    process.send_signal(signal.SIGINT)
+    shown += read_until(master, "unfinished")
+    assert process.wait(LIMIT) == 130
+    os.close(master)
+    assert "Traceback" not in shown
+    return shown
+
+
+def read_until(terminal: int, text: str) -> str:
+    shown, end = "", time.monotonic() + LIMIT
+    while text not in shown:
+        ready, _, _ = select.select([terminal], [], [], end - time.monotonic())
+        assert ready, shown
+        shown += os.read(terminal, 65536).decode(errors="replace")
+    return shown
+
+
+# What can be wrong from the start.
+
+
+def test_without_a_server_it_says_how_to_start_one() -> None:
+    with socket.socket() as taken:  # Bound but not listening: nobody can answer there.
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run_play(address, "skystones")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"croupier play: no server answers at {address}."
+        f" Start one with: croupier serve --listen {address}\n"
+    )
+
+
+def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
+    done = run_play(server, "whist")
+    assert (done.returncode, done.stdout) == (2, "")
+    known = re.fullmatch(r"croupier play: there is no game 'whist'\. (.*)\n", done.stderr)
+    assert known and set(GAMES) <= set(re.findall(r"[a-z_]+", known[1]))
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ("castling=perhaps", "castling must be true|false, not 'perhaps'"),
+        ("castling", "'castling' is not NAME=VALUE; champion_chess has: castling=true|false,"),
+        ("colour=red", "there is no option 'colour'; champion_chess has: castling=true|false,"),
+        ("hand_size=8", "hand_size"),
+    ],
+)
+def test_a_wrong_option_is_named(server: str, option: str, complaint: str) -> None:
+    done = run_play(server, "champion_chess", "--option", option)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert complaint in done.stderr
+
+
+def test_a_server_that_takes_no_seeds_says_how_to_start_one_that_does() -> None:
+    with serving() as address:
+        done = run_play(address, "skystones", "--seed", "1")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f"croupier serve --listen {address} --allow-seeds" in done.stderr
+
+
+def test_time_cannot_repeat_a_match(server: str) -> None:
+    done = run_play(server, "skystones", "--auto", "--seed", "1", "--hint-time", "1")
+    assert done.returncode == 2
+    assert "--hint-iterations" in done.stderr
+
+
+def test_options_are_read_by_the_schema() -> None:
+    ruleset = options.ruleset("champion_chess", ["castling=no", "hand-size=5"])
+    assert ruleset == game_pb2.Ruleset(
+        champion_chess={"castling": False, "hand_size": 5},  # type: ignore[arg-type]
+    )
+
+
+# What it draws.
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
+def test_drawings(server: str, path: Path) -> None:
+    """Each stanza: a comment, what the server sends, and how it is drawn. REWRITE=1 rewrites."""
+    stanzas = []
+    with Client(server) as client:
+        for stanza in path.read_text().split("\n====\n"):
+            sent, _, expected = stanza.partition("\n----")
+            message = text_format.Parse(sent, match_pb2.WatchMatchResponse())
+            game = client.game(message.view.WhichOneof("game") or "")
+            if path.stem == game.name.removeprefix("games/"):
+                draw = drawing.find(game, 0, "casual bot")
+            else:
+                draw = drawing.Drawing(game, 0, "casual bot")
+            shown = text_of(draw, message)
+            if os.environ.get("REWRITE") != "1":
+                assert shown == expected.strip("\n"), f"\n{shown}"
+            stanzas.append(f"{sent}\n----\n{shown}")
+    if os.environ.get("REWRITE") == "1":
+        path.write_text("\n====\n".join(stanzas) + "\n")
+
+
+def text_of(draw: drawing.Drawing, message: match_pb2.WatchMatchResponse) -> str:
+    console = Console(file=io.StringIO(), width=100, highlight=False, color_system=None)
+    for event in message.events:
+        console.print(draw.event(event))
+    console.print(draw.view(message.view))
+    console.print(draw.question(message.view))
+    console.print(draw.menu(message.view))
+    console.print(draw.numbered(message.view, range(len(message.view.legal_actions))))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in shown.rstrip().split("\n"))
