@@ -1,5 +1,6 @@
 """What the tests over all games share: their cases and random play."""
 
+import collections
 import contextlib
 import random
 
@@ -49,3 +50,13 @@ def random_secret(rng):
 def seeded(*seeds):
     """A generator for each combination of seeds and names."""
     return random.Random("/".join(map(str, seeds)))
+
+
+def count_worlds(sampler, draws, hidden):
+    """How often each hidden thing is drawn: `hidden` of the fields of a world."""
+    # Few worlds differ on a small ruleset, and reading their fields is what takes time.
+    worlds = collections.Counter(bytes(sampler.sample(seed)) for seed in range(draws))
+    counted = collections.Counter()
+    for world, n in worlds.items():
+        counted[hidden(sampler.game.read_state(world))] += n
+    return counted

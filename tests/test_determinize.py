@@ -7,12 +7,13 @@ uniformly among the legal actions, which is what the sampler promises to be righ
 """
 
 import collections
+import functools
 
 import pytest
 from engine.game import Match, Position, ViewError
 
 from tests.chi_squared import p_of_same_source
-from tests.play import cases, game_of, random_joint, random_secret, seeded, told
+from tests.play import cases, count_worlds, game_of, random_joint, random_secret, seeded, told
 
 WORLDS = 20
 SIMULATED = 8_000
@@ -72,9 +73,8 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
     for step, view, worlds in tested:
         with told(step=step, view=facts.show_view(game, view.fields)):
             sampler = game.sampler(view)
-            drawn = collections.Counter()
-            for seed in range(worlds.total()):
-                drawn[facts.hidden(game, sampler.sample(seed).fields, view.seat)] += 1
+            hidden = functools.partial(facts.hidden, game, seat=view.seat)
+            drawn = count_worlds(sampler, worlds.total(), hidden)
             assert p_of_same_source(worlds, drawn) > P / len(tested)
 
 
