@@ -1,6 +1,7 @@
 """What the tests of the service share: servers on real sockets, and players who call them."""
 
 import asyncio
+import itertools
 import threading
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ from tests.play import cases, game_of
 TIMEOUT = 30
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 SPECTATOR = 2
+
+_NUMBERS = itertools.count()
 
 
 def bot(strength):
@@ -139,7 +142,6 @@ class Player:
         self._client = client
         self.match = match
         self.token = token
-        self._requests = 0
 
     @property
     def metadata(self):
@@ -154,12 +156,11 @@ class Player:
 
     def request(self, action, version, request_id=None):
         """A request of SubmitAction, with a request_id of its own."""
-        self._requests += 1
         return match_pb2.SubmitActionRequest(
             match=self.match,
             expected_version=version,
             action=action,
-            request_id=request_id or f"request {self._requests}",
+            request_id=request_id or f"request {next(_NUMBERS)}",
         )
 
     def send(self, request):
