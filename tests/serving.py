@@ -23,7 +23,8 @@ from engine.game import Position
 from service import wire
 from service.server import Options, Server
 from service.store import MemoryStore
-from tests.play import cases, game_of
+from tests.facts import facts_of
+from tests.play import game_of
 
 TIMEOUT = 30
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
@@ -39,7 +40,11 @@ def bot(strength):
 
 def hosted_cases():
     """A parameter for each game that a server hosts, and each of its rulesets."""
-    return [case for case in cases("rulesets") if case.values[0] in wire.hosted()]
+    return [
+        pytest.param(game_id, name, id=f"{game_id}-{name}")
+        for game_id in wire.hosted()
+        for name in facts_of(game_id).rulesets
+    ]
 
 
 def simultaneous_games():
