@@ -2,8 +2,6 @@
 
 import argparse
 import asyncio
-import importlib
-import importlib.util
 import logging
 import signal
 import sys
@@ -15,7 +13,7 @@ import uvloop
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
-from service import wire
+from service import terminal, wire
 from service.catalog_service import describe
 from service.server import Options, Server
 
@@ -35,8 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _add_serve(commands)
     _add_games(commands)
     _add_health(commands)
-    if importlib.util.find_spec("service.terminal"):
-        importlib.import_module("service.terminal").add_parser(commands)
+    terminal.add_parser(commands)
     chosen = parser.parse_args(arguments)
     sys.exit(chosen.run(chosen))
 

@@ -136,17 +136,16 @@ class Matches:
 
     async def changed(self, match_id: str, version: int) -> None:
         """Returns when a match may be past a version; raises Refusal when the server shuts down."""
-        waits = [
-            asyncio.ensure_future(self._store.wait(match_id, version)),
-            asyncio.ensure_future(self._closing.wait()),
-        ]
+        change = asyncio.ensure_future(self._store.wait(match_id, version))
+        closing = asyncio.ensure_future(self._closing.wait())
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((change, closing), return_when=asyncio.FIRST_COMPLETED)
+            if closing.done():
+                raise shutting_down()
+            change.result()
         finally:
-            for wait in waits:
-                wait.cancel()
-        if self._closing.is_set():
-            raise shutting_down()
+            change.cancel()
+            closing.cancel()
 
     def close(self) -> None:
         """Ends all waiting for changes."""

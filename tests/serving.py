@@ -1,6 +1,7 @@
 """What the tests of the service share: servers on real sockets, and players who call them."""
 
 import asyncio
+import itertools
 import threading
 from typing import NamedTuple
 
@@ -22,11 +23,14 @@ from engine.game import Position
 from service import wire
 from service.server import Options, Server
 from service.store import MemoryStore
-from tests.play import cases, game_of
+from tests.facts import facts_of
+from tests.play import game_of
 
 TIMEOUT = 30
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 SPECTATOR = 2
+
+_NUMBERS = itertools.count()
 
 
 def bot(strength):
@@ -36,7 +40,11 @@ def bot(strength):
 
 def hosted_cases():
     """A parameter for each game that a server hosts, and each of its rulesets."""
-    return [case for case in cases("rulesets") if case.values[0] in wire.hosted()]
+    return [
+        pytest.param(game_id, name, id=f"{game_id}-{name}")
+        for game_id in wire.hosted()
+        for name in facts_of(game_id).rulesets
+    ]
 
 
 def simultaneous_games():
@@ -139,7 +147,6 @@ class Player:
         self._client = client
         self.match = match
         self.token = token
-        self._requests = 0
 
     @property
     def metadata(self):
@@ -154,12 +161,11 @@ class Player:
 
     def request(self, action, version, request_id=None):
         """A request of SubmitAction, with a request_id of its own."""
-        self._requests += 1
         return match_pb2.SubmitActionRequest(
             match=self.match,
             expected_version=version,
             action=action,
-            request_id=request_id or f"request {self._requests}",
+            request_id=request_id or f"request {next(_NUMBERS)}",
         )
 
     def send(self, request):
