@@ -138,18 +138,18 @@ cdef struct Sight:               # Laid over a View.
 assert sizeof(Table) <= sizeof(State)
 assert sizeof(Sight) <= sizeof(View)
 
-cdef struct Stack:               # A pile or hand as a list of its types, by ascending total.
+cdef struct Stack:               # A pile or hand with a list of its cards; a pile's by total.
     int size
     uint8_t cards[TYPES_MOST]
-    uint8_t copies[TYPES_MOST]
+    uint8_t copies[TYPES_MOST]   # Of each card, by card.
 
 
 cdef void take_at(Stack* stack, int i) noexcept nogil:
-    stack.copies[i] -= 1
-    if stack.copies[i] == 0:
+    cdef int card = stack.cards[i]
+    stack.copies[card] -= 1
+    if stack.copies[card] == 0:
         stack.size -= 1
         memmove(stack.cards + i, stack.cards + i + 1, stack.size - i)
-        memmove(stack.copies + i, stack.copies + i + 1, stack.size - i)
 
 
 cdef inline bint accepts(int field, int element) noexcept nogil:
@@ -630,8 +630,8 @@ cdef class Skystones(Game):
             card = self.by_total[i]
             if counts[card]:
                 stack.cards[stack.size] = card
-                stack.copies[stack.size] = counts[card]
                 stack.size += 1
+        memcpy(stack.copies, counts, TYPES_MOST)
 
     cdef int pickable(self, const Stack* pile, int hand_size, int hand_total) noexcept nogil:
         # How many of the pile's types, from the cheapest on, can be picked: as `legal_picks`.
@@ -639,7 +639,7 @@ cdef class Skystones(Game):
         cdef int others = self.hand_size - hand_size - 1
         cdef int copies, i = 0, n = pile.size
         while others > 0:
-            copies = min(others, pile.copies[i])
+            copies = min(others, pile.copies[pile.cards[i]])
             most -= copies * self.totals[pile.cards[i]]
             others -= copies
             i += 1
@@ -648,15 +648,15 @@ cdef class Skystones(Game):
         return n
 
     cdef void start_playout(self, const Table* table, Playout* game) noexcept nogil:
-        cdef int seat, i, square
+        cdef int seat, i, card, square
         for seat in range(SEATS):
             self.stack_up(table.piles[seat], &game.piles[seat])
             self.stack_up(table.hands[seat], &game.hands[seat])
             game.hand_sizes[seat] = table.common.hand_sizes[seat]
             game.hand_totals[seat] = 0
             for i in range(game.hands[seat].size):
-                game.hand_totals[seat] += (game.hands[seat].copies[i]
-                                           * self.totals[game.hands[seat].cards[i]])
+                card = game.hands[seat].cards[i]
+                game.hand_totals[seat] += game.hands[seat].copies[card] * self.totals[card]
         game.starter = table.common.starter
         game.open_count = 0
         for square in range(self.squares):
@@ -678,20 +678,20 @@ cdef class Skystones(Game):
         take_at(pile, i)
         game.hand_sizes[seat] += 1
         game.hand_totals[seat] += self.totals[card]
-        self.insert(&game.hands[seat], card)
+        if game.hands[seat].copies[card] == 0:
+            game.hands[seat].cards[game.hands[seat].size] = card
+            game.hands[seat].size += 1
+        game.hands[seat].copies[card] += 1
 
-    cdef void insert(self, Stack* stack, int card) noexcept nogil:
-        cdef int i = stack.size
-        while i > 0 and self.rank[stack.cards[i - 1]] >= self.rank[card]:
-            i -= 1
-        if i < stack.size and stack.cards[i] == card:
-            stack.copies[i] += 1
-            return
-        memmove(stack.cards + i + 1, stack.cards + i, stack.size - i)
-        memmove(stack.copies + i + 1, stack.copies + i, stack.size - i)
-        stack.cards[i] = card
-        stack.copies[i] = 1
-        stack.size += 1
+    cdef void put_back(self, Stack* pile, int card, int copies) noexcept nogil:
+        cdef int i = pile.size
+        if pile.copies[card] == 0:
+            while i > 0 and self.rank[pile.cards[i - 1]] > self.rank[card]:
+                pile.cards[i] = pile.cards[i - 1]
+                i -= 1
+            pile.cards[i] = card
+            pile.size += 1
+        pile.copies[card] += copies
 
     cdef int playout_choices(self, const Playout* game, int seat, int i) noexcept nogil:
         # How many open squares take a card of a hand.
@@ -761,9 +761,8 @@ cdef class Skystones(Game):
         for seat in range(SEATS):
             hand = &game.hands[seat]
             for i in range(hand.size):
-                while hand.copies[i]:
-                    hand.copies[i] -= 1
-                    self.insert(&game.piles[seat], hand.cards[i])
+                self.put_back(&game.piles[seat], hand.cards[i], hand.copies[hand.cards[i]])
+                hand.copies[hand.cards[i]] = 0
             hand.size = 0
             game.hand_sizes[seat] = 0
             game.hand_totals[seat] = 0
@@ -773,7 +772,7 @@ cdef class Skystones(Game):
     cdef bint stack_forms_hand(self, const Stack* pile) noexcept nogil:
         cdef int copies, i, sum = 0, n = self.hand_size
         for i in range(pile.size):
-            copies = min(n, pile.copies[i])
+            copies = min(n, pile.copies[pile.cards[i]])
             sum += copies * self.totals[pile.cards[i]]
             n -= copies
             if n == 0:
