@@ -259,7 +259,7 @@ class Spectator:
         self.client = client
         self.match = match
         self.token = token
-        self._version: int | None = None  # Of the newest view that this object has handed out.
+        self._version: int | None = None
 
     def view(self) -> game_pb2.View:
         """The match as the holder of the token knows it now."""
@@ -302,6 +302,14 @@ class Spectator:
         request = match_pb2.GetRecordRequest(match=self.match)
         response: match_pb2.GetRecordResponse = self._call(self._stub.GetRecord, request)
         return response.record
+
+    @property
+    def version(self) -> int | None:
+        """The version of the newest view that this object has handed out; None before the first.
+
+        A view of a lower version is out of date, even if it arrives later.
+        """
+        return self._version
 
     @property
     def _stub(self) -> Any:

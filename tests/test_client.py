@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import select
 import socket
 import subprocess
@@ -84,6 +85,18 @@ def test_a_match_is_played_turn_by_turn_and_its_record_fits_the_hash(
     record = seat.record()
     assert record.result == seat.view().result == events[-1].match_ended.result
     assert hashlib.sha256(record.secret).digest() == match.secret_hash
+
+
+def test_a_turn_is_never_one_that_was_answered_already(match: NewMatch) -> None:
+    # Seat 1 always decides first, and seat 0 answers to the view from before that: the stream has
+    # then shown a view in between, in which seat 0 still owes what it has sent.
+    first, second = match.seats[0], match.seats[1]
+    watch = match.spectator.watch()
+    for view in itertools.islice(first.turns(), 10):
+        assert view.version == first.view().version
+        decided = second.submit(second.view().legal_actions[0]).version
+        next(change for change in watch if change.version == decided)
+        first.submit(view.legal_actions[0], view.version)
 
 
 def test_submit_takes_the_version_of_the_newest_view(match: NewMatch) -> None:
@@ -280,6 +293,11 @@ def test_a_stream_goes_on_where_the_connection_was_lost(client: Client, cable: C
 
 def far_seat(client: Client, match: NewMatch) -> Seat:
     return Seat(client, match.name, match.seats[0].token)
+
+
+def test_a_stream_that_is_refused_does_not_try_again(match: NewMatch) -> None:
+    stream = match.spectator.watch(after_version=9, patience=float("inf"))
+    assert refused(lambda: next(stream)).reason == "VERSION_IN_FUTURE"
 
 
 def test_a_stream_that_cannot_go_on_says_so(client: Client, cable: Cable) -> None:

@@ -73,9 +73,8 @@ class Session:
         return status
 
     def _follow(self) -> game_pb2.Result:
-        # The stream drives the session. Views older than the last answer are of no use: the other
-        # seat may decide, and the stream say so, while the player still thinks.
-        answered = 0
+        # The stream drives the session. Views out of date are of no use: the other seat may decide,
+        # and the stream say so, while the player still thinks.
         stream = self.seat.watch()
         while True:
             with self._thinking():
@@ -83,30 +82,40 @@ class Session:
             if response is None:
                 return self.seat.view().result
             self.events += response.events
-            if not response.HasField("view") or response.version < answered:
+            if not response.HasField("view") or response.version != self.seat.version:
                 continue
             view = response.view
             if view.HasField("result"):
                 self._show(view)
                 return view.result
             if view.legal_actions:
-                answered = self._decide(view).version
+                self._decide(view)
 
-    def _decide(self, view: game_pb2.View) -> game_pb2.View:
+    def _decide(self, view: game_pb2.View) -> None:
         self.decisions += 1
         self.hint = None
         if self.args.auto:
-            return self._decide_by_hint(view)
-        if len(view.legal_actions) == 1:
+            self._decide_by_hint(view)
+        elif len(view.legal_actions) == 1:
             self._show_events()
             action = view.legal_actions[0]
             self.console.print(f"You can only play: {self.draw.action(action)}")
-            return self._submit(view, action)
-        self.scene = None
-        self._show(view)
-        return self._ask(view)
+            self._submit(view, action)
+        else:
+            self.scene = None
+            self._show(view)
+            self._choose(view)
 
-    def _decide_by_hint(self, view: game_pb2.View) -> game_pb2.View:
+    def _choose(self, view: game_pb2.View) -> None:
+        action = self._ask(view)
+        if action is None:
+            self.seat.resign()
+            return
+        chosen = Text(self.draw.action(action), style="bold not dim")
+        self.console.print(Text("You choose: ", style="dim").append_text(chosen))
+        self._submit(view, action)
+
+    def _decide_by_hint(self, view: game_pb2.View) -> None:
         self._show(view)
         hint = self._search()
         line = Text("hint: ", style="dim").append(
@@ -115,39 +124,43 @@ class Session:
         line.append(f"   expected score {hint.expected_score:.2f}")
         self.console.print(line)
         time.sleep(self.args.delay)
-        return self._submit(view, hint.action)
+        self._submit(view, hint.action)
 
-    def _submit(self, view: game_pb2.View, action: game_pb2.Action) -> game_pb2.View:
-        return self.seat.submit(action, view.version)
+    def _submit(self, view: game_pb2.View, action: game_pb2.Action) -> None:
+        self.seat.submit(action, view.version)
 
     # What the player types.
 
-    def _ask(self, view: game_pb2.View) -> game_pb2.View:
+    def _ask(self, view: game_pb2.View) -> game_pb2.Action | None:
+        # The action that the player chooses; None to resign.
         self._show_menu(view)
         while True:
-            try:
-                typed = self.console.input("[bold]> [/bold]").strip()
-            except EOFError:
-                raise Left from None
+            typed = self._input("> ")
             command, _, rest = typed.lower().partition(" ")
             if command in ("q", "quit"):
                 raise Left
-            if command in ("r", "resign") and not rest:
-                if self._confirm("Resign?"):
-                    return self.seat.resign()
+            if typed.lower() in ("r", "resign"):
+                if self._input("Resign? (y or n) ").lower() in ("y", "yes"):
+                    return None
             elif command in ("l", "list"):
                 self._list(view, rest)
-            elif command in ("p", "play") and not rest and self.hint is not None:
-                return self._play(view, self.hint.action)
+            elif typed.lower() in ("p", "play") and self.hint is not None:
+                return self.hint.action
             elif answer := self._commands(view).get(typed.lower()):
                 answer()
             elif typed:
                 places = self._read(view, typed)
                 if len(places) == 1:
-                    return self._play(view, view.legal_actions[places[0]])
+                    return view.legal_actions[places[0]]
                 if places:
                     self.console.print(f"{len(places)} actions fit:")
                     self.console.print(self.draw.numbered(view, places))
+
+    def _input(self, prompt: str) -> str:
+        try:
+            return self.console.input(Text(prompt, style="bold")).strip()
+        except EOFError:
+            raise Left from None
 
     def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
         by_name: dict[tuple[str, ...], Callable[[], None]] = {
@@ -179,21 +192,6 @@ class Session:
                 if drawing.has_words(self.draw.action(view.legal_actions[p]), words)
             ]
         self.console.print(self.draw.numbered(view, places) if places else "None.")
-
-    def _confirm(self, question: str) -> bool:
-        try:
-            return self.console.input(f"{question} [dim](y or n)[/dim] ").strip().lower() in (
-                "y",
-                "yes",
-            )
-        except EOFError:
-            raise Left from None
-
-    def _play(self, view: game_pb2.View, action: game_pb2.Action) -> game_pb2.View:
-        self.console.print(
-            Text("You choose: ", style="dim").append(self.draw.action(action), style="bold not dim")
-        )
-        return self._submit(view, action)
 
     # Hints.
 
