@@ -58,7 +58,6 @@ cdef double UNIFORM_MOST = 0.6
 STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled"}
 
 
-
 class ActionResult(NamedTuple):
     """What a search found about one action.
 
@@ -78,8 +77,8 @@ class ActionResult(NamedTuple):
 class Result(NamedTuple):
     """What a search found: for each legal action, the likeliest first, and at the root.
 
-    `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`, `draw`
-    and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action,
+    `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
+    `draw` and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action,
     cancelled or memory; with memory full the search goes on to its limits without new nodes.
     """
 
@@ -97,9 +96,10 @@ class Result(NamedTuple):
 class Parameters(NamedTuple):
     """How to search: see the module's text.
 
-    `exploration` is the constant of UCB1; `uniform` times the square root
-    of actions / visits is the share of uniform choices mixed into regret matching; `sequential_regret` uses it at all decisions; probabilities below `floor` times the
-    largest are taken for noise and set to 0; `memory` is bytes a thread.
+    `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is the
+    share of uniform choices mixed into regret matching, which is used at all decisions with
+    `sequential_regret`; probabilities below `floor` times the largest are taken for noise and set
+    to 0; `memory` is bytes a thread.
     """
 
     exploration: float = 0.5
@@ -196,7 +196,7 @@ cdef class Tree:
         # Most nodes are small; where they are not, the children run out before the nodes do.
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
         child_bytes = parameters.memory // 2
-        self.child_room = min(child_bytes // sizeof(Child), <size_t> 2 * MAX_ACTIONS * self.node_room)
+        self.child_room = min(child_bytes // sizeof(Child), 2 * MAX_ACTIONS * self.node_room)
         self.table_mask = 1
         while self.table_mask < 2 * self.node_room:
             self.table_mask *= 2

@@ -10,7 +10,8 @@ from libc.string cimport memcpy, memset
 from engine.belief cimport Belief
 from engine.champion_chess cimport (
     AID, CARDS, CHAMPION, DECK_MOST, END, HAND_MOST, KING, MEMORY_TURNS, NOBLES, OVER, ROOK,
-    UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king, playable_aid, spread, total,
+    UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king, playable_aid,
+    spread, total,
 )
 from engine.game cimport SEATS, Rng, Sampler, State, rng_shuffle, uint8_t, uint64_t
 
@@ -257,10 +258,10 @@ cdef class ChampionChessSampler(Sampler):
                     raise ViewError(f"{at}.defeated",
                                     f"must hold what is missing of {CARD_NAMES[card]} elsewhere")
                 self.unseen[seat][card] = replay.unseen[card]
-                if seat == self.seat and sight.own.hand[card] > replay.unseen[card]:
-                    raise ViewError("own.hand", f"must hold no {CARD_NAMES[card]} that is elsewhere")
-                if seat == self.seat and sight.own.hand[card] < replay.known[card]:
-                    raise ViewError("own.hand", f"must hold the {CARD_NAMES[card]} known to be in it")
+                if seat == self.seat and not (
+                        replay.known[card] <= sight.own.hand[card] <= replay.unseen[card]):
+                    raise ViewError("own.hand", f"must hold {replay.known[card]} to "
+                                    f"{replay.unseen[card]} {CARD_NAMES[card]} by the turns shown")
         if total(sight.own.hand) != sight.side[self.seat].hand_size:
             raise ViewError("own.hand", "must have as many cards as hand_size says")
         if sight.phase == CHAMPION and nobles(sight.own.hand) == 0:
