@@ -21,8 +21,8 @@ far, which corrects the importance-weighted estimate of the one that was.
     M. Schmid et al., "Variance Reduction in Monte Carlo Counterfactual Regret Minimization
     (VR-MCCFR)", AAAI 2019: the baseline.
 
-At other decisions the choice is by UCB1 over the available actions, or by regret matching too
-(`sequential_regret`), which does better where they give something away.
+At other decisions the choice is by UCB1 over the available actions, and the answer is the most
+visited; or by regret matching too, in a game where what a seat does gives its cards away.
 
 Several threads each grow their own trees, and their roots are added up.
 """
@@ -96,15 +96,16 @@ class Result(NamedTuple):
 class Parameters(NamedTuple):
     """How to search: see the module's text.
 
-    `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is the
-    share of uniform choices mixed into regret matching, which is used at all decisions with
-    `sequential_regret`; probabilities below `floor` times the largest are taken for noise and set
-    to 0; `memory` is bytes a thread.
+    `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
+    the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
+    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says).
+    Probabilities below `floor` times the largest are taken for noise and set to 0. `memory` is
+    bytes a thread.
     """
 
     exploration: float = 0.5
     uniform: float = 3.0
-    sequential_regret: bool = True
+    sequential_regret: bool | None = None
     floor: float = 0.02
     memory: int = 256 << 20
 
@@ -191,7 +192,8 @@ cdef class Tree:
         self.game = sampler.game
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
-        self.sequential_regret = parameters.sequential_regret
+        self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
+                                  else parameters.sequential_regret)
         rng_seed(&self.rng, seed)
         # Most nodes are small; where they are not, the children run out before the nodes do.
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
@@ -577,7 +579,7 @@ class Search:
             return {action: weight / total for action, weight in strategy.items()}
         visits = {action: values[0] for action, values in sums.items()}
         if max(visits.values()) == 0:
-            return dict.fromkeys(sums, 1 / len(sums))
+            return dict.fromkeys(sums, 1.0 / len(sums))
         best = max(visits, key=lambda action: (visits[action], -action))
         return {action: float(action == best) for action in sums}
 

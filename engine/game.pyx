@@ -186,6 +186,8 @@ cdef class Game:
 
     A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles`
     and `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
+    `mixes_in_turn` tells the search to look for a mixture of actions also where a seat decides
+    alone, because what it does gives its cards away, as a bet does.
     """
 
     id = ""
@@ -195,6 +197,7 @@ cdef class Game:
     seat_titles = ("First", "Second")
     event_kinds = {}
     reference = False
+    mixes_in_turn = False
 
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults; raises RulesetError."""
@@ -479,6 +482,27 @@ cdef class Position:
         log.overflowed = False
         self.game.apply(&self.state, both, &rng, &log)
         return read_log(self.game, &log)
+
+    def playouts(self, int n, uint64_t seed, bint plain=False):
+        """Plays to the end `n` times at random; how often each score of seat 0 came, by score.
+
+        `plain` chooses among listed actions where the game has a faster way to the same.
+        """
+        cdef State state
+        cdef Rng rng
+        cdef double score
+        counts = {}
+        rng_seed(&rng, seed)
+        for _ in range(n):
+            state = self.state
+            with nogil:
+                if plain:
+                    Game.playout(self.game, &state, &rng)
+                else:
+                    self.game.playout(&state, &rng)
+                score = self.game.outcome(&state, 0)
+            counts[score] = counts.get(score, 0) + 1
+        return counts
 
     def perft(self, int depth, uint64_t seed=0):
         """How many lines of `depth` joint actions there are, chance drawn from a seed a ply.

@@ -83,6 +83,7 @@ cdef class KuhnPoker(Game):
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", SHOWN: "shown"}
     reference = True
+    mixes_in_turn = True
 
     def cards(self):
         """The three cards."""
