@@ -5,7 +5,7 @@ import logging
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
@@ -56,8 +56,10 @@ class Gate(grpc.aio.ServerInterceptor):
 
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message]:
             async with self._guard(method, context):
-                async for message in handler.unary_stream(self._read(handler, data), context):
-                    yield message
+                request = self._read(handler, data)
+                async with aclosing(handler.unary_stream(request, context)) as messages:
+                    async for message in messages:
+                        yield message
 
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(
@@ -91,7 +93,7 @@ class Gate(grpc.aio.ServerInterceptor):
         except Refusal as refusal:
             code = code_pb2.Code.Name(refusal.status.code)
             await _send(context, refusal)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
             code = "CANCELLED"
             raise
         # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.

@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from ai.search import Result, Stop, search
-from engine.game import SeatView
-
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SeatView
 from service.errors import Refusal
 from service.metrics import Metrics
 

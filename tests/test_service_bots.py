@@ -1,10 +1,15 @@
 """Bots play by themselves, alike for the same seed, and go on after a restart."""
 
+import asyncio
+
 import pytest
 
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
+from service.bots import Bots
 from service.hosted import Hosted
+from service.metrics import Metrics
+from service.searches import Lane
 from service.store import Entry, Header, MemoryStore
 from service.tokens import Caller, Tokens
 from tests.play import seeded
@@ -102,3 +107,32 @@ def test_a_bot_goes_on_where_a_server_has_stopped(servers, tmp_path, game_id):
             break
     assert any(entry.seat == 1 for entry in servers.run(store.read("stopped", 0)))
     servers.stop(server)
+
+
+def test_a_change_while_a_bot_looks_is_not_missed():
+    header = Header(
+        "one", ruleset_of("champion_chess").SerializeToString(), 1, bytes(32), "", (1, 1), 0
+    )
+    due = Hosted(header)
+    idle = Hosted(header._replace(bots=(0, 0)))
+
+    class Script:
+        """Matches of which one changes while it is being read."""
+
+        loads = 0
+
+        async def load(self, match_id):
+            self.loads += 1
+            if self.loads == 1:
+                self.on_change(due)
+            return idle
+
+    async def run():
+        matches = Script()
+        Bots(matches, Lane("bot", 1, Metrics()))
+        matches.on_change(due)
+        (task,) = asyncio.all_tasks() - {asyncio.current_task()}
+        await task
+        assert matches.loads == 2
+
+    asyncio.run(run())

@@ -75,7 +75,7 @@ def test_a_hint_takes_a_second_if_nothing_else_is_said(client):
     player = client.create(ruleset_of("champion_chess"), seed=1).players[0]
     answer = player.hint(None)
     assert answer.hint.stop_reason == hint_pb2.StopReason.STOP_REASON_TIME
-    assert 0.9 < answer.search_time.ToMilliseconds() / 1000 < 5
+    assert answer.search_time.ToMilliseconds() >= 900
 
 
 def start_hint(client, view, limits=LONG, **options):

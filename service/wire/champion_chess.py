@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from engine.game import Event, Game, ViewError
-
 from croupier.v1 import champion_chess_pb2 as pb
+from engine.game import Event, Game, ViewError
 from service.wire import Fields
 
 VIEW_PATHS = {"side[": "sides[", "own.": ""}
