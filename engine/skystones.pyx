@@ -6,8 +6,8 @@ set aside unseen. A character has an element and points on its four edges; its t
 A round:
 
 1. *Pick.* Five times, both seats at the same time pick a card from their piles for their hands,
-   hidden from each other. A hand's totals may add up to 20 at the most, so a card can be picked only
-   if the hand can still be completed to five cards within that limit.
+   hidden from each other. A hand's totals may add up to 20 at the most, so a card can be picked
+   only if the hand can still be completed to five cards within that limit.
 2. *Place.* In turn, the starter first, each seat places a card on an empty square. It takes every
    card of the opponent beside it whose touching edge has fewer points than its own; what is taken
    takes nothing. A seat that cannot place passes; a seat that can, must.
@@ -108,18 +108,24 @@ cdef struct Placement:
     uint8_t card
     uint8_t square
 
+cdef struct Square:
+    uint8_t field
+    uint8_t card                 # The card + 1; 0: empty.
+    uint8_t owner                # Whose chip lies on the card; 0 if there is none.
+
+cdef struct Side:
+    uint8_t points
+    uint8_t hand_size
+    uint8_t pile_size
+
 cdef struct Common:              # What everyone sees.
     uint8_t phase
     uint8_t round                # 1 for the first.
     uint8_t first_starter        # Who placed first in round 1: the results tell the later ones.
     uint8_t starter
     uint8_t turn                 # Who places; the starter in any other phase.
-    uint8_t points[SEATS]
-    uint8_t hand_sizes[SEATS]
-    uint8_t pile_sizes[SEATS]
-    uint8_t fields[SQUARES_MOST]
-    uint8_t board[SQUARES_MOST]  # The card + 1; 0: empty.
-    uint8_t owners[SQUARES_MOST]     # Whose chip lies on the card; 0 if there is none.
+    Square board[SQUARES_MOST]
+    Side sides[SEATS]
     uint8_t placement_count
     Placement placements[CARDS_MOST]
 
@@ -154,6 +160,13 @@ cdef void take_at(Stack* stack, int i) noexcept nogil:
 
 cdef inline bint accepts(int field, int element) noexcept nogil:
     return field == 0 or field == element
+
+
+cdef void clear(Square* board) noexcept nogil:
+    cdef int square
+    for square in range(SQUARES_MOST):
+        board[square].card = 0
+        board[square].owner = 0
 
 
 cdef int bits(int n) noexcept nogil:
@@ -326,13 +339,13 @@ cdef class Skystones(Game):
                     f"could not be completed to {self.hand_size} cards within {self.hand_limit}")
         if given["square"] >= self.squares:
             return f"there is no square {given['square']}"
-        if common["board"][given["square"]]:
+        square = common["board"][given["square"]]
+        if square["card"]:
             return f"square {given['square']} is occupied"
-        field = common["fields"][given["square"]]
-        if field == BLOCKED:
+        if square["field"] == BLOCKED:
             return f"square {given['square']} is blocked"
-        return (f"square {given['square']} takes only {ELEMENT_NAMES[field]} cards, and card "
-                f"{given['card']} is {ELEMENT_NAMES[self.elements[given['card']]]}")
+        return (f"square {given['square']} takes only {ELEMENT_NAMES[square['field']]} cards, and "
+                f"card {given['card']} is {ELEMENT_NAMES[self.elements[given['card']]]}")
 
     def sampler(self, view):
         return SkystonesSampler(view)
@@ -355,7 +368,7 @@ cdef class Skystones(Game):
             cards = deck + seat * self.pile_size
             for i in range(self.pile_size):
                 table.piles[seat][cards[i]] += 1
-            table.common.pile_sizes[seat] = self.pile_size
+            table.common.sides[seat].pile_size = self.pile_size
             log_event(log, only(seat) | TO_RECORD, DEALT, seat, cards, self.pile_size)
             log_event(log, TO_PUBLIC & ~only(seat), DEALT_HIDDEN, seat, &count, 1)
         if n > SEATS * self.pile_size:
@@ -381,7 +394,7 @@ cdef class Skystones(Game):
     cdef int legal_picks(self, const Table* table, int seat, Action* actions) noexcept nogil:
         cdef const uint8_t* pile = table.piles[seat]
         cdef int most = self.hand_limit
-        cdef int others = self.hand_size - table.common.hand_sizes[seat] - 1
+        cdef int others = self.hand_size - table.common.sides[seat].hand_size - 1
         cdef int card, i = 0, n = 0
         for card in range(self.types):
             most -= table.hands[seat][card] * self.totals[card]
@@ -404,8 +417,8 @@ cdef class Skystones(Game):
             if not table.hands[seat][card]:
                 continue
             for square in range(self.squares):
-                if (not table.common.board[square]
-                        and accepts(table.common.fields[square], self.elements[card])):
+                if (not table.common.board[square].card
+                        and accepts(table.common.board[square].field, self.elements[card])):
                     actions[n] = <Action> PLACE_CARD << KIND_SHIFT | card << 8 | square
                     n += 1
         return n
@@ -420,8 +433,9 @@ cdef class Skystones(Game):
             self.find_turn(table, 1 - turn, log)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef const uint8_t* points = (<const Table*> state).common.points
-        return 0.5 * (1 + (points[seat] > points[1 - seat]) - (points[seat] < points[1 - seat]))
+        cdef const Side* sides = (<const Table*> state).common.sides
+        cdef int lead = sides[seat].points - sides[1 - seat].points
+        return 0.5 * (1 + (lead > 0) - (lead < 0))
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
         cdef const Table* table = <const Table*> state
@@ -482,7 +496,7 @@ cdef class Skystones(Game):
         rng_shuffle(rng, fields, FIELD_CARDS)
         rng_shuffle(rng, squares, self.squares)
         for i in range(self.special_fields):
-            table.common.fields[squares[i]] = fields[i]
+            table.common.board[squares[i]].field = fields[i]
             values[0] = squares[i]
             values[1] = fields[i]
             log_event(log, TO_PUBLIC | TO_RECORD, FIELD_LAID, NONE, values, 2)
@@ -522,11 +536,11 @@ cdef class Skystones(Game):
             card = joint[seat] & 255
             table.piles[seat][card] -= 1
             table.hands[seat][card] += 1
-            table.common.pile_sizes[seat] -= 1
-            table.common.hand_sizes[seat] += 1
+            table.common.sides[seat].pile_size -= 1
+            table.common.sides[seat].hand_size += 1
             log_event(log, only(seat) | TO_RECORD, PICKED, seat, &card, 1)
             log_event(log, TO_PUBLIC & ~only(seat), PICKED_HIDDEN, seat, NULL, 0)
-        if table.common.hand_sizes[0] == self.hand_size:
+        if table.common.sides[0].hand_size == self.hand_size:
             table.common.phase = PLACE
             self.find_turn(table, table.common.starter, log)
 
@@ -549,10 +563,11 @@ cdef class Skystones(Game):
 
     cdef int open_elements(self, const Common* common) noexcept nogil:
         # The set of elements that some empty square takes.
-        cdef int square, open = 0
+        cdef int square, field, open = 0
         for square in range(self.squares):
-            if not common.board[square]:
-                open |= 1 << common.fields[square] if common.fields[square] else ANY_ELEMENT
+            field = common.board[square].field
+            if not common.board[square].card:
+                open |= 1 << field if field else ANY_ELEMENT
         return open & ANY_ELEMENT
 
     cdef void place(self, Table* table, int seat, int card, int square, Log* log) noexcept nogil:
@@ -561,7 +576,7 @@ cdef class Skystones(Game):
         cdef uint8_t values[2 + EDGES]
         cdef int n
         table.hands[seat][card] -= 1
-        common.hand_sizes[seat] -= 1
+        common.sides[seat].hand_size -= 1
         placement.round = common.round
         placement.seat = seat
         placement.card = card
@@ -569,20 +584,20 @@ cdef class Skystones(Game):
         common.placement_count += 1
         values[0] = card
         values[1] = square
-        n = self.put(common.board, common.owners, seat, card, square, values + 2)
+        n = self.put(common.board, seat, card, square, values + 2)
         log_event(log, TO_PUBLIC | TO_RECORD, PLACED, seat, values, 2 + n)
 
-    cdef int put(self, uint8_t* board, uint8_t* owners, int seat, int card, int square,
+    cdef int put(self, Square* board, int seat, int card, int square,
                  uint8_t* taken) noexcept nogil:
         # Puts a card on the board; the squares that it takes, and how many.
         cdef int edge, other, n = 0
-        board[square] = card + 1
-        owners[square] = seat
+        board[square].card = card + 1
+        board[square].owner = seat
         for edge in range(EDGES):
             other = self.beside[square][edge]
-            if (other != SQUARES_MOST and board[other] and owners[other] != seat
-                    and self.edges[card][edge] > self.edges[board[other] - 1][edge ^ OPPOSITE]):
-                owners[other] = seat
+            if (other != SQUARES_MOST and board[other].card and board[other].owner != seat and
+                    self.edges[card][edge] > self.edges[board[other].card - 1][edge ^ OPPOSITE]):
+                board[other].owner = seat
                 taken[n] = other
                 n += 1
         return n
@@ -595,17 +610,16 @@ cdef class Skystones(Game):
         winner = self.winner(common, values + 2)
         values[1] = winner
         for seat in range(SEATS):
-            values[2 + SEATS + seat] = common.hand_sizes[seat]
-            common.pile_sizes[seat] += common.hand_sizes[seat]
-            common.hand_sizes[seat] = 0
+            values[2 + SEATS + seat] = common.sides[seat].hand_size
+            common.sides[seat].pile_size += common.sides[seat].hand_size
+            common.sides[seat].hand_size = 0
             for card in range(self.types):
                 table.piles[seat][card] += table.hands[seat][card]
             memset(table.hands[seat], 0, TYPES_MOST)
         if winner != NONE:
-            common.points[winner] += 1
+            common.sides[winner].points += 1
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NONE, values, 2 + 2 * SEATS)
-        memset(common.board, 0, SQUARES_MOST)
-        memset(common.owners, 0, SQUARES_MOST)
+        clear(common.board)
         common.turn = common.starter
         if values[2] + values[3] == 0:
             common.phase = OVER
@@ -617,8 +631,8 @@ cdef class Skystones(Game):
         cdef int square
         memset(chips, 0, SEATS)
         for square in range(self.squares):
-            if common.board[square]:
-                chips[common.owners[square]] += 1
+            if common.board[square].card:
+                chips[common.board[square].owner] += 1
         return NONE if chips[0] == chips[1] else chips[1] > chips[0]
 
     # A fast playout
@@ -652,7 +666,7 @@ cdef class Skystones(Game):
         for seat in range(SEATS):
             self.stack_up(table.piles[seat], &game.piles[seat])
             self.stack_up(table.hands[seat], &game.hands[seat])
-            game.hand_sizes[seat] = table.common.hand_sizes[seat]
+            game.hand_sizes[seat] = table.common.sides[seat].hand_size
             game.hand_totals[seat] = 0
             for i in range(game.hands[seat].size):
                 card = game.hands[seat].cards[i]
@@ -660,15 +674,15 @@ cdef class Skystones(Game):
         game.starter = table.common.starter
         game.open_count = 0
         for square in range(self.squares):
-            game.cards[square] = table.common.board[square] - 1
-            game.owners[square] = table.common.owners[square]
-            if table.common.board[square] == 0:
+            game.fields[square] = table.common.board[square].field
+            game.cards[square] = table.common.board[square].card - 1
+            game.owners[square] = table.common.board[square].owner
+            if table.common.board[square].card == 0:
                 game.owners[square] = NONE
-                if table.common.fields[square] != BLOCKED:
+                if table.common.board[square].field != BLOCKED:
                     game.open[game.open_count] = square
                     game.open_count += 1
         game.owners[SQUARES_MOST] = NONE
-        game.fields = table.common.fields
 
     cdef void pick_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
         cdef Stack* pile = &game.piles[seat]
@@ -754,7 +768,7 @@ cdef class Skystones(Game):
                 game.open_count += 1
         if lead:
             game.starter = lead > 0
-            common.points[1 - game.starter] += 1
+            common.sides[1 - game.starter].points += 1
         else:
             game.starter = 1 - game.starter
         common.phase = PICK if placed else OVER
@@ -788,9 +802,9 @@ cdef struct Playout:
     int starter
     int open_count
     uint8_t open[SQUARES_MOST]   # Empty squares that are not blocked, in any order.
+    uint8_t fields[SQUARES_MOST]
     uint8_t cards[SQUARES_MOST]
     uint8_t owners[SQUARES_MOST + 1]     # NONE: an empty square, or beyond the board.
-    const uint8_t* fields
 
 
 cdef inline int only(int seat) noexcept nogil:
@@ -941,42 +955,45 @@ cdef class SkystonesSampler(Sampler):
         cdef int i
         memset(laid, 0, sizeof(laid))
         if common.phase > PLACE:
-            raise ViewError("phase", "must be pick, place or over")
+            raise ViewError("common.phase", "must be pick, place or over")
         if common.round == 0:
-            raise ViewError("round", "must be 1 or more")
+            raise ViewError("common.round", "must be 1 or more")
         for name, seat in (("first_starter", common.first_starter), ("starter", common.starter),
                            ("turn", common.turn)):
             if seat > 1:
-                raise ViewError(name, "must be 0 or 1")
+                raise ViewError(f"common.{name}", "must be 0 or 1")
         if common.phase != PLACE and common.turn != common.starter:
-            raise ViewError("turn", "must be the starter but in the placing phase")
+            raise ViewError("common.turn", "must be the starter but in the placing phase")
         for i in range(SQUARES_MOST):
-            if common.fields[i] > BLOCKED or (common.fields[i] and i >= game.squares):
-                raise ViewError(f"fields[{i}]", "must be a special field, on the board")
-            laid[common.fields[i]] += 1
-            if common.fields[i] and laid[common.fields[i]] > FIELD_CARDS // BLOCKED:
-                raise ViewError(f"fields[{i}]", "must be one of the special fields that there are")
+            at = f"common.board[{i}].field"
+            if common.board[i].field > BLOCKED or (common.board[i].field and i >= game.squares):
+                raise ViewError(at, "must be a special field, on the board")
+            laid[common.board[i].field] += 1
+            if common.board[i].field and laid[common.board[i].field] > FIELD_CARDS // BLOCKED:
+                raise ViewError(at, "must be one of the special fields that there are")
         if SQUARES_MOST - laid[0] != game.special_fields:
-            raise ViewError("fields", f"must have {game.special_fields} special fields")
+            raise ViewError("common.board", f"must have {game.special_fields} special fields")
         if common.placement_count > CARDS_MOST:
-            raise ViewError("placement_count", f"must be at most {CARDS_MOST}")
+            raise ViewError("common.placement_count", f"must be at most {CARDS_MOST}")
         for i in range(CARDS_MOST):
             placement = &common.placements[i]
+            at = f"common.placements[{i}]"
             if i >= common.placement_count:
                 if placement.round or placement.seat or placement.card or placement.square:
-                    raise ViewError(f"placements[{i}]", "must be zero after the last placement")
+                    raise ViewError(at, "must be zero after the last placement")
             elif placement.seat > 1:
-                raise ViewError(f"placements[{i}].seat", "must be 0 or 1")
+                raise ViewError(f"{at}.seat", "must be 0 or 1")
             elif placement.card >= game.types:
-                raise ViewError(f"placements[{i}].card", f"must be 0 to {game.types - 1}")
+                raise ViewError(f"{at}.card", f"must be 0 to {game.types - 1}")
             elif placement.square >= game.squares:
-                raise ViewError(f"placements[{i}].square", f"must be 0 to {game.squares - 1}")
+                raise ViewError(f"{at}.square", f"must be 0 to {game.squares - 1}")
 
     cdef check_cards(self):
         # Fills `start` with both piles as they were dealt, the other's with the card set aside.
         cdef Skystones game = self.rules
         cdef const Sight* sight = <const Sight*> &self.view
         cdef const Common* common = &sight.common
+        cdef Side side
         cdef int dealt[SEATS]
         cdef int card, seat, i, hand = 0, pile = 0
         dealt[self.seat] = dealt[self.other] = 0
@@ -996,14 +1013,16 @@ cdef class SkystonesSampler(Sampler):
             if self.start[self.seat][card] > game.copies[card]:
                 raise ViewError("pile", f"must not hold more of card {card} than there are")
             self.start[self.other][card] = game.copies[card] - self.start[self.seat][card]
-        for name, size, count in (("hand_sizes", common.hand_sizes[self.seat], hand),
-                                  ("pile_sizes", common.pile_sizes[self.seat], pile)):
+        for name, size, count in (("hand_size", common.sides[self.seat].hand_size, hand),
+                                  ("pile_size", common.sides[self.seat].pile_size, pile)):
             if size != count:
-                raise ViewError(f"{name}[{self.seat}]", f"must be {count}, the viewer's own cards")
+                raise ViewError(f"common.sides[{self.seat}].{name}",
+                                f"must be {count}, the viewer's own cards")
         for seat in range(SEATS):
-            if dealt[seat] + common.hand_sizes[seat] + common.pile_sizes[seat] != game.pile_size:
-                raise ViewError(f"pile_sizes[{seat}]", f"must make {game.pile_size} cards in all, "
-                                "with the hand and what was placed")
+            side = common.sides[seat]
+            if dealt[seat] + side.hand_size + side.pile_size != game.pile_size:
+                raise ViewError(f"common.sides[{seat}].pile_size", "must make, with the hand and "
+                                f"what was placed, {game.pile_size} cards in all")
         self.candidates = 0
         for card in range(game.types):
             hand = self.start[self.other][card]
@@ -1011,7 +1030,8 @@ cdef class SkystonesSampler(Sampler):
                 hand -= (common.placements[i].seat == self.other
                          and common.placements[i].card == card)
             if hand < 0:
-                raise ViewError("placements", f"must not hold more of card {card} than there are")
+                raise ViewError("common.placements",
+                                f"must not hold more of card {card} than there are")
             if hand and game.deck_size > SEATS * game.pile_size:
                 self.aside[self.candidates] = card
                 self.weight[self.candidates] = self.start[self.other][card]
@@ -1035,7 +1055,8 @@ cdef class SkystonesSampler(Sampler):
         cdef bint ended
         cdef bint passed[SEATS]
         memset(&shown, 0, sizeof(shown))
-        memcpy(shown.fields, common.fields, SQUARES_MOST)
+        memcpy(shown.board, common.board, sizeof(shown.board))
+        clear(shown.board)
         shown.starter = common.first_starter
         for round in range(1, common.round + 1):
             ended = round < common.round or common.phase == OVER
@@ -1046,58 +1067,58 @@ cdef class SkystonesSampler(Sampler):
             while at < common.placement_count and common.placements[at].round == round:
                 placement = &common.placements[at]
                 square = placement.square
-                field = shown.fields[square]
+                field = shown.board[square].field
+                name = f"common.placements[{at}]"
                 if common.phase == PICK and not ended:
-                    raise ViewError(f"placements[{at}].round", "must be a round before this one")
+                    raise ViewError(f"{name}.round", "must be a round before this one")
                 if placement.seat != seat:
                     passed[seat] = True
                     plays[seat].barred |= game.open_elements(&shown)
                 seat = placement.seat
                 if passed[seat]:
-                    raise ViewError(f"placements[{at}].seat", f"must not be {seat}, who could not "
-                                    "place before")
+                    raise ViewError(f"{name}.seat", "must not be a seat that has passed before")
                 if plays[seat].placed == game.hand_size:
-                    raise ViewError(f"placements[{at}].seat", "must still have a card in hand")
-                if shown.board[square] or not accepts(field, game.elements[placement.card]):
-                    raise ViewError(f"placements[{at}].square", "must be open to the card")
+                    raise ViewError(f"{name}.seat", "must still have a card in hand")
+                if shown.board[square].card or not accepts(field, game.elements[placement.card]):
+                    raise ViewError(f"{name}.square", "must be open to the card")
                 for element in range(FIRE, ELEMENTS):
                     plays[seat].open[plays[seat].placed][element] = open_squares(
                         game, &shown, element)
                 plays[seat].cards[plays[seat].placed] = placement.card
                 plays[seat].placed += 1
-                game.put(shown.board, shown.owners, seat, placement.card, square, taken)
+                game.put(shown.board, seat, placement.card, square, taken)
                 seat = 1 - seat
                 at += 1
             if ended:
                 if at == first and not (round == common.round and common.phase == OVER):
-                    raise ViewError("placements", f"must not leave out round {round}")
+                    raise ViewError("common.placements", f"must not leave out round {round}")
                 for seat in range(SEATS):
                     plays[seat].barred |= game.open_elements(&shown)
                 self.judge(game, &plays[self.seat])
                 self.learn(&plays[self.other])
                 winner = game.winner(&shown, chips)
                 if winner != NONE:
-                    shown.points[winner] += 1
-                memset(shown.board, 0, SQUARES_MOST)
-                memset(shown.owners, 0, SQUARES_MOST)
+                    shown.sides[winner].points += 1
+                clear(shown.board)
                 if round < common.round:
                     shown.starter = 1 - (shown.starter if winner == NONE else winner)
             elif common.phase == PLACE and seat != common.turn:
                 passed[seat] = True
                 plays[seat].barred |= game.open_elements(&shown)
         if at < common.placement_count:
-            raise ViewError(f"placements[{at}].round", "must ascend up to the round of the view")
+            raise ViewError(f"common.placements[{at}].round", "must ascend to the view's round")
         if common.starter != shown.starter:
-            raise ViewError("starter", f"must be {shown.starter} by the rounds before")
+            raise ViewError("common.starter", f"must be {shown.starter} by the rounds before")
         if common.phase == PLACE and passed[common.turn]:
-            raise ViewError("turn", "must not be a seat that could not place before")
+            raise ViewError("common.turn", "must not be a seat that could not place before")
         for seat in range(SEATS):
-            if common.points[seat] != shown.points[seat]:
-                raise ViewError(f"points[{seat}]", f"must be {shown.points[seat]} by the rounds")
+            if common.sides[seat].points != shown.sides[seat].points:
+                raise ViewError(f"common.sides[{seat}].points",
+                                f"must be {shown.sides[seat].points} by the rounds")
         for square in range(SQUARES_MOST):
-            if (common.board[square] != shown.board[square]
-                    or common.owners[square] != shown.owners[square]):
-                raise ViewError(f"board[{square}]", "must be as the placements have left it")
+            if (common.board[square].card != shown.board[square].card
+                    or common.board[square].owner != shown.board[square].owner):
+                raise ViewError(f"common.board[{square}]", "must be as the placements have left it")
         if common.phase == PLACE:
             plays[common.turn].needed = game.open_elements(&shown)
         self.conclude(game, plays, at == first)
@@ -1106,7 +1127,7 @@ cdef class SkystonesSampler(Sampler):
         # A past round of the viewer's own, whose hand the view does not show.
         cdef uint8_t left[TYPES_MOST]
         if not possible(game, play, self.start[self.seat], NONE, left):
-            raise ViewError("placements", "must be what the viewer's own hands allowed")
+            raise ViewError("common.placements", "must be what the viewer's own hands allowed")
         memcpy(self.start[self.seat], left, TYPES_MOST)
 
     cdef learn(self, const Play* play):
@@ -1143,13 +1164,14 @@ cdef class SkystonesSampler(Sampler):
         for seat in range(SEATS):
             expected[seat] = 0
             if common.phase == PICK:
-                expected[seat] = common.hand_sizes[0]
+                expected[seat] = common.sides[0].hand_size
             elif common.phase == PLACE:
                 expected[seat] = game.hand_size - plays[seat].placed
-            if common.hand_sizes[seat] != expected[seat]:
-                raise ViewError(f"hand_sizes[{seat}]", f"must be {expected[seat]} by the round")
-        if common.phase == PICK and common.hand_sizes[0] >= game.hand_size:
-            raise ViewError("hand_sizes[0]", "must not be full in the picking phase")
+            if common.sides[seat].hand_size != expected[seat]:
+                raise ViewError(f"common.sides[{seat}].hand_size",
+                                f"must be {expected[seat]} by the round")
+        if common.phase == PICK and common.sides[0].hand_size >= game.hand_size:
+            raise ViewError("common.sides[0].hand_size", "must not be full in the picking phase")
         for card in range(game.types):
             total += sight.hand[card] * game.totals[card]
             if sight.hand[card]:
@@ -1157,7 +1179,7 @@ cdef class SkystonesSampler(Sampler):
         for i in range(plays[self.seat].placed):
             total += game.totals[plays[self.seat].cards[i]]
         if common.phase == PICK:
-            total += game.cheapest(sight.pile, NONE, game.hand_size - common.hand_sizes[0], 0)
+            total += game.cheapest(sight.pile, NONE, game.hand_size - common.sides[0].hand_size, 0)
         if common.phase != OVER and total > game.hand_limit:
             raise ViewError("hand", f"must keep within {game.hand_limit}")
         if held & plays[self.seat].barred:
@@ -1170,7 +1192,7 @@ cdef class SkystonesSampler(Sampler):
                 self.weight[i] *= game.can_form_hand(self.start[self.other], self.aside[i])
             elif own and not nothing_placed:
                 self.weight[i] *= not game.can_form_hand(self.start[self.other], self.aside[i])
-        self.picks = common.hand_sizes[self.other]
+        self.picks = common.sides[self.other].hand_size
         self.play = play[0]
         self.from_rows = common.phase == PLACE and (play.placed or tells(game, play))
         if self.from_rows:
@@ -1186,7 +1208,7 @@ cdef class SkystonesSampler(Sampler):
         for i in range(self.candidates):
             total += self.weight[i] > 0
         if total == 0 or (self.from_rows and self.rows == 0):
-            raise ViewError("placements", "must be what some cards of the opponent allowed")
+            raise ViewError("common.placements", "must be what some cards of the opponent allowed")
 
         table.common = common[0]
         memcpy(table.hands[self.seat], sight.hand, TYPES_MOST)
@@ -1302,7 +1324,7 @@ cdef class SkystonesSampler(Sampler):
 cdef int open_squares(Skystones game, const Common* common, int element) noexcept nogil:
     cdef int square, n = 0
     for square in range(game.squares):
-        n += not common.board[square] and accepts(common.fields[square], element)
+        n += not common.board[square].card and accepts(common.board[square].field, element)
     return n
 
 

@@ -207,7 +207,9 @@ def public(position):
     common = position.fields["common"]
     return (
         *[common[name] for name in ("phase", "round", "starter", "turn")],
-        *[tuple(common[name]) for name in ("points", "board", "owners")],
+        tuple(side["points"] for side in common["sides"]),
+        tuple(square["card"] for square in common["board"]),
+        tuple(square["owner"] for square in common["board"]),
     )
 
 
@@ -235,7 +237,7 @@ def positions(game, seed, seat):
         piles = [[], []]
         piles[seat] = spread(fields["piles"][seat])
         piles[other] = list((unseen - Counter([aside])).elements())
-        world = World(game.ruleset, common["fields"], piles, common["first_starter"])
+        world = World(game.ruleset, [square["field"] for square in common["board"]], piles, common["first_starter"])
         worlds[world.hidden(other)] = (world, unseen[aside] if fields["aside"] else 1)
     while True:
         yield position, {key: weight for key, (_, weight) in worlds.items()}
