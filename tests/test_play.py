@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import os
 import pty
 import re
@@ -11,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from google.protobuf import text_format
 from rich.console import Console
 
 from croupier.client import Client
-from croupier.v1 import game_pb2, match_pb2
+from croupier.v1 import catalog_pb2, game_pb2, match_pb2
 from service.terminal import drawing, options
 
 ROOT = Path(__file__).parent.parent
@@ -114,7 +115,7 @@ def test_a_player_places_stones_by_name_and_square(server: str) -> None:
     done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(re.findall("You choose: ", done.stdout)) == 2
-    assert re.search(r"You choose: .+ on \d", done.stdout)
+    assert re.search(r"You choose: .+ → \d", done.stdout)
 
 
 @pytest.mark.parametrize("typed", ["", "q\n"])
@@ -216,6 +217,70 @@ def test_options_are_read_by_the_schema() -> None:
     assert ruleset == game_pb2.Ruleset(
         champion_chess={"castling": False, "hand_size": 5},  # type: ignore[arg-type]
     )
+
+
+# What is typed.
+
+
+def discards() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Every discard of a hand of a Rook, two Pawns, a Sword and a Shield."""
+    hand = [4, 6, 6, 9, 11]
+    view = game_pb2.View(champion_chess={"phase": 3, "hand": hand})  # type: ignore[arg-type]
+    sizes = range(len(hand) + 1)
+    for cards in sorted({some for n in sizes for some in itertools.combinations(hand, n)}):
+        action = view.legal_actions.add().champion_chess.discard_to_reserve
+        action.SetInParent()
+        action.cards.extend(cards)  # type: ignore[arg-type]
+    return drawing.find(catalog_pb2.Game(name="games/champion_chess"), 0, ""), view
+
+
+def placements() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Three cards, two of them with names that begin alike."""
+    game = catalog_pb2.Game(name="games/skystones")
+    for title in ("Ember", "Ember Fox", "Magma Moth"):
+        game.default_ruleset.skystones.cards.add(title=title)
+    view = game_pb2.View(skystones={"phase": 2})  # type: ignore[arg-type]
+    for card, square in ((0, 1), (1, 1), (1, 8), (2, 1)):
+        action = view.legal_actions.add().skystones.place_card
+        action.card, action.square = card, square
+    return drawing.find(game, 0, ""), view
+
+
+@pytest.mark.parametrize(
+    ("given", "typed", "meant"),
+    [
+        (discards, "none", ["discard nothing"]),
+        (discards, "all", ["discard Rook, Pawn×2, Sword, Shield"]),
+        (discards, "1 3", ["discard Rook, Pawn"]),
+        (discards, "pawn Pa", ["discard Pawn×2"]),
+        (discards, "2, 3 + sw", ["discard Pawn×2, Sword"]),
+        (discards, "#1", ["discard nothing"]),
+        (discards, "#99", []),
+        (discards, "s", "s: Sword or Shield?"),
+        (discards, "queen", "queen: not in your hand."),
+        (discards, "6", "6: number your cards 1 to 5, each once."),
+        (discards, "2 2", "2: number your cards 1 to 5, each once."),
+        (discards, "pawn pawn pawn", "Pawn×3: not allowed now."),
+        (placements, "3", ["Ember Fox → 8"]),
+        (placements, "5", []),
+        (placements, "8", []),
+        (placements, "ember", ["Ember → 1", "Ember Fox → 1", "Ember Fox → 8"]),
+        (placements, "ember 1", ["Ember → 1"]),
+        (placements, "fox 8", ["Ember Fox → 8"]),
+        (placements, "m magma", ["Magma Moth → 1"]),
+        (placements, "water", []),
+    ],
+)
+def test_what_is_typed_means_actions(
+    given: Callable[[], tuple[drawing.Drawing, game_pb2.View]], typed: str, meant: list[str] | str
+) -> None:
+    draw, view = given()
+    if isinstance(meant, str):
+        with pytest.raises(drawing.Unclear, match=re.escape(meant)):
+            draw.read(view, typed)
+    else:
+        found = [draw.action(view.legal_actions[place]) for place in draw.read(view, typed)]
+        assert found == meant
 
 
 # What it draws.

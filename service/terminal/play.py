@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             return session.leave("Interrupted", 130)
         except CroupierError as error:
             if error.code is grpc.StatusCode.UNAVAILABLE:
-                return _fail(f"lost the server at {args.server}: {error.message}")
+                return _fail(f"lost the server at {args.server}")
             return _fail(f"the server refused: {error}")
     return 0
 

@@ -106,7 +106,7 @@ class Drawing(drawing.Drawing):
         what = action.skystones
         if what.WhichOneof("action") == "pick_card":
             return self._title(what.pick_card.card)
-        return f"{self._title(what.place_card.card)} on {what.place_card.square}"
+        return f"{self._title(what.place_card.card)} → {what.place_card.square}"
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         self._read_ruleset(view)
