@@ -9,9 +9,9 @@ from libc.string cimport memcpy, memset
 
 from engine.belief cimport Belief
 from engine.champion_chess cimport (
-    AID, CARDS, CHAMPION, DECK_MOST, END, HAND_MOST, KING, MEMORY_TURNS, NOBLES, OVER, ROOK,
-    UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king, playable_aid,
-    spread, total,
+    AID, CARDS, CHAMPION, DECK_MOST, END, HAND_MOST, KING, MEMORY_CUT, MEMORY_TURNS, NOBLES, OVER,
+    ROOK, UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king,
+    playable_aid, spread, total,
 )
 from engine.game cimport SEATS, Rng, Sampler, State, rng_shuffle, uint8_t, uint64_t
 
@@ -29,6 +29,7 @@ cdef struct Replay:
     int deck_size
     int draws                    # Cards drawn since the hand was last equal to `known`, or shown.
     bint certain                 # The last fill found the hand certain: it is `known` and `draws`.
+    bint reshuffled              # In the last fill.
 
 
 cdef void replay_start(const Memory* memory, Replay* replay) noexcept nogil:
@@ -47,6 +48,7 @@ cdef void replay_fill(Replay* replay, int hand_most) noexcept nogil:
     cdef int card, n
     replay.draws = 0
     replay.certain = False
+    replay.reshuffled = False
     while replay.hand_size < hand_most:
         if replay.deck_size == 0:
             replay.deck_size = total(replay.reserve)
@@ -54,6 +56,7 @@ cdef void replay_fill(Replay* replay, int hand_most) noexcept nogil:
                 break
             memcpy(replay.known, replay.unseen, CARDS)
             replay.certain = True
+            replay.reshuffled = True
             for card in range(CARDS):
                 replay.unseen[card] += replay.reserve[card]
                 replay.reserve[card] = 0
@@ -124,9 +127,13 @@ cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
         replay_fill(replay, hand_most)
         if not replay_turn(replay, &memory.turns[i]):
             return False
+        # So long a memory would have been cut at the last point.
+        if i + memory.turns[i].mulligan > MEMORY_CUT and (
+                replay.reshuffled or memory.turns[i].mulligan):
+            return False
     if phase == CHAMPION or phase == AID:
         replay_fill(replay, hand_most)
-    return True
+    return not (replay.reshuffled and memory.size > MEMORY_CUT)
 
 
 def known_in_hands(bytes data, int hand_most):
@@ -223,6 +230,8 @@ cdef class ChampionChessSampler(Sampler):
             raise ViewError("challenge", "must be 1 or more")
         if sight.half_points > 2:
             raise ViewError("half_points", "must be 0 to 2")
+        if (sight.phase == OVER) != (sight.side[0].defeated[KING] or sight.side[1].defeated[KING]):
+            raise ViewError("phase", "must be over if, and only if, a King was captured")
         for seat in range(SEATS):
             side = &sight.side[seat]
             at = f"side[{seat}]"
