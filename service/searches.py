@@ -106,9 +106,9 @@ class Lane:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if not turn.cancelled():  # Its turn had come.
                 self._free += threads
-            else:
+            elif place in self._waiting:
                 self._waiting.remove(place)
             self._next()
             raise
@@ -121,8 +121,9 @@ class Lane:
     def _next(self) -> None:
         while self._waiting and self._free >= self._waiting[0][0]:
             threads, turn = self._waiting.popleft()
-            self._free -= threads
-            turn.set_result(None)
+            if not turn.cancelled():
+                self._free -= threads
+                turn.set_result(None)
         self._report()
 
     def _report(self) -> None:

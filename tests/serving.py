@@ -103,8 +103,8 @@ class Servers:
 class Client:
     """A client of one server."""
 
-    def __init__(self, address):
-        self.channel = grpc.insecure_channel(address)
+    def __init__(self, address, options=()):
+        self.channel = grpc.insecure_channel(address, options)
         self.catalog = catalog_pb2_grpc.CatalogServiceStub(self.channel)
         self.matches = match_pb2_grpc.MatchServiceStub(self.channel)
         self.hints = hint_pb2_grpc.HintServiceStub(self.channel)

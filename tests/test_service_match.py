@@ -12,6 +12,8 @@ from service import wire
 from tests.play import seeded, told
 from tests.serving import (
     SPECTATOR,
+    Client,
+    Player,
     hosted_cases,
     play_on,
     refused,
@@ -118,6 +120,23 @@ def test_a_stream_shows_each_change_as_it_happens(client, game_id):
         play_on(table, rng, most=1)
     for stream in streams:
         stream.cancel()
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
+    # It takes 1 KB at a time, and reads nothing until the match is over.
+    narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
+    slow = Client(shared_server[1], narrow)
+    table = client.create(ruleset_of(game_id), seed=3)
+    player = table.players[0]
+    stream = Player(slow, table.name, player.token).watch()
+    play_on(table, seeded(game_id, "slow"))
+    responses = list(stream)
+    assert [response.version for response in responses] == list(range(len(responses)))
+    assert responses[-1].view == player.view()
+    # All but the first few came without a view: they were made when there was room for them.
+    assert len(responses) > 20
+    assert sum(response.HasField("view") for response in responses) < 10
 
 
 def test_a_stream_of_versions_to_come_is_refused(client):

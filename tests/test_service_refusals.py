@@ -7,13 +7,16 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1.skystones_pb2 import SkystonesPhase
 from service.tokens import Caller, Tokens
+from tests.play import seeded
 from tests.serving import (
     OPEN,
     TIMEOUT,
     Client,
     Player,
     bot,
+    play_on,
     refused,
     ruleset_of,
 )
@@ -366,6 +369,18 @@ def test_a_view_that_contradicts_itself(client, table, change, field):
     change(view)
     refusal = refused(client.hint, view, FEW)
     assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", [field])
+
+
+def test_a_view_that_gives_the_turn_to_the_wrong_seat(client):
+    table = client.create(ruleset_of("skystones"), seed=1)
+    rng = seeded("turn")
+    while table.spectator.view().skystones.phase != SkystonesPhase.SKYSTONES_PHASE_PLACE:
+        play_on(table, rng, most=1)
+    (decider,) = table.spectator.view().deciders
+    view = table.players[1 - decider].view()
+    view.deciders[0] = 1 - decider
+    refusal = refused(client.hint, view, FEW)
+    assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", ["view.deciders"])
 
 
 def test_a_view_of_which_the_ruleset_is_wrong(client, table):

@@ -97,7 +97,7 @@ def test_a_field_of_a_ruleset_is_named_by_its_path(game_id):
 def test_the_paths_of_view_errors_are_those_of_the_schema(game_id):
     # Every path that begins as the wire module says must lead to a field of the view.
     view = getattr(game_pb2.View(), game_id)
-    for start, instead in wire._module(game_id).VIEW_PATHS.items():
+    for start, instead in wire.view_paths(game_id).items():
         error = ViewError(f"{start}x", "must be otherwise")
         refusal = wire.inconsistent_view(error, game_id, "view")
         assert f"view.{game_id}.{instead}x" in str(refusal)

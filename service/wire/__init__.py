@@ -31,8 +31,6 @@ _RULESETS_KEPT = 256
 class WireModule(Protocol):
     """What the module of a game offers."""
 
-    VIEW_PATHS: Mapping[str, str]
-
     def ruleset_to_fields(self, message: Any) -> Fields:
         """The options that the message sets, as `Game` takes them."""
 
@@ -183,11 +181,17 @@ def read_view(message: View, path: str) -> engine.SeatView:
 def inconsistent_view(error: engine.ViewError, game_id: str, path: str) -> Refusal:
     """The refusal of a view that came in the field `path`."""
     field = error.field
-    for start, instead in _module(game_id).VIEW_PATHS.items():
+    for start, instead in view_paths(game_id).items():
         if field.startswith(start):
             field = instead + field.removeprefix(start)
             break
     return _refusal(ErrorReason.ERROR_REASON_INCONSISTENT_VIEW, f"{path}.{game_id}", field, error)
+
+
+def view_paths(game_id: str) -> Mapping[str, str]:
+    """How the engine's paths in a view begin, and how the schema's do, where they differ."""
+    paths: Mapping[str, str] = getattr(_module(game_id), "VIEW_PATHS", {})
+    return paths
 
 
 # Refusals
