@@ -94,7 +94,7 @@ class Facts:
         """The fields of the action that is written so."""
         return {"kind": text}
 
-    def show_action(self, fields):
+    def show_action(self, game, fields):
         """How the action with these fields is written."""
         return " ".join(
             [fields["kind"], *[str(value) for name, value in fields.items() if name != "kind"]]
@@ -198,7 +198,7 @@ class Stage:
         return SPECTATOR if name == "spectator" else self.facts.seats.index(name)
 
     def action_text(self, action):
-        return self.facts.show_action(self.game.read_action(action))
+        return self.facts.show_action(self.game, self.game.read_action(action))
 
     def do_deal(self, rest):
         self.game = self.facts.make_game(self.options)
