@@ -318,10 +318,11 @@ cdef class Skystones(Game):
         if not 0 <= fields["card"] < self.types:
             raise ActionError("card", f"must be 0 to {self.types - 1}")
         if fields["kind"] == "pick_card":
-            return PICK_CARD << KIND_SHIFT | fields["card"]
+            return <Action> PICK_CARD << KIND_SHIFT | <Action> fields["card"]
         if not 0 <= fields["square"] < self.squares:
             raise ActionError("square", f"must be 0 to {self.squares - 1}")
-        return PLACE_CARD << KIND_SHIFT | fields["card"] << 8 | fields["square"]
+        return (<Action> PLACE_CARD << KIND_SHIFT | <Action> fields["card"] << 8
+                | <Action> fields["square"])
 
     def explain(self, position, int seat, action):
         fields = position.fields

@@ -110,7 +110,7 @@ class Stage:
         return SPECTATOR if name == "spectator" else self.facts.seats.index(name)
 
     def action_text(self, action):
-        return self.facts.show_action(self.game.read_action(action))
+        return self.facts.show_action(self.game, self.game.read_action(action))
 
     def do_deal(self, rest):
         self.game = self.facts.make_game(self.options)

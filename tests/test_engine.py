@@ -151,7 +151,7 @@ def test_actions_are_read_and_made_alike(game_id, ruleset):
                     for action in position.legal(seat):
                         fields = game.read_action(action)
                         assert game.make_action(fields) == action
-                        text = facts.show_action(fields)
+                        text = facts.show_action(game, fields)
                         again = facts.read_action(position, seat, text)
                         assert game.make_action(again) == action, text
                 position.apply(random_joint(position, rng), seed)

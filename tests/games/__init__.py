@@ -40,7 +40,7 @@ class Facts:
         """The fields of the action that is written so."""
         return {"kind": text}
 
-    def show_action(self, fields):
+    def show_action(self, game, fields):
         """How the action with these fields is written."""
         return " ".join(
             [fields["kind"], *[str(value) for name, value in fields.items() if name != "kind"]]

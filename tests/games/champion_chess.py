@@ -188,7 +188,7 @@ class ChampionChessFacts(Facts):
             return {"kind": KINDS[phase], "noble": noble, "castle": castle}
         return {"kind": KINDS.get(phase), "cards": read_cards("" if text == "-" else text)}
 
-    def show_action(self, fields):
+    def show_action(self, game, fields):
         if fields["kind"] == KINDS["champion"]:
             return NAMES[fields["noble"]] + " castle" * fields["castle"]
         return show_cards(fields["cards"]) or "-"

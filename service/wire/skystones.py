@@ -1,0 +1,219 @@
+"""Skystones on the wire. The engine counts cards; a message lists them, and leaves out what is not."""
+
+from collections.abc import Iterable, Sequence
+
+from croupier.v1 import skystones_pb2 as pb
+from engine.game import Event, Game, ViewError
+from service.wire import Fields
+
+VIEW_PATHS = {"common.": ""}
+
+_NONE = 255  # No seat, where the engine writes one.
+_TYPES = 60
+_SQUARES = 9
+_PLACEMENTS_MOST = 90
+_NO_SQUARE = {"field": 0, "card": 0, "owner": 0}
+_NO_PLACEMENT = {"round": 0, "seat": 0, "card": 0, "square": 0}
+
+
+def _spread(counts: Iterable[int]) -> list[int]:
+    return [card for card, count in enumerate(counts) for _ in range(count)]
+
+
+def _counts(cards: Sequence[int], path: str) -> list[int]:
+    counts = [0] * _TYPES
+    for i, card in enumerate(cards):
+        if card >= _TYPES:
+            raise ViewError(f"{path}[{i}]", f"must be 0 to {_TYPES - 1}")
+        counts[card] += 1
+    return counts
+
+
+# Rulesets and actions
+
+
+def ruleset_to_fields(message: pb.SkystonesRuleset) -> Fields:
+    """The options that are set."""
+    fields: Fields = {
+        option: getattr(message, option)
+        for option in ("special_fields", "board_size", "hand_size", "hand_limit")
+        if message.HasField(option)
+    }
+    if message.cards:
+        fields["cards"] = [_card_to_fields(spec) for spec in message.cards]
+    return fields
+
+
+def _card_to_fields(message: pb.SkystonesCardSpec) -> Fields:
+    fields: Fields = {
+        name: getattr(message, name)
+        for name in ("title", "element", "north", "east", "south", "west")
+    }
+    if message.HasField("copies"):
+        fields["copies"] = message.copies
+    return fields
+
+
+def ruleset_to_proto(fields: Fields) -> pb.SkystonesRuleset:
+    """A whole ruleset."""
+    return pb.SkystonesRuleset(
+        **{**fields, "cards": [pb.SkystonesCardSpec(**spec) for spec in fields["cards"]]}
+    )
+
+
+def action_to_proto(game: Game, fields: Fields) -> pb.SkystonesAction:
+    """An action."""
+    message = pb.SkystonesAction()
+    if fields["kind"] == "pick_card":
+        message.pick_card.card = fields["card"]
+    else:
+        message.place_card.card = fields["card"]
+        message.place_card.square = fields["square"]
+    return message
+
+
+def action_to_fields(message: pb.SkystonesAction) -> Fields:
+    """The fields of an action."""
+    kind = str(message.WhichOneof("action"))
+    if kind == "pick_card":
+        return {"kind": kind, "card": message.pick_card.card}
+    return {"kind": kind, "card": message.place_card.card, "square": message.place_card.square}
+
+
+# Events
+
+
+def event_to_proto(event: Event) -> pb.SkystonesEvent:
+    """An event; what is hidden of it is not set."""
+    message = pb.SkystonesEvent()
+    values = event.values
+    match event.kind:
+        case "dealt":
+            message.dealt.seat = event.seat
+            message.dealt.count = len(values)
+            message.dealt.cards.extend(values)
+        case "dealt_hidden":
+            message.dealt.seat = event.seat
+            message.dealt.count = values[0]
+        case "set_aside" | "set_aside_hidden":
+            message.dealt.count = 1
+            message.dealt.cards.extend(values)
+        case "field_laid":
+            message.field_laid.square = values[0]
+            message.field_laid.field = pb.SkystonesField.ValueType(values[1])
+        case "round_started":
+            message.round_started.round = values[0]
+            message.round_started.starter = event.seat
+        case "picked" | "picked_hidden":
+            message.picked.seat = event.seat
+            if values:
+                message.picked.card = values[0]
+        case "placed":
+            message.placed.seat = event.seat
+            message.placed.card, message.placed.square = values[:2]
+            message.placed.taken.extend(values[2:])
+        case "passed":
+            message.passed.seat = event.seat
+        case _:  # round_ended
+            ended = message.round_ended
+            ended.round = values[0]
+            if values[1] != _NONE:
+                ended.winner = values[1]
+            ended.chips.extend(values[2:4])
+            ended.returned.extend(values[4:])
+    return message
+
+
+# Views
+
+
+def view_to_proto(game: Game, fields: Fields) -> pb.SkystonesView:
+    """What a seat or a spectator knows."""
+    common = fields["common"]
+    placements = common["placements"][: common["placement_count"]]
+    seated = fields["seat"] < len(common["sides"])
+    return pb.SkystonesView(
+        phase=common["phase"],
+        round=common["round"],
+        first_starter=common["first_starter"],
+        starter=common["starter"],
+        turn=common["turn"],
+        board=[
+            _square_to_proto(square)
+            for square in common["board"][: game.ruleset["board_size"] ** 2]
+        ],
+        sides=[pb.SkystonesSide(**side) for side in common["sides"]],
+        hand=_spread(fields["hand"]),
+        pile=_spread(fields["pile"]),
+        unseen=_spread(_unseen(game, fields, placements)) if seated else [],
+        placements=[pb.SkystonesPlacement(**placement) for placement in placements],
+    )
+
+
+def _unseen(game: Game, fields: Fields, placements: Sequence[Fields]) -> list[int]:
+    counts = [spec["copies"] for spec in game.ruleset["cards"]]
+    for card in range(len(counts)):
+        counts[card] -= fields["hand"][card] + fields["pile"][card]
+    for placement in placements:
+        counts[placement["card"]] -= 1
+    return counts
+
+
+def _square_to_proto(fields: Fields) -> pb.SkystonesSquare:
+    message = pb.SkystonesSquare(field=fields["field"])
+    if fields["card"]:
+        message.card = fields["card"] - 1
+        message.owner = fields["owner"]
+    return message
+
+
+def view_to_fields(game: Game, message: pb.SkystonesView, seat: int) -> Fields:
+    """The fields of a view; raises ViewError if they do not fit the engine's."""
+    if len(message.placements) > _PLACEMENTS_MOST:
+        raise ViewError("placements", f"must be at most {_PLACEMENTS_MOST}")
+    placements = [
+        {
+            "round": placement.round,
+            "seat": placement.seat,
+            "card": placement.card,
+            "square": placement.square,
+        }
+        for placement in message.placements
+    ]
+    squares = game.ruleset["board_size"] ** 2
+    if len(message.board) != squares:
+        raise ViewError("board", f"must have {squares} squares")
+    board = [_square_to_fields(square, f"board[{i}]") for i, square in enumerate(message.board)]
+    return {
+        "seat": seat,
+        "common": {
+            "phase": message.phase,
+            "round": message.round,
+            "first_starter": message.first_starter,
+            "starter": message.starter,
+            "turn": message.turn,
+            "board": board + [_NO_SQUARE] * (_SQUARES - squares),
+            "sides": [
+                {
+                    "points": side.points,
+                    "hand_size": side.hand_size,
+                    "pile_size": side.pile_size,
+                }
+                for side in message.sides
+            ],
+            "placement_count": len(placements),
+            "placements": placements + [_NO_PLACEMENT] * (_PLACEMENTS_MOST - len(placements)),
+        },
+        "hand": _counts(message.hand, "hand"),
+        "pile": _counts(message.pile, "pile"),
+    }
+
+
+def _square_to_fields(message: pb.SkystonesSquare, path: str) -> Fields:
+    if message.HasField("card") != message.HasField("owner"):
+        raise ViewError(f"{path}.owner", "must be set if a card lies there, and only then")
+    return {
+        "field": message.field,
+        "card": message.card + 1 if message.HasField("card") else 0,
+        "owner": message.owner,
+    }
