@@ -43,7 +43,7 @@ class Drawing:
     # What a subclass draws better.
 
     def scene(self, view: game_pb2.View) -> Hashable:
-        """What must have changed for the view to be worth drawing when nobody has to decide."""
+        """What must have changed for --auto to draw the view again; None: it need not."""
         scene: bytes = self.inner(view).SerializeToString(deterministic=True)
         return scene
 

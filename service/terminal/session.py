@@ -102,8 +102,8 @@ class Session:
             self.console.print(f"You can only play: {self.draw.action(action)}")
             self._submit(view, action)
         else:
-            self.scene = None
-            self._show(view)
+            self._show_events()
+            self._draw(view)
             self._choose(view)
 
     def _choose(self, view: game_pb2.View) -> None:
@@ -257,14 +257,18 @@ class Session:
         return self.console.status(f"[dim]{who} decides[/dim]", spinner="dots")
 
     def _show(self, view: game_pb2.View) -> None:
+        # What happened, and the view if it has changed enough since it was last drawn.
         self._show_events()
         scene = self.draw.scene(view)
-        if scene != self.scene:
-            self.scene = scene
-            self.console.print()
-            self.console.print(Rule(style="dim"))
-            self.console.print(self.draw.view(view))
-            self.console.print()
+        if scene is not None and scene != self.scene:
+            self._draw(view)
+
+    def _draw(self, view: game_pb2.View) -> None:
+        self.scene = self.draw.scene(view)
+        self.console.print()
+        self.console.print(Rule(style="dim"))
+        self.console.print(self.draw.view(view))
+        self.console.print()
 
     def _show_events(self) -> None:
         for event in self.events:

@@ -36,7 +36,9 @@ class Drawing(drawing.Drawing):
 
     def scene(self, view: game_pb2.View) -> Hashable:
         state = view.skystones
-        return state.phase, state.round, len(state.placements), bool(view.deciders)
+        if state.phase == stones.SKYSTONES_PHASE_PICK:
+            return None
+        return state.round, len(state.placements), bool(view.deciders)
 
     def view(self, view: game_pb2.View) -> RenderableType:
         self._read_ruleset(view)
