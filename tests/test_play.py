@@ -309,8 +309,8 @@ def test_drawings(server: str, path: Path) -> None:
 
 def text_of(draw: drawing.Drawing, message: match_pb2.WatchMatchResponse) -> str:
     console = Console(file=io.StringIO(), width=100, highlight=False, color_system=None)
-    for event in message.events:
-        console.print(draw.event(event))
+    for line in filter(None, map(draw.event, message.events)):
+        console.print(line)
     console.print(draw.view(message.view))
     console.print(draw.question(message.view))
     console.print(draw.menu(message.view))

@@ -33,6 +33,7 @@ class Drawing(drawing.Drawing):
         self.width = max(len(self.seat_title(s)) for s in self.order)
         self.specs = list(game.default_ruleset.skystones.cards)
         self.limit = game.default_ruleset.skystones.hand_limit
+        self.hand_size = game.default_ruleset.skystones.hand_size
 
     def scene(self, view: game_pb2.View) -> Hashable:
         state = view.skystones
@@ -54,11 +55,10 @@ class Drawing(drawing.Drawing):
         table.add_row(self._board(state), self._sides(state))
         parts: list[RenderableType] = [title, table]
         if state.hand:
-            total = sum(self._total(card) for card in state.hand)
-            label = Text("your hand", style="dim")
-            if state.phase == stones.SKYSTONES_PHASE_PICK:
-                label.append(f", {total} of {self.limit} points", style="dim")
-            parts += [label, _grid([[self._card(card) for card in state.hand]])]
+            parts += [
+                Text("your hand", style="dim"),
+                _grid([[self._card(card) for card in state.hand]]),
+            ]
         return Group(*parts)
 
     def event(self, event: game_pb2.Event) -> Text | None:
@@ -101,7 +101,11 @@ class Drawing(drawing.Drawing):
 
     def question(self, view: game_pb2.View) -> str:
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:
-            return f"Pick a card for your hand ({len(view.skystones.hand) + 1}):"
+            self._read_ruleset(view)
+            hand = view.skystones.hand
+            used = sum(self._total(card) for card in hand)
+            which = f"card {len(hand) + 1} of {self.hand_size}"
+            return f"Pick {which} for your hand; {used} of {self.limit} points are used:"
         return "Place a card: by the number in the table, or its name and square:"
 
     def action(self, action: game_pb2.Action) -> str:
@@ -238,6 +242,7 @@ class Drawing(drawing.Drawing):
         ruleset = view.ruleset.skystones
         self.specs = list(ruleset.cards) or self.specs
         self.limit = ruleset.hand_limit if ruleset.HasField("hand_limit") else self.limit
+        self.hand_size = ruleset.hand_size if ruleset.HasField("hand_size") else self.hand_size
 
     def _total(self, card: int) -> int:
         spec = self.specs[card]
