@@ -102,7 +102,8 @@ def _other_decides(hosted: Hosted, seat: int) -> bool:
 
 
 def _chance(hosted: Hosted, seat: int) -> int:
-    # 256 bits that only the server knows, the same whenever this decision is made again.
+    # 256 bits that only the server knows, the same whenever this decision is made again: before the
+    # other seat has decided at the same time, or after.
     header = hosted.header
-    what = f"croupier/bot/v1\0{header.chance_id}\0{hosted.version}\0{seat}\0".encode()
+    what = f"croupier/bot/v1\0{header.chance_id}\0{hosted.match.since[seat]}\0{seat}\0".encode()
     return int.from_bytes(hashlib.shake_256(what + header.secret).digest(32), "big")

@@ -8,12 +8,15 @@ from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.bots import Bots
 from service.hosted import Hosted
+from service.matches import Matches
 from service.metrics import Metrics
 from service.searches import Lane
 from service.store import Entry, Header, MemoryStore
 from service.tokens import Caller, Tokens
 from tests.play import seeded
-from tests.serving import OPEN, Client, Player, bot, hosted_cases, ruleset_of
+from tests.serving import OPEN, Client, Player, bot, hosted_cases, ruleset_of, simultaneous_games
+
+BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
 
 
 def record_of(table):
@@ -107,6 +110,21 @@ def test_a_bot_goes_on_where_a_server_has_stopped(servers, tmp_path, game_id):
             break
     assert any(entry.seat == 1 for entry in servers.run(store.read("stopped", 0)))
     servers.stop(server)
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
+    async def run():
+        ruleset = ruleset_of(game_id).SerializeToString()
+        before = Hosted(Header("one", ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
+        after = before.after(Entry(0, before.view(0).legal_actions[0].SerializeToString()))
+        bots = Bots(Matches(MemoryStore(), Metrics()), Lane("bot", 1, Metrics()))
+        for seed in range(10):
+            for hosted in (before, after):
+                hosted.header = hosted.header._replace(secret=bytes([seed]) * 32)
+            assert await bots._choose(before, 1) == await bots._choose(after, 1)
+
+    asyncio.run(run())
 
 
 def test_a_change_while_a_bot_looks_is_not_missed():
