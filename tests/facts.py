@@ -26,6 +26,7 @@ Commands. A seat is called by its title in lower case; `spectator` and `record` 
     refused SEAT ACTION                prints the rule that the action breaks
     refused ruleset                    prints the rule that the ruleset breaks
     refused view SEAT PATH = NUMBER    prints the rule that the seat's view breaks, so changed
+    cards                              the cards of the ruleset, as a client is told of them
     legal SEAT                         the legal actions, in the engine's order
     deciders                           who must decide
     scores                             the scores, once it is over
@@ -35,115 +36,26 @@ Commands. A seat is called by its title in lower case; `spectator` and `record` 
     possible SEAT FIELD                what that field of the state can be for all the seat knows:
                                        the different ones among 2,000 drawn worlds
     perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
-    playthrough [STEPS]                plays on at random: the actions, and for each seat what has
-                                       changed in its view
+    playthrough [STEPS]                plays on at random: the actions, and what has changed in the
+                                       views, first what only one seat sees
 
-What is particular to a game, such as the names of its cards, is in a subclass of `Facts` in
-tests/games/<game>.py. It also holds what the other tests over all games must know of one.
+What is particular to a game, such as the names of its cards, is in a subclass of `Facts`
+(tests/games/__init__.py) in tests/games/<game>.py.
 """
 
 import difflib
-import importlib
-import json
 import os
 import random
 import textwrap
 from pathlib import Path
-from typing import ClassVar
 
 from engine.game import GameError, Match, Position, RulesetError, SeatView
-
-from engine import games
+from tests.games import Facts, facts_of
 
 FOLDER = Path(__file__).parent / "games"
 RULE = "----"
 SPECTATOR = 2
 DRAWS = 2000
-
-
-class Facts:
-    """How the facts of one game are written, and what tests over all games must know of it."""
-
-    # Rulesets by name: all options in turn, and other card lists, for the properties of the engine.
-    rulesets: ClassVar[dict] = {"default": {}}
-    # Rulesets so small that the same view comes up often, for the test of the sampler.
-    small_rulesets: ClassVar[dict] = {"default": {}}
-    # No match has more joint actions.
-    longest = 1000
-    # Fields of a view that a playthrough leaves out: what was shown already, put together.
-    quiet: ClassVar[tuple] = ()
-
-    def __init__(self, game_class):
-        self.game_class = game_class
-        self.seats = [title.lower() for title in game_class.seat_titles]
-
-    def make_game(self, options):
-        """The game under a ruleset given as text by option."""
-        ruleset = {name: self.read_option(name, text) for name, text in options.items()}
-        return self.game_class(ruleset)
-
-    def read_option(self, name, text):
-        """The value of an option of the ruleset."""
-        return json.loads(text)
-
-    def set_up(self, game, given):
-        """The fields of a state in which every field of `given`, text by name, is so."""
-        raise NotImplementedError
-
-    def read_action(self, position, seat, text):
-        """The fields of the action that is written so."""
-        return {"kind": text}
-
-    def show_action(self, game, fields):
-        """How the action with these fields is written."""
-        return " ".join(
-            [fields["kind"], *[str(value) for name, value in fields.items() if name != "kind"]]
-        )
-
-    def show_state(self, game, fields):
-        """The fields of a state as text by name."""
-        return flatten(fields)
-
-    def show_view(self, game, fields):
-        """The fields of a view as text by name."""
-        return flatten(fields)
-
-    def show_event(self, game, event):
-        """What happened, in a line."""
-        seat = [self.seats[event.seat]] if event.seat >= 0 else []
-        return " ".join([*seat, event.kind, *[str(value) for value in event.values]])
-
-    def check_conserved(self, game, fields):
-        """Asserts that the cards of a state are those of the ruleset, each in one place."""
-        raise NotImplementedError
-
-    def hidden(self, game, fields, seat):
-        """What `seat` may not know of a state, hashable, of what makes a difference to the play."""
-        raise NotImplementedError
-
-
-def flatten(value, path=""):
-    """Nested dicts and lists as text by path."""
-    if isinstance(value, dict):
-        parts = [(f"{path}.{name}" if path else name, part) for name, part in value.items()]
-    elif isinstance(value, list):
-        parts = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
-    else:
-        return {path: str(value)}
-    return {name: text for path, part in parts for name, text in flatten(part, path).items()}
-
-
-def facts_of(game_id):
-    """The `Facts` of a game."""
-    module = importlib.import_module(f"tests.games.{game_id}")
-    found = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and issubclass(value, Facts)
-    ]
-    return found[0](games()[game_id])
 
 
 def deal(game, seed):
@@ -154,7 +66,7 @@ def deal(game, seed):
 class Stage:
     """Runs the commands of one stanza."""
 
-    def __init__(self, facts):
+    def __init__(self, facts: Facts):
         self.facts = facts
         self.options = {}
         self.given = {}
@@ -259,9 +171,22 @@ class Stage:
         part[int(last) if last.isdecimal() else last] = int(number)
         self.game.sampler(SeatView.from_fields(self.game, fields))
 
+    def do_cards(self, rest):
+        return [
+            " ".join(
+                [
+                    f"{card['copies']} {card['title']}, {card['kind']}:",
+                    *[f"{title.lower()} {n}" for title, n in card["numbers"].items()],
+                ]
+            )
+            for card in self.game.cards()
+        ]
+
     def do_legal(self, rest):
         actions = [self.action_text(action) for action in self.position.legal(self.reader(rest))]
-        return textwrap.wrap(", ".join(actions), 100) or ["none"]
+        # An action is not broken.
+        lines = textwrap.wrap(", ".join(actions).replace(" ", "~").replace(",~", ", "), 100)
+        return [line.replace("~", " ") for line in lines] or ["none"]
 
     def do_deciders(self, rest):
         return [" ".join(self.facts.seats[seat] for seat in self.position.deciders) or "nobody"]
@@ -306,24 +231,34 @@ class Stage:
             for line, count in self.position.divide(depth, self.seed).items()
         ]
 
+    def changes(self, before):
+        """What has changed in each view; of a seat's, what a spectator does not see."""
+        shown = []
+        for viewer in (*range(2), SPECTATOR):
+            fields = self.facts.show_view(self.game, self.position.view(viewer).fields)
+            shown.append({name: fields[name] for name in fields if name not in self.facts.quiet})
+        lines = []
+        for viewer, reader in enumerate([*self.facts.seats, "all"]):
+            news = [
+                f"{name} {text}".rstrip()
+                for name, text in shown[viewer].items()
+                if before[viewer].get(name) != text and (text or name in before[viewer])
+                if viewer == SPECTATOR or shown[SPECTATOR].get(name) != text
+            ]
+            if news:
+                lines += wrap(
+                    f"  {reader} {'see' if viewer == SPECTATOR else 'sees'} {'; '.join(news)}"
+                )
+        before[:] = shown
+        return lines
+
     def do_playthrough(self, rest):
         steps = int(rest or self.facts.longest)
         rng = random.Random(self.seed)
         lines = []
-        before = [{}, {}]
+        before = [{}, {}, {}]
         while True:
-            for seat in range(2):
-                shown = self.facts.show_view(self.game, self.position.view(seat).fields)
-                shown = {name: shown[name] for name in shown if name not in self.facts.quiet}
-                changed = {
-                    name: text
-                    for name, text in shown.items()
-                    if before[seat].get(name) != text and (text or name in before[seat])
-                }
-                if changed:
-                    text = "; ".join(f"{name} {text}".rstrip() for name, text in changed.items())
-                    lines += wrap(f"  {self.facts.seats[seat]} sees {text}")
-                before[seat] = shown
+            lines += self.changes(before)
             if self.position.over:
                 return [*lines, *self.do_scores("")]
             if not steps:
@@ -347,7 +282,9 @@ def wrap(text):
 
 
 def pick(shown, names):
-    """Lines for all fields that say something, or for those named."""
+    """Lines for all fields that say something, or for those named; just what it says, if one is."""
+    if names and " " not in names:
+        return [shown[names] or "nothing"]
     wanted = names.split() or [name for name, text in shown.items() if text]
     return [f"{name}: {shown[name]}".rstrip() for name in wanted]
 
@@ -428,7 +365,10 @@ def rewrite(path):
     lines = path.read_text().splitlines()
     for stanza in reversed(read_stanzas(path)):
         at = stanza.line - 1 + len(stanza.head) + 1
-        _, printed, _ = stanza.run()
+        try:
+            _, printed, _ = stanza.run()
+        except AssertionError:
+            continue  # Its test will tell.
         lines[at : at + len(stanza.expected)] = printed
     path.write_text("\n".join(lines) + "\n")
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from engine import games
-from tests.facts import facts_of
+from tests.games import facts_of
 
 VIEWERS = (0, 1, 2)
 

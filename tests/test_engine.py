@@ -3,10 +3,10 @@
 import itertools
 
 import pytest
-from engine.game import ActionError, Match, Position
 
 from engine import games
-from tests.facts import facts_of
+from engine.game import ActionError, Match, Position
+from tests.games import facts_of
 from tests.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
 
 MATCHES = 1000

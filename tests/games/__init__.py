@@ -1,0 +1,92 @@
+"""The facts of the games as text, and beside each what is particular to its game."""
+
+import importlib
+import json
+from typing import ClassVar
+
+from engine import games
+
+
+class Facts:
+    """How the facts of one game are written, and what tests over all games must know of it."""
+
+    # Rulesets by name: all options in turn, and other card lists, for the properties of the engine.
+    rulesets: ClassVar[dict] = {"default": {}}
+    # Rulesets so small that the same view comes up often, for the test of the sampler.
+    small_rulesets: ClassVar[dict] = {"default": {}}
+    # No match has more joint actions.
+    longest = 1000
+    # Fields of a view that a playthrough leaves out: what was shown already, put together.
+    quiet: ClassVar[tuple] = ()
+
+    def __init__(self, game_class):
+        self.game_class = game_class
+        self.seats = [title.lower() for title in game_class.seat_titles]
+
+    def make_game(self, options):
+        """The game under a ruleset given as text by option."""
+        ruleset = {name: self.read_option(name, text) for name, text in options.items()}
+        return self.game_class(ruleset)
+
+    def read_option(self, name, text):
+        """The value of an option of the ruleset."""
+        return json.loads(text)
+
+    def set_up(self, game, given):
+        """The fields of a state in which every field of `given`, text by name, is so."""
+        raise NotImplementedError
+
+    def read_action(self, position, seat, text):
+        """The fields of the action that is written so."""
+        return {"kind": text}
+
+    def show_action(self, game, fields):
+        """How the action with these fields is written."""
+        return " ".join(
+            [fields["kind"], *[str(value) for name, value in fields.items() if name != "kind"]]
+        )
+
+    def show_state(self, game, fields):
+        """The fields of a state as text by name."""
+        return flatten(fields)
+
+    def show_view(self, game, fields):
+        """The fields of a view as text by name."""
+        return flatten(fields)
+
+    def show_event(self, game, event):
+        """What happened, in a line."""
+        seat = [self.seats[event.seat]] if event.seat >= 0 else []
+        return " ".join([*seat, event.kind, *[str(value) for value in event.values]])
+
+    def check_conserved(self, game, fields):
+        """Asserts that the cards of a state are those of the ruleset, each in one place."""
+        raise NotImplementedError
+
+    def hidden(self, game, fields, seat):
+        """What `seat` may not know of a state, hashable, of what makes a difference to the play."""
+        raise NotImplementedError
+
+
+def flatten(value, path=""):
+    """Nested dicts and lists as text by path."""
+    if isinstance(value, dict):
+        parts = [(f"{path}.{name}" if path else name, part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
+    else:
+        return {path: str(value)}
+    return {name: text for path, part in parts for name, text in flatten(part, path).items()}
+
+
+def facts_of(game_id):
+    """The `Facts` of a game."""
+    module = importlib.import_module(f"tests.games.{game_id}")
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and issubclass(value, Facts)
+    ]
+    return found[0](games()[game_id])

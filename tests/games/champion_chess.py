@@ -21,8 +21,7 @@ from collections import Counter
 from typing import ClassVar
 
 from engine.game import Position
-
-from tests.facts import Facts
+from tests.games import Facts
 
 NOBLES = ["KING", "QUEEN", "BISHOP", "ROOK", "KNIGHT"]
 NAMES = [*NOBLES, "PAWN", "STEED", "ARMOR", "SWORD", "FEINT", "SHIELD", "MAGIC"]
@@ -187,7 +186,7 @@ class ChampionChessFacts(Facts):
             castle = text.endswith(" castle")
             noble = NAMES.index(text.removesuffix(" castle"))
             return {"kind": KINDS[phase], "noble": noble, "castle": castle}
-        return {"kind": KINDS[phase], "cards": read_cards("" if text == "-" else text)}
+        return {"kind": KINDS.get(phase), "cards": read_cards("" if text == "-" else text)}
 
     def show_action(self, game, fields):
         if fields["kind"] == KINDS["champion"]:
@@ -288,6 +287,9 @@ class ChampionChessFacts(Facts):
             assert counts_of(list(cards.elements())) == copies(game)
             assert sum(own["hand"]) == side["hand_size"] <= game.ruleset["hand_size"]
             assert not any(deck[side["deck_size"] :]), "nothing below the deck"
+        # Each challenge captures a noble, and the first King ends the match.
+        nobles = sum(copies(game)[: len(NOBLES)])
+        assert fields["challenge"] <= 2 * nobles - 1
 
     def hidden(self, game, fields, seat):
         other = fields["own"][1 - seat]

@@ -1,6 +1,6 @@
 """How the facts of Kuhn poker are written: fields `first` and `second`, a card each."""
 
-from tests.facts import Facts
+from tests.games import Facts
 
 CARDS = {0: "", 1: "JACK", 2: "QUEEN", 3: "KING"}
 DECISIONS = {0: "", 1: "check", 2: "bet", 3: "call", 4: "fold"}
