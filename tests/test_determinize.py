@@ -10,8 +10,8 @@ import collections
 import functools
 
 import pytest
-from engine.game import Match, Position, ViewError
 
+from engine.game import Match, Position, ViewError
 from tests.chi_squared import p_of_same_source
 from tests.play import cases, count_worlds, game_of, random_joint, random_secret, seeded, told
 

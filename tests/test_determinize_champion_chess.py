@@ -8,9 +8,9 @@ import collections
 import itertools
 
 import pytest
-from engine.game import Match, Position
 
 from engine import games
+from engine.game import Match, Position
 from tests.chi_squared import p_of_distribution
 from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, cards_of, copies
 from tests.play import random_joint, random_secret, seeded, told

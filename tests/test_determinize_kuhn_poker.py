@@ -3,9 +3,9 @@
 import collections
 
 import pytest
-from engine.game import Position
 
 from engine import games
+from engine.game import Position
 from tests.chi_squared import p_of_distribution
 
 DRAWS = 2000

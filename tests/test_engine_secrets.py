@@ -3,8 +3,8 @@
 import collections
 
 import pytest
-from engine.game import ActionError, Match, Position
 
+from engine.game import ActionError, Match, Position
 from tests.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
 
 MATCHES = 12
