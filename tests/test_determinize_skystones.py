@@ -1,4 +1,4 @@
-"""What the Skystones sampler draws, against a naive filter that knows nothing but the rules.
+"""The exact distribution of the hidden cards in Skystones, by a naive filter.
 
 The filter keeps every world that a seat cannot tell from the true one, with its probability when
 the opponent chooses uniformly among his legal actions. Its rules are written here again, slowly.
@@ -10,41 +10,21 @@ from itertools import combinations
 
 import pytest
 
+from engine import games
 from engine.game import Position
-from engine.skystones import Skystones
+from tests.games.skystones import read_card_list, spread
+from tests.play import told
 
-FIRE, EARTH, ELECTRO, WATER, AIR, BLOCKED = range(1, 7)
 EDGES = ("north", "east", "south", "west")
 PICK, PLACE = 1 << 60, 2 << 60
 
 
-def card(element, north, east, south, west, copies=1):
-    """A card of a ruleset."""
-    edges = dict(zip(EDGES, (north, east, south, west), strict=True))
-    return {"element": element, "copies": copies, **edges}
-
-
-SEVEN = [
-    card(FIRE, 0, 1, 0, 0),
-    card(FIRE, 2, 0, 1, 0),
-    card(EARTH, 0, 0, 0, 2),
-    card(EARTH, 1, 1, 1, 1),
-    card(ELECTRO, 0, 3, 0, 2),
-    card(WATER, 1, 0, 1, 0),
-    card(AIR, 0, 0, 0, 3),
-]
-COPIES = [
-    card(FIRE, 0, 1, 0, 0, copies=3),
-    card(EARTH, 2, 0, 1, 0, copies=2),
-    card(EARTH, 0, 0, 0, 2, copies=4),
-    card(AIR, 1, 0, 3, 1, copies=2),
-    card(AIR, 0, 0, 0, 0),
-    card(WATER, 0, 1, 0, 0),
-]
-ALIKE = [
-    card((FIRE, WATER)[i % 2], i % 2, 1, 0, 1 - i % 2 if i < 6 else 2)
-    for i in range(11)
-]
+SIX = "A FIRE 0100, B FIRE 2010, C EARTH 0002, D EARTH 1111, E ELECTRO 0302, F WATER 1010"
+SEVEN = f"{SIX}, G AIR 0003"
+COPIES = "A FIRE 0100 *3, B EARTH 2010 *2, C EARTH 0002 *4, D AIR 1031 *2, E AIR 0000, F WATER 0101"
+ALIKE = ", ".join(
+    f"{i} {'WATER' if i % 2 else 'FIRE'} {i % 2}1{i // 6}{1 - i % 2}" for i in range(11)
+)
 RULESETS = {
     "seven": {"board_size": 2, "hand_size": 2, "hand_limit": 8, "cards": SEVEN},
     "seven, three special fields": {
@@ -59,7 +39,7 @@ RULESETS = {
         "hand_size": 2,
         "hand_limit": 7,
         "special_fields": 2,
-        "cards": SEVEN[:6],
+        "cards": SIX,
     },
     "cards alike": {
         "board_size": 2,
@@ -92,6 +72,7 @@ class World:
         self.hands = [[], []]
         self.points = [0, 0]
         self.round = 0
+        self.starter = starter
         self.begin(starter)
 
     def copy(self):
@@ -121,8 +102,6 @@ class World:
             self.round += 1
             self.starter = self.turn = starter
 
-    starter = 0
-
     def legal(self, seat):
         if self.phase == 1:
             found = []
@@ -136,8 +115,7 @@ class World:
             PLACE | card << 8 | square
             for card in sorted(set(self.hands[seat]))
             for square in range(self.side**2)
-            if square not in self.board
-            and self.fields[square] in (0, self.cards[card]["element"])
+            if square not in self.board and self.fields[square] in (0, self.cards[card]["element"])
         ]
 
     def apply(self, joint):
@@ -213,10 +191,6 @@ def public(position):
     )
 
 
-def spread(counts):
-    return [card for card, count in enumerate(counts) for _ in range(count)]
-
-
 def hidden(position, other):
     fields = position.fields
     return tuple(spread(fields["piles"][other])), tuple(spread(fields["hands"][other]))
@@ -237,7 +211,12 @@ def positions(game, seed, seat):
         piles = [[], []]
         piles[seat] = spread(fields["piles"][seat])
         piles[other] = list((unseen - Counter([aside])).elements())
-        world = World(game.ruleset, [square["field"] for square in common["board"]], piles, common["first_starter"])
+        world = World(
+            game.ruleset,
+            [square["field"] for square in common["board"]],
+            piles,
+            common["first_starter"],
+        )
         worlds[world.hidden(other)] = (world, unseen[aside] if fields["aside"] else 1)
     while True:
         yield position, {key: weight for key, (_, weight) in worlds.items()}
@@ -277,20 +256,23 @@ def distance(expected, drawn, draws):
 
 @pytest.mark.parametrize("name", RULESETS)
 def test_draws_are_in_proportion(name):
-    game = Skystones(RULESETS[name])
+    game = games()["skystones"](
+        {**RULESETS[name], "cards": read_card_list(RULESETS[name]["cards"])}
+    )
     total, freedom, several = 0.0, 0, 0
     draws = 600
     seeds = random.Random(name)
     for seed in range(12):
-        for position, expected in positions(game, seed, seed % 2):
-            sampler = game.sampler(position.view(seed % 2))
-            samples = [sampler.sample(seeds.getrandbits(64)) for _ in range(draws)]
-            drawn = Counter(hidden(sample, 1 - seed % 2) for sample in samples)
-            assert set(drawn) <= set(expected), f"seed {seed}: a world that cannot be"
-            several += len(expected) > 1
-            chi, degrees = distance(expected, drawn, draws)
-            assert chi < degrees + 5.5 * (2 * degrees) ** 0.5 + 12, f"seed {seed}: {position.view(0)}"
-            total += chi
-            freedom += degrees
+        with told(seed=seed):
+            for position, expected in positions(game, seed, seed % 2):
+                sampler = game.sampler(position.view(seed % 2))
+                samples = [sampler.sample(seeds.getrandbits(64)) for _ in range(draws)]
+                drawn = Counter(hidden(sample, 1 - seed % 2) for sample in samples)
+                assert set(drawn) <= set(expected), "a world that cannot be"
+                several += len(expected) > 1
+                chi, degrees = distance(expected, drawn, draws)
+                assert chi < degrees + 5.5 * (2 * degrees) ** 0.5 + 12
+                total += chi
+                freedom += degrees
     assert several > 20
     assert abs(total - freedom) < 4 * (2 * freedom) ** 0.5, f"{total:.0f} for {freedom}"

@@ -1,4 +1,4 @@
-"""Skystones on the wire. The engine counts cards; a message lists them, and leaves out what is not."""
+"""Skystones on the wire. The engine counts cards; a message lists them."""
 
 from collections.abc import Iterable, Sequence
 

@@ -39,7 +39,7 @@ def read_card_list(text):
         cards.append(
             {"title": title, "element": ELEMENTS.index(element)}
             | {edge: int(digit) for edge, digit in zip(EDGES, points, strict=True)}
-            | {"copies": int(number.removeprefix("*")) for number in copies}
+            | ({"copies": int(copies[0].removeprefix("*"))} if copies else {})
         )
     return cards
 
@@ -72,10 +72,6 @@ class SkystonesFacts(Facts):
             "board_size": 2, "hand_size": 2, "hand_limit": 7,
             "cards": read_card_list("A FIRE 0100 *3, B EARTH 2001 *2, C EARTH 0012 *2"),
         },
-        "a_field": {
-            "board_size": 2, "hand_size": 2, "hand_limit": 9, "special_fields": 1,
-            "cards": read_card_list("A FIRE 0100 *2, B EARTH 2001 *2, C AIR 0012"),
-        },
     }  # fmt: skip
     # Each of the 45 rounds of hand_size 1 would take three; small_board has at most 11, of six.
     longest = 130
@@ -97,11 +93,6 @@ class SkystonesFacts(Facts):
         specs = game.ruleset["cards"]
         names = [self.title(card, specs) for card in range(len(specs))]
         return [names.index(word) for word in text.split()]
-
-    def make_game(self, options):
-        # Actions are written by title, and the engine's fields of an action have no game.
-        self.game = super().make_game(options)
-        return self.game
 
     def set_up(self, game, given):
         given = dict(given)
@@ -161,7 +152,7 @@ class SkystonesFacts(Facts):
         return {"kind": "pick_card", "card": card}
 
     def show_action(self, game, fields):
-        title = self.titles(self.game, [fields["card"]])
+        title = self.titles(game, [fields["card"]])
         return f"{title} {fields['square']}" if "square" in fields else title
 
     def show_common(self, game, common):
