@@ -45,7 +45,7 @@ from engine.game cimport (
     uint8_t, uint64_t,
 )
 
-from engine.game import ActionError, RulesetError, ViewError, struct_error
+from engine.game import ActionError, RulesetError
 
 CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
               "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
@@ -226,35 +226,23 @@ cdef class ChampionChess(Game):
             for card, (name, spec) in enumerate(zip(CARD_NAMES, self.ruleset["cards"]))
         ]
 
-    def read_state(self, bytes data):
-        return (<Table*> <char*> data)[0]
+    cdef state_fields(self, const State* state):
+        return (<Table*> state)[0]
 
-    def make_state(self, fields):
-        cdef State state
-        memset(&state, 0, sizeof(state))
-        cdef Table table = fields
-        memcpy(&state, &table, sizeof(table))
-        return (<char*> &state)[:sizeof(state)]
+    cdef fill_state(self, State* state, fields):
+        (<Table*> state)[0] = fields
 
-    def read_view(self, bytes data):
-        """The fields of the struct, and for each side `known`, the cards known to be in hand."""
+    cdef view_fields(self, const View* view):
+        # With each side's `known`, the cards that are known to be in its hand.
         from engine.champion_chess_memory import known_in_hands
-        cdef Sight* sight = <Sight*> <char*> data
-        cdef dict fields = sight[0]
-        for side, known in zip(fields["side"], known_in_hands(data, self.hand_most)):
-            side["known"] = known
+        cdef dict fields = (<Sight*> view)[0]
+        known = known_in_hands((<char*> view)[:sizeof(Sight)], self.hand_most)
+        for side, cards in zip(fields["side"], known):
+            side["known"] = cards
         return fields
 
-    def make_view(self, fields):
-        cdef View view
-        cdef Sight sight
-        memset(&view, 0, sizeof(view))
-        try:
-            sight = fields
-        except (OverflowError, ValueError, IndexError, TypeError) as error:
-            raise struct_error(ViewError, error) from None
-        memcpy(&view, &sight, sizeof(sight))
-        return (<char*> &view)[:sizeof(view)]
+    cdef fill_view(self, View* view, fields):
+        (<Sight*> view)[0] = fields
 
     def read_action(self, action):
         kind = action >> KIND_SHIFT

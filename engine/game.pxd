@@ -96,6 +96,12 @@ cdef class Game:
     """One game under one ruleset. See engine/game.pyx for the Python side of it."""
     cdef readonly dict ruleset
 
+    # The game's structs and Python, one line each: Cython turns a struct into a dict, and back.
+    cdef state_fields(self, const State* state)
+    cdef fill_state(self, State* state, fields)
+    cdef view_fields(self, const View* view)
+    cdef fill_view(self, View* view, fields)
+
     # Deals a new match into `state` and plays on to the first decision.
     cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil
 

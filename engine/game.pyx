@@ -213,22 +213,41 @@ cdef class Game:
         """The cards for display: dicts of id, title, kind, copies, numbers (title: value), text."""
         return []
 
-    # Structs and Python. The layout of a game's structs is the same in both directions.
-
-    def read_state(self, bytes data):
+    def read_state(self, bytes data not None):
         """The fields of a state, as dicts, lists and integers."""
-        raise NotImplementedError
+        return self.state_fields(<const State*> PyBytes_AS_STRING(data))
 
     def make_state(self, fields):
         """A state out of its fields, for tests; its content is trusted."""
-        raise NotImplementedError
+        cdef State state
+        memset(&state, 0, sizeof(state))
+        self.fill_state(&state, fields)
+        return PyBytes_FromStringAndSize(<char*> &state, STATE_BYTES)
 
-    def read_view(self, bytes data):
+    def read_view(self, bytes data not None):
         """The fields of a view, as dicts, lists and integers."""
-        raise NotImplementedError
+        return self.view_fields(<const View*> PyBytes_AS_STRING(data))
 
     def make_view(self, fields):
         """A view out of its fields; raises ViewError if a number does not fit its field."""
+        cdef View view
+        memset(&view, 0, sizeof(view))
+        try:
+            self.fill_view(&view, fields)
+        except (IndexError, OverflowError, TypeError, ValueError) as error:
+            raise ViewError("", f"a number does not fit its field: {error}") from None
+        return PyBytes_FromStringAndSize(<char*> &view, VIEW_BYTES)
+
+    cdef state_fields(self, const State* state):
+        raise NotImplementedError
+
+    cdef fill_state(self, State* state, fields):
+        raise NotImplementedError
+
+    cdef view_fields(self, const View* view):
+        raise NotImplementedError
+
+    cdef fill_view(self, View* view, fields):
         raise NotImplementedError
 
     def read_action(self, action):
@@ -287,11 +306,6 @@ cdef class Game:
                 if owed & (1 << seat):
                     joint[seat] = actions[rng_below(rng, self.legal(state, seat, actions))]
             self.apply(state, joint, rng, NULL)
-
-
-def struct_error(error_class, error):
-    """The error for a field whose number does not fit its struct."""
-    return error_class("", f"a number does not fit its field: {error}")
 
 
 # What one seat knows

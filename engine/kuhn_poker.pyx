@@ -11,18 +11,15 @@ Source: Harold W. Kuhn, "A simplified two-person poker", 1950. First loses 1/18 
 as well as possible.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from engine.game cimport (
     NOBODY,
     SEATS,
-    STATE_BYTES,
     TO_PUBLIC,
     TO_RECORD,
     TO_SEAT_0,
-    VIEW_BYTES,
     Action,
     Game,
     Log,
@@ -36,7 +33,7 @@ from engine.game cimport (
     uint8_t,
 )
 
-from engine.game import ActionError, ViewError, struct_error
+from engine.game import ActionError, ViewError
 
 cdef enum:
     CARDS = 3
@@ -86,56 +83,35 @@ cdef class KuhnPoker(Game):
     mixes_in_turn = True
 
     def cards(self):
-        """The three cards."""
         return [{"id": str(rank), "title": title, "kind": "card", "copies": 1,
                  "numbers": {"Rank": rank}, "text": ""} for rank, title in CARD_TITLES.items()]
 
-    def read_state(self, bytes data):
-        """The fields of a state, as dicts, lists and integers."""
-        return (<Table*> PyBytes_AS_STRING(data))[0]
+    cdef state_fields(self, const State* state):
+        return (<Table*> state)[0]
 
-    def make_state(self, fields):
-        """A state out of its fields, for tests; its content is trusted."""
-        cdef State state
-        cdef Table table = fields
-        memset(&state, 0, sizeof(State))
-        memcpy(&state, &table, sizeof(Table))
-        return PyBytes_FromStringAndSize(<char*> &state, STATE_BYTES)
+    cdef fill_state(self, State* state, fields):
+        (<Table*> state)[0] = fields
 
-    def read_view(self, bytes data):
-        """The fields of a view, as dicts, lists and integers."""
-        return (<Sight*> PyBytes_AS_STRING(data))[0]
+    cdef view_fields(self, const View* view):
+        return (<Sight*> view)[0]
 
-    def make_view(self, fields):
-        """A view out of its fields; raises ViewError if a number does not fit its field."""
-        cdef View view
-        cdef Sight sight
-        try:
-            sight = fields
-        except (TypeError, ValueError, OverflowError, IndexError) as error:
-            raise struct_error(ViewError, error) from error
-        memset(&view, 0, sizeof(View))
-        memcpy(&view, &sight, sizeof(Sight))
-        return PyBytes_FromStringAndSize(<char*> &view, VIEW_BYTES)
+    cdef fill_view(self, View* view, fields):
+        (<Sight*> view)[0] = fields
 
     def read_action(self, action):
-        """The fields of an action: its `kind`; it has no parameters."""
         return {"kind": ACTION_KINDS[action]}
 
     def make_action(self, fields):
-        """An action out of its fields; raises ActionError if there is no such action."""
         for action, kind in ACTION_KINDS.items():
             if fields == {"kind": kind}:
                 return action
         raise ActionError("kind", f"must be one of {', '.join(ACTION_KINDS.values())}")
 
     def explain(self, position, int seat, action):
-        """Why an action is not legal now, in a sentence."""
         kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
         return f"{ACTION_KINDS.get(action, 'this')} is not possible now: {' or '.join(kinds)} is"
 
     def sampler(self, view):
-        """The worlds that fit a seat's view: a Sampler. Raises ViewError if there are none."""
         return KuhnSampler(view)
 
     cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
