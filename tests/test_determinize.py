@@ -76,7 +76,8 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
         with told(step=step, view=facts.show_view(game, view.fields)):
             sampler = game.sampler(view)
             hidden = functools.partial(facts.hidden, game, seat=view.seat)
-            drawn = count_worlds(sampler, DRAWN * worlds.total(), hidden)
+            drawn = count_worlds(sampler, DRAWN * worlds.total(), rng, hidden)
+            assert {world for world, n in worlds.items() if n > 5} <= drawn.keys()
             statistic, degrees = compare(worlds, drawn)
             assert upper_tail(statistic, degrees) > P / len(tested)
         total, freedom = total + statistic, freedom + degrees
