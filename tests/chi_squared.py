@@ -5,12 +5,12 @@ import math
 FEWEST = 5  # Expected in a cell; rarer cells are pooled.
 
 
-def p_of_same_source(first, second):
-    """The p-value of two Counters if both were drawn from one distribution."""
+def compare(first, second):
+    """The statistic of two Counters and its degrees of freedom, if they have one source."""
     a, b = first.total(), second.total()
     cells = pool([(first[key], second[key]) for key in first | second], a, b)
     statistic = sum((x * math.sqrt(b / a) - y * math.sqrt(a / b)) ** 2 / (x + y) for x, y in cells)
-    return upper_tail(statistic, len(cells) - 1)
+    return statistic, len(cells) - 1
 
 
 def p_of_distribution(seen, probabilities):

@@ -52,10 +52,10 @@ def seeded(*seeds):
     return random.Random("/".join(map(str, seeds)))
 
 
-def count_worlds(sampler, draws, hidden):
+def count_worlds(sampler, draws, rng, hidden):
     """How often each hidden thing is drawn: `hidden` of the fields of a world."""
     # Few worlds differ on a small ruleset, and reading their fields is what takes time.
-    worlds = collections.Counter(bytes(sampler.sample(seed)) for seed in range(draws))
+    worlds = collections.Counter(bytes(sampler.sample(rng.getrandbits(64))) for _ in range(draws))
     counted = collections.Counter()
     for world, n in worlds.items():
         counted[hidden(sampler.game.read_state(world))] += n

@@ -12,21 +12,23 @@ import functools
 import pytest
 
 from engine.game import Match, Position, ViewError
-from tests.chi_squared import p_of_same_source
+from tests.chi_squared import compare, upper_tail
 from tests.play import cases, count_worlds, game_of, random_joint, random_secret, seeded, told
 
-WORLDS = 20
-SIMULATED = 8_000
+MATCHES = 8
+WORLDS = 8
+SIMULATED = 60_000
 STEPS = 6  # Joint actions.
-MOST_VIEWS = 12  # The most frequent ones after each number of them,
-LEAST = 200  # unless they are seen less often.
+MOST_VIEWS = 30  # The most frequent ones after each number of them,
+LEAST = 40  # unless they are seen less often.
+DRAWN = 4  # Worlds for each one seen.
 P = 0.001
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
     game, facts = game_of(game_id, ruleset)
-    for seed in range(30):
+    for seed in range(MATCHES):
         with told(seed=seed):
             rng = seeded("sound", game_id, ruleset, seed)
             match = Match(game, random_secret(rng))
@@ -55,14 +57,13 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
     rng = seeded("proportion", game_id, ruleset)
     seen = [collections.defaultdict(collections.Counter) for _ in range(STEPS)]
     for seed in range(SIMULATED):
+        # One state of each match, seen by one seat, so that all are drawn on their own.
         position = Position.deal(game, seed)
-        for step in range(STEPS):
-            fields = position.fields
-            for seat in range(2):
-                seen[step][position.view(seat)][facts.hidden(game, fields, seat)] += 1
-            if position.over:
-                break
-            position.apply(random_joint(position, rng), rng.getrandbits(64))
+        step, seat = rng.randrange(STEPS), rng.randrange(2)
+        for _ in range(step):
+            if not position.over:
+                position.apply(random_joint(position, rng), rng.getrandbits(64))
+        seen[step][position.view(seat)][facts.hidden(game, position.fields, seat)] += 1
     tested = [
         (step, view, worlds)
         for step, views in enumerate(seen)
@@ -70,12 +71,17 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
         if worlds.total() >= LEAST
     ]
     assert any(len(worlds) > 1 for _, _, worlds in tested)
+    total, freedom = 0, 0
     for step, view, worlds in tested:
         with told(step=step, view=facts.show_view(game, view.fields)):
             sampler = game.sampler(view)
             hidden = functools.partial(facts.hidden, game, seat=view.seat)
-            drawn = count_worlds(sampler, worlds.total(), hidden)
-            assert p_of_same_source(worlds, drawn) > P / len(tested)
+            drawn = count_worlds(sampler, DRAWN * worlds.total(), rng, hidden)
+            assert {world for world, n in worlds.items() if n > 5} <= drawn.keys()
+            statistic, degrees = compare(worlds, drawn)
+            assert upper_tail(statistic, degrees) > P / len(tested)
+        total, freedom = total + statistic, freedom + degrees
+    assert upper_tail(total, freedom) > P
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))

@@ -191,13 +191,13 @@ def places_of(game, seat):
     return places
 
 
-def draw_worlds(game, sampler, seat, deck_size, draws):
+def draw_worlds(game, sampler, seat, deck_size, rng):
     """How often each hand, flag and next card is drawn; reading all fields would take longer."""
     hand, flag, deck = places_of(game, seat)
     top = deck + deck_size - 1
     drawn = collections.Counter()
-    for seed in range(draws):
-        world = bytes(sampler.sample(seed))
+    for _ in range(DRAWS):
+        world = bytes(sampler.sample(rng.getrandbits(64)))
         drawn[world[hand : hand + len(NAMES)], world[flag], world[top] if deck_size else None] += 1
     return collections.Counter(
         {
@@ -243,7 +243,7 @@ def test_the_drawn_worlds_have_the_exact_distribution(ruleset):
                     assert all(without(hand, known) is not None for hand in hands)
                     sampler = game.sampler(view)
                     size = view.fields["side"][other]["deck_size"]
-                    drawn = draw_worlds(game, sampler, other, size, DRAWS)
+                    drawn = draw_worlds(game, sampler, other, size, rng)
                     assert p_of_distribution(drawn, exact) > P / tests
                     never = {world: p for world, p in exact.items() if world not in drawn}
                     assert all(p < 30 / DRAWS for p in never.values())

@@ -5,11 +5,12 @@ import itertools
 import pytest
 
 from engine import games
-from engine.game import ActionError, Match, Position
+from engine.game import ActionError, Match, Position, SeatView
 from tests.games import facts_of
 from tests.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
 
 MATCHES = 1000
+CLOSELY = 0.2  # How often a state is copied, written, restored and left by either seat first.
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
@@ -24,10 +25,16 @@ def test_random_matches(game_id, ruleset):
             check_events(match.events)
             steps = [(match.copy(), {})]
             while not match.over:
-                check_state(match, facts)
-                joint = random_joint(match.position, rng)
-                choices += any(len(match.legal(seat)) > 1 for seat in joint)
-                events = apply_in_any_order(match, joint, rng)
+                facts.check_conserved(game, match.position.fields)
+                legal = check_legal(match)
+                joint = {seat: rng.choice(legal[seat]) for seat in match.deciders}
+                choices += any(len(actions) > 1 for actions in legal)
+                order = rng.sample(sorted(joint), len(joint))
+                if rng.random() < CLOSELY:
+                    check_bytes(match)
+                    events = apply_closely(match, joint, order)
+                else:
+                    events = [match.apply(seat, joint[seat]) for seat in order][-1]
                 check_events(events)
                 steps.append((match.copy(), joint))
                 assert len(steps) <= facts.longest + 1, "the match does not end"
@@ -37,19 +44,26 @@ def test_random_matches(game_id, ruleset):
     assert choices and len(scores) > 1
 
 
-def check_state(match, facts):
-    """What must hold between two actions."""
-    position = match.position
-    facts.check_conserved(position.game, position.fields)
+def check_legal(match):
+    """Whoever owes a decision, and nobody else, has legal actions, in order. Returns both."""
     assert match.scores is None
-    for seat in range(2):
-        legal = match.legal(seat)
+    both = [match.legal(seat) for seat in range(2)]
+    for seat, legal in enumerate(both):
         assert bool(legal) == (seat in match.deciders)
         assert all(a < b for a, b in itertools.pairwise(legal)), "sorted and distinct"
         assert 0 not in legal
+    return both
+
+
+def check_bytes(match):
+    """A match and a state can be written and restored, and a view says whose it is."""
+    position = match.position
     assert Match.from_bytes(match.game, bytes(match)) == match
     assert Position.from_fields(position.game, position.fields) == position
-    assert not any(bytes(position.view(viewer))[0] != viewer for viewer in VIEWERS)
+    for viewer in VIEWERS:
+        view = position.view(viewer)
+        assert view.seat == viewer
+        assert SeatView.from_fields(match.game, view.fields) == view
 
 
 def check_end(match, facts):
@@ -59,12 +73,12 @@ def check_end(match, facts):
     assert sum(match.scores) == 1 and all(0 <= score <= 1 for score in match.scores)
 
 
-def apply_in_any_order(match, joint, rng):
-    """Applies a joint action, the seats in random order, and checks that no order shows."""
+def apply_closely(match, joint, order):
+    """Applies a joint action and checks that a held one does not show, nor who was first."""
     before = [match.view(viewer) for viewer in VIEWERS]
     since = list(match.since)
     start = match.copy()
-    order = rng.sample(sorted(joint), len(joint))
+    frozen = bytes(start)
     for seat in order[:-1]:
         assert match.apply(seat, joint[seat]) == []
         assert [match.view(viewer) for viewer in VIEWERS] == before
@@ -76,11 +90,10 @@ def apply_in_any_order(match, joint, rng):
             match.apply(seat, joint[seat])
         assert bytes(match) == held
     events = match.apply(order[-1], joint[order[-1]])
-    frozen = bytes(start)
+    assert bytes(start) == frozen, "a copy goes its own way"
     other = start.copy()
     others = [other.apply(seat, joint[seat]) for seat in reversed(order)]
     assert other == match and others[-1] == events, "the order of the two does not matter"
-    assert bytes(start) == frozen, "a copy goes its own way"
     return events
 
 
@@ -103,7 +116,7 @@ def what(event):
 
 
 def check_replay(steps):
-    """The same secret and actions give the same match, with the order of the ruleset's making."""
+    """The same ruleset, secret and actions give the same match."""
     first = steps[0][0]
     match = Match(type(first.game)(first.game.ruleset), first.secret, first.match_id)
     for expected, joint in steps:
