@@ -10,7 +10,7 @@ import pytest
 from ai.search import Parameters, Stop, search
 from engine import games
 from engine.game import Position, SeatView, ViewError
-from tests.chi_squared import p_of_same_source
+from tests.chi_squared import compare, upper_tail
 from tests.play import seeded
 
 GAMES = list(games())
@@ -132,7 +132,7 @@ def test_the_fast_playout_plays_as_the_plain_one(game_id):
                 position.apply(joint, rng.getrandbits(60))
         fast = position.playouts(4000, seed)
         plain = position.playouts(4000, seed + 1, plain=True)
-        assert p_of_same_source(Counter(fast), Counter(plain)) > 1e-4, f"{game_id}, seed {seed}"
+        assert upper_tail(*compare(Counter(fast), Counter(plain))) > 1e-4, f"{game_id}, seed {seed}"
 
 
 @pytest.mark.parametrize("game_id", [g for g in GAMES if not games()[g].reference])

@@ -1,6 +1,7 @@
 """Skystones on the wire. The engine counts cards; a message lists them."""
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from croupier.v1 import skystones_pb2 as pb
 from engine.game import Event, Game, ViewError
@@ -100,7 +101,7 @@ def event_to_proto(event: Event) -> pb.SkystonesEvent:
             message.dealt.cards.extend(values)
         case "field_laid":
             message.field_laid.square = values[0]
-            message.field_laid.field = pb.SkystonesField.ValueType(values[1])
+            message.field_laid.field = cast(pb.SkystonesField, values[1])
         case "round_started":
             message.round_started.round = values[0]
             message.round_started.starter = event.seat
