@@ -285,7 +285,7 @@ cdef class Tree:
         cdef uint32_t at
         if count == 1:
             return actions[0]
-        at = self.find(key, actions, count, at_leaf)
+        at = self.find(key, at_leaf)
         if (at == NO_NODE or self.path_length == PATH_MOST
                 or self.scratch_used + count > SCRATCH
                 or not self.offer(&self.nodes[at], actions, count)):
@@ -305,35 +305,25 @@ cdef class Tree:
             self.choose_by_ucb(step)
         return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
 
-    cdef uint32_t find(self, uint64_t key, const Action* actions, int count,
-                       bint* at_leaf) noexcept nogil:
+    cdef uint32_t find(self, uint64_t key, bint* at_leaf) noexcept nogil:
         # The node of a key; a new one makes this the leaf of the iteration.
         cdef size_t slot = key & self.table_mask
         cdef Node* node
-        cdef Child* child
-        cdef int i
         while self.table[slot] != NO_NODE:
             if self.nodes[self.table[slot]].key == key:
                 return self.table[slot]
             slot = (slot + 1) & self.table_mask
         at_leaf[0] = True
-        if (self.node_count == self.node_room
-                or self.child_count + count > self.child_room):
+        if self.node_count == self.node_room:
             self.full = True
             return NO_NODE
         node = &self.nodes[self.node_count]
         memset(node, 0, sizeof(Node))
         node.key = key
-        node.first = self.child_count
-        node.count = node.room = count
-        self.child_count += count
-        child = self.children + node.first
-        memset(child, 0, count * sizeof(Child))
-        for i in range(count):
-            child[i].action = actions[i]
         self.table[slot] = self.node_count
         self.node_count += 1
-        return self.table[slot]
+        # Most nodes are visited once: all but the root get their children at the second visit.
+        return self.table[slot] if key == self.root_key else NO_NODE
 
     cdef bint offer(self, Node* node, const Action* actions, int count) noexcept nogil:
         # Writes which children of the node these actions are, making those that are new. False:
@@ -364,7 +354,8 @@ cdef class Tree:
         cdef Child* new = old
         cdef int i = count - 1, j = node.count - 1, k = node.count + fresh - 1
         if node.count + fresh > node.room:
-            room = (node.count + fresh) * 3 // 2 + 1
+            # The first actions often are all there will be.
+            room = node.count + fresh if node.count == 0 else (node.count + fresh) * 3 // 2 + 1
             if room > MAX_ACTIONS * 8 or self.child_count + room > self.child_room:
                 self.full = True
                 return False

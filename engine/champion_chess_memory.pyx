@@ -131,9 +131,10 @@ cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
         if i + memory.turns[i].mulligan > MEMORY_CUT and (
                 replay.reshuffled or memory.turns[i].mulligan):
             return False
-    if phase == CHAMPION or phase == AID:
-        replay_fill(replay, hand_most)
-    return not (replay.reshuffled and memory.size > MEMORY_CUT)
+    if phase != CHAMPION and phase != AID:
+        return True
+    replay_fill(replay, hand_most)
+    return not replay.reshuffled or memory.size <= MEMORY_CUT
 
 
 def known_in_hands(bytes data, int hand_most):

@@ -17,6 +17,7 @@ from tests.play import cases, count_worlds, game_of, random_joint, random_secret
 
 MATCHES = 8
 WORLDS = 8
+HABITS = 150  # Matches.
 SIMULATED = 60_000
 STEPS = 6  # Joint actions.
 MOST_VIEWS = 30  # The most frequent ones after each number of them,
@@ -49,6 +50,25 @@ def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
                     break
                 for seat, action in random_joint(position, rng).items():
                     match.apply(seat, action)
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_every_view_of_a_match_has_worlds(game_id, ruleset):
+    # Players of habit come where random ones do not: to long memories, full hands, empty piles.
+    game, _ = game_of(game_id, ruleset)
+    for seed in range(HABITS):
+        with told(seed=seed):
+            rng = seeded("habit", game_id, ruleset, seed)
+            habit = rng.random()
+            position = Position.deal(game, seed)
+            while not position.over:
+                for seat in position.deciders:
+                    game.sampler(position.view(seat))
+                joint = random_joint(position, rng)
+                for seat in joint:
+                    if rng.random() < habit:
+                        joint[seat] = position.legal(seat)[-rng.randrange(2)]
+                position.apply(joint, rng.getrandbits(64))
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("small_rulesets"))
