@@ -283,7 +283,8 @@ cdef class Tree:
         cdef int count = self.game.legal(state, seat, actions)
         cdef Step* step
         cdef uint32_t at
-        if count == 1:
+        # What is forced needs no node, but at the root, where it is told how it scores.
+        if count == 1 and key != self.root_key:
             return actions[0]
         at = self.find(key, at_leaf)
         if (at == NO_NODE or self.path_length == PATH_MOST

@@ -87,7 +87,7 @@ class Bots:
             return legal[chance % len(legal)]
         # It is given what its seat knows, and nothing else.
         view = hosted.match.view(seat)
-        result = await self._lane.search(view, Limits(ITERATIONS[strength]), chance % 2**64)
+        result, _ = await self._lane.search(view, Limits(ITERATIONS[strength]), chance % 2**64)
         return result.action
 
 

@@ -15,7 +15,7 @@ from grpc_status import rpc_status
 from protovalidate import Validator
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.errors import Refusal
+from service.errors import Refusal, invalid_field
 from service.metrics import Metrics
 
 OUR_METHODS = "/croupier.v1."
@@ -76,12 +76,12 @@ class Gate(grpc.aio.ServerInterceptor):
             raise Refusal(
                 ErrorReason.ERROR_REASON_INVALID_FIELD, "the request is not a message of the schema"
             ) from None
-        violations = [violation.proto for violation in self._validator.collect_violations(request)]
-        if violations:
-            fields = [(field_path(each), each.message) for each in violations]
-            raise Refusal(
-                ErrorReason.ERROR_REASON_INVALID_FIELD, ": ".join(fields[0]), fields=fields
-            )
+        # The first one only: a message can break a hundred thousand rules, and to find them all
+        # would hold up everybody else's calls, to be told in an error too long to be sent.
+        for violation in self._validator.collect_violations(request, fail_fast=True):
+            raise invalid_field(field_path(violation.proto), violation.proto.message)
+        # What the schema does not know is neither kept with a match nor shown to others.
+        request.DiscardUnknownFields()
         return request
 
     @asynccontextmanager

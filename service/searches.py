@@ -53,11 +53,11 @@ class Lane:
         limits: Limits,
         seed: int,
         check: Callable[[], None] = lambda: None,
-    ) -> Result:
-        """Searches when it is its turn; raises Refusal if the queue is full.
+    ) -> tuple[Result, float]:
+        """Searches when it is its turn; the result, and the seconds that it took from then on.
 
-        `check` runs first, beside the calls too; what it raises is raised here. When the caller is
-        cancelled, so is the search.
+        Raises Refusal if the queue is full. `check` runs first, beside the calls too; what it
+        raises is raised here. When the caller is cancelled, so is the search.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         await self._take(limits.threads)
@@ -80,7 +80,7 @@ class Lane:
         seconds = time.perf_counter() - began
         self._mean_seconds += (seconds - self._mean_seconds) / 8
         self._metrics.search(self._kind, result.iterations, seconds)
-        return result
+        return result, seconds
 
     def close(self) -> None:
         """Stops all searches."""

@@ -135,4 +135,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> OSError:
-    return OSError(f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}")
+    # Of a host that cannot be looked up the number is none of the system's.
+    number = error.errno or 0
+    why = os.strerror(number) if number > 0 else "the host has no address"
+    return OSError(f"cannot listen on {host}:{port}: {why}")

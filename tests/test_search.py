@@ -108,7 +108,11 @@ def test_a_single_action_needs_no_long_search():
     result = search(position.view(seat), iterations=1_000_000, seed=1)
     assert result.stop_reason == "single_action"
     assert result.iterations < 1000
-    assert result.actions[0].probability == 1
+    (only,) = result.actions
+    assert only.probability == 1
+    assert only.visits == only.availability == result.iterations
+    assert only.expected_score == pytest.approx(result.win + result.draw / 2)
+    assert only.expected_score == result.expected_score
 
 
 def test_a_search_goes_on_without_memory():

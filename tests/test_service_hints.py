@@ -138,7 +138,8 @@ def test_a_full_queue_is_refused_with_a_delay(narrow):
 
 
 def some_view(game_id):
-    return Match(wire.hosted()[game_id](), bytes(32)).view(0)
+    match = Match(wire.hosted()[game_id](), bytes(32))
+    return match.view(match.deciders[0])
 
 
 def test_searches_of_many_threads_take_their_turn():
@@ -161,6 +162,20 @@ def test_searches_of_many_threads_take_their_turn():
     asyncio.run(run())
 
 
+def test_the_wait_for_a_turn_is_no_time_of_the_search():
+    view = some_view("skystones")
+
+    async def run():
+        lane = Lane("test", 1, Metrics())
+        (_, first), (_, second) = await asyncio.gather(
+            lane.search(view, Limits(seconds=1), 1), lane.search(view, Limits(iterations=1), 1)
+        )
+        assert second < 1 <= first
+        lane.close()
+
+    asyncio.run(run())
+
+
 def test_a_search_that_is_given_up_in_the_queue_leaves_it():
     view = some_view("champion_chess")
 
@@ -176,7 +191,7 @@ def test_a_search_that_is_given_up_in_the_queue_leaves_it():
         await asyncio.wait(tasks[:2])
         tasks[2].cancel()
         await asyncio.wait(tasks)
-        result = await lane.search(view, Limits(iterations=50), 1)
+        result, _ = await lane.search(view, Limits(iterations=50), 1)
         assert result.iterations == 50
         assert lane._free == 1
         assert value("croupier_searches_waiting", {"kind": "test"}) == 0

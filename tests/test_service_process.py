@@ -155,6 +155,13 @@ def test_a_port_in_use_is_said_in_one_line(start):
         assert line == f"croupier: cannot listen on {server.address}: Address already in use"
 
 
+def test_a_host_that_cannot_be_looked_up_is_said_in_one_line():
+    failed = run("serve", "--listen", "300.1.1.1:50051")
+    assert failed.returncode == 1
+    (line,) = failed.stderr.splitlines()
+    assert line == "croupier: cannot listen on 300.1.1.1:50051: the host has no address"
+
+
 def test_a_token_key_that_cannot_be_used_is_said(tmp_path):
     short = tmp_path / "short"
     short.write_bytes(b"x" * 31)

@@ -238,6 +238,28 @@ def test_a_malformed_action(table, action, field):
     assert refusal_of(table, action)[:3] == (INVALID, "INVALID_FIELD", [field])
 
 
+def test_a_request_that_breaks_very_many_rules(client, table):
+    # The refusal must be short enough to be sent, and names the first.
+    view = table.players[0].view()
+    for _ in range(2000):
+        view.legal_actions.add()
+    assert refused(client.hint, view, FEW)[:2] == (INVALID, "INVALID_FIELD")
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(GAME), seats=[OPEN, OPEN])
+    for _ in range(2000):
+        request.seats.add()
+    refusal = refused(client.matches.CreateMatch, request)
+    assert refusal[:2] == (INVALID, "INVALID_FIELD")
+    assert len(refusal.fields) == 1
+
+
+def test_what_the_schema_does_not_know_is_not_kept(client):
+    ruleset = ruleset_of(GAME)
+    ruleset.champion_chess.MergeFromString(b"\xfa\x7f\x05spare")
+    assert b"spare" in ruleset.SerializeToString()
+    table = client.create(ruleset)
+    assert not any(b"spare" in view for view in table.views())
+
+
 def test_a_malformed_request(client, table):
     method = client.channel.unary_unary("/croupier.v1.MatchService/SubmitAction")
     refusal = refused(
