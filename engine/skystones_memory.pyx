@@ -78,7 +78,7 @@ cdef enum:
     # Hands weighed for past rounds. It is only passed where several cards went unplayed in many
     # rounds of a game with many different cards; what the rest of such rounds tell of the card set
     # aside is then left out, but for what they rule out.
-    WORK_MOST = 20_000_000
+    WORK_MOST = 5_000_000
     # Hands kept where nothing was placed yet. Where there are more, every other hand fits, or so,
     # and it is as well to pick hands until one does.
     ROWS_MOST = 1 << 16

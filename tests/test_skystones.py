@@ -81,3 +81,31 @@ def test_a_view_that_was_tampered_with_is_refused_or_possible(game_id, ruleset):
                 for seat, action in random_joint(match.position, rng).items():
                     match.apply(seat, action)
     assert refused > taken > 0
+
+
+def test_the_largest_rulesets_are_sampled_too():
+    # So many hands that those of some rounds are not all weighed.
+    chance = seeded("large")
+    cards = [
+        {"element": 1 + i % 5, "copies": 1 + (i < 29)}
+        | {edge: chance.randrange(9) for edge in EDGES}
+        for i in range(60)
+    ]
+    ruleset = {"board_size": 2, "special_fields": 4, "hand_limit": 99, "cards": cards}
+    game = games()["skystones"](ruleset)
+    totals = [card["numbers"]["Total"] for card in game.cards()]
+    match = Match(game, random_secret(chance))
+    while not match.over:
+        common = match.position.fields["common"]
+        if common["phase"] == 2 and common["round"] in (1, 8, 14, 17):
+            for seat in (0, 1):
+                view = match.view(seat)
+                sampler = game.sampler(view)
+                for n in range(10):
+                    world = sampler.sample(n)
+                    assert world.view(seat) == view and world.legal(seat) == match.legal(seat)
+                    hand = world.fields["hands"][1 - seat]
+                    assert sum(totals[i] * count for i, count in enumerate(hand)) <= 99
+        for seat, action in random_joint(match.position, chance).items():
+            match.apply(seat, action)
+    assert common["round"] > 10
