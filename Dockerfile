@@ -22,9 +22,7 @@ COPY --from=builder /opt/croupier /opt/croupier
 # Log lines leave at once.
 ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1
 USER 10001
-# Matches outlive the container here.
 WORKDIR /data
-VOLUME /data
 # gRPC, metrics.
 EXPOSE 50051 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from engine.game import SeatView
+from engine.game import Sampler, SeatView
 
 class ActionResult(NamedTuple):
     action: int
@@ -28,6 +28,7 @@ class Parameters(NamedTuple):
     uniform: float = ...
     sequential_regret: bool | None = ...
     floor: float = ...
+    single_action: int = ...
     memory: int = ...
 
 class Stop:
@@ -45,6 +46,7 @@ class Search:
         seed: int = 0,
         parameters: Parameters = ...,
         most_iterations: int = 0,
+        sampler: Sampler | None = None,
     ) -> None: ...
     def run(
         self, *, iterations: int = 0, seconds: float = 0.0, stop: Stop | None = None
@@ -60,4 +62,5 @@ def search(
     seed: int = 0,
     stop: Stop | None = None,
     parameters: Parameters = ...,
+    sampler: Sampler | None = None,
 ) -> Result: ...

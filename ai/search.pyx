@@ -45,7 +45,6 @@ cdef enum:
     NO_NODE = 0                # Node 0 is never used.
     PATH_MOST = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
-    SINGLE_ACTION_ITERATIONS = 256
     CHECK_TIME_EVERY = 16      # Iterations.
 
     # Why a search ended
@@ -78,8 +77,8 @@ class Result(NamedTuple):
     """What a search found: for each legal action, the likeliest first, and at the root.
 
     `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
-    `draw` and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action,
-    cancelled or memory; with memory full the search goes on to its limits without new nodes.
+    `draw` and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action or
+    cancelled.
     """
 
     action: int
@@ -99,14 +98,16 @@ class Parameters(NamedTuple):
     `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
     the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
     matching also where a seat decides alone (None: as the game's `mixes_in_turn` says).
-    Probabilities below `floor` times the largest are taken for noise and set to 0. `memory` is
-    bytes a thread.
+    Probabilities below `floor` times the largest are taken for noise and set to 0. A single
+    action is searched for at most `single_action` iterations (0: as any other). `memory` is bytes
+    a thread; when it is full, the search goes on without new nodes.
     """
 
     exploration: float = 0.5
     uniform: float = 3.0
     sequential_regret: bool | None = None
     floor: float = 0.02
+    single_action: int = 256
     memory: int = 256 << 20
 
 
@@ -174,7 +175,6 @@ cdef class Tree:
     cdef uint32_t* table       # Hash of a key -> node.
     cdef size_t node_room, child_room, table_mask
     cdef size_t node_count, child_count
-    cdef bint full
 
     cdef Step path[PATH_MOST]
     cdef uint16_t* scratch     # Children that are available,
@@ -316,7 +316,6 @@ cdef class Tree:
             slot = (slot + 1) & self.table_mask
         at_leaf[0] = True
         if self.node_count == self.node_room:
-            self.full = True
             return NO_NODE
         node = &self.nodes[self.node_count]
         memset(node, 0, sizeof(Node))
@@ -358,7 +357,6 @@ cdef class Tree:
             # The first actions often are all there will be.
             room = node.count + fresh if node.count == 0 else (node.count + fresh) * 3 // 2 + 1
             if room > MAX_ACTIONS * 8 or self.child_count + room > self.child_room:
-                self.full = True
                 return False
             new = self.children + self.child_count
             node.first = self.child_count
@@ -476,19 +474,21 @@ cdef class Tree:
                  child[i].squares, child[i].strategy) for i in range(self.nodes[at].count)]
 
     def summary(self):
-        """(iterations, wins, draws, nodes, whether memory ran out)."""
-        return self.iterations, self.wins, self.draws, self.node_count - 1, bool(self.full)
+        """(iterations, wins, draws, nodes)."""
+        return self.iterations, self.wins, self.draws, self.node_count - 1
 
 
 class Search:
     """A search from one view, which can be run on and asked at any time.
 
-    `threads` grow a tree each; `seed` decides all chance. Raises ViewError if the view contradicts
-    itself, and ValueError if its seat owes no decision.
+    `threads` grow a tree each; `seed` decides all chance; `sampler` is the view's, if the caller has
+    it already. Raises ViewError if the view contradicts itself, and ValueError if its seat owes no
+    decision.
     """
 
-    def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0):
-        sampler = view.game.sampler(view)
+    def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0,
+                 sampler=None):
+        sampler = sampler or view.game.sampler(view)
         self.legal = sampler.sample(seed).legal(view.seat)
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
@@ -505,9 +505,10 @@ class Search:
         if iterations <= 0 and seconds <= 0 and stop is None:
             raise ValueError("a search needs a limit")
         stop = stop or Stop()
-        single = len(self.legal) == 1
+        single = len(self.legal) == 1 and self.parameters.single_action > 0
         if single:
-            iterations = min(iterations or SINGLE_ACTION_ITERATIONS, SINGLE_ACTION_ITERATIONS)
+            iterations = min(iterations or self.parameters.single_action,
+                             self.parameters.single_action)
         shares = [iterations // len(self.trees) + (i < iterations % len(self.trees))
                   for i in range(len(self.trees))] if iterations else [0] * len(self.trees)
         reasons = []
@@ -536,8 +537,7 @@ class Search:
             for action, *values in tree.root():
                 sums[action] = [a + b for a, b in zip(sums[action], values)]
         iterations, wins, draws, nodes = (
-            sum(column) for column in zip(*(tree.summary()[:4] for tree in self.trees)))
-        full = any(tree.summary()[4] for tree in self.trees)
+            sum(column) for column in zip(*(tree.summary() for tree in self.trees)))
         probabilities = self.probabilities(sums)
         actions = []
         for action, (visits, available, total, squares, _) in sums.items():
@@ -558,7 +558,7 @@ class Search:
             action=self.drawn(actions), actions=actions, expected_score=expected,
             win=wins * share, draw=draws * share, loss=(iterations - wins - draws) * share,
             iterations=iterations, nodes=nodes,
-            stop_reason="memory" if full and self.stop_reason == "time" else self.stop_reason)
+            stop_reason=self.stop_reason)
 
     def probabilities(self, sums):
         """With which probability to play each action: the average strategy, or the most visited."""
@@ -588,7 +588,7 @@ class Search:
 
 
 def search(view, *, iterations=0, seconds=0.0, threads=1, seed=0, stop=None,
-           parameters=Parameters()):
+           parameters=Parameters(), sampler=None):
     """Searches from a view until a limit is reached, or `stop` is set, and returns the Result.
 
     `iterations` are those of all threads together, `seconds` are of wall-clock time; 0 is no limit.
@@ -596,6 +596,6 @@ def search(view, *, iterations=0, seconds=0.0, threads=1, seed=0, stop=None,
     the view contradicts itself, and ValueError if its seat owes no decision.
     """
     one = Search(view, threads=threads, seed=seed, parameters=parameters,
-                 most_iterations=iterations)
+                 most_iterations=iterations, sampler=sampler)
     one.run(iterations=iterations, seconds=seconds, stop=stop)
     return one.result()

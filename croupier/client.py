@@ -272,7 +272,7 @@ class Spectator:
     ) -> Iterator[match_pb2.WatchMatchResponse]:
         """Yields each version after the given one, or from the deal, until the match is over.
 
-        When the connection is lost or the server restarts, it goes on after the last version that
+        When the connection is lost, it goes on after the last version that
         it has yielded; CroupierError only if that fails for `patience` seconds.
         """
         pause, lost_at = 0.1, None

@@ -9,27 +9,24 @@ from service.gate import Context
 class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
     """Describes what the engine has."""
 
+    def __init__(self) -> None:
+        self._games = {game_id: describe(game()) for game_id, game in wire.hosted().items()}
+        self._cards = {game_id: cards(game()) for game_id, game in wire.hosted().items()}
+
     async def ListGames(
         self, request: catalog_pb2.ListGamesRequest, context: Context
     ) -> catalog_pb2.ListGamesResponse:
-        games = [describe(game()) for game in wire.hosted().values()]
-        return catalog_pb2.ListGamesResponse(games=games)
+        return catalog_pb2.ListGamesResponse(games=self._games.values())
 
     async def GetGame(
         self, request: catalog_pb2.GetGameRequest, context: Context
     ) -> catalog_pb2.GetGameResponse:
         game_id = request.name.removeprefix("games/")
-        if game_id not in wire.hosted():
+        if game_id not in self._games:
             raise wire.game_not_found(game_id)
-        game = wire.hosted()[game_id]()
-        message = describe(game)
-        for card in game.cards():
-            numbers = [
-                catalog_pb2.CardNumber(title=title, value=value)
-                for title, value in card["numbers"].items()
-            ]
-            message.cards.add(**{**card, "numbers": numbers})
-        return catalog_pb2.GetGameResponse(game=message)
+        response = catalog_pb2.GetGameResponse(game=self._games[game_id])
+        response.game.cards.extend(self._cards[game_id])
+        return response
 
 
 def describe(game: Game) -> catalog_pb2.Game:
@@ -42,3 +39,19 @@ def describe(game: Game) -> catalog_pb2.Game:
         seat_titles=game.seat_titles,
         default_ruleset=wire.write_ruleset(game),
     )
+
+
+def cards(game: Game) -> list[catalog_pb2.Card]:
+    """The cards of a game."""
+    return [
+        catalog_pb2.Card(
+            **{
+                **card,
+                "numbers": [
+                    catalog_pb2.CardNumber(title=title, value=value)
+                    for title, value in card["numbers"].items()
+                ],
+            }
+        )
+        for card in game.cards()
+    ]

@@ -7,7 +7,7 @@ from google.protobuf.duration_pb2 import Duration
 from ai.search import Result
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
-from engine.game import SeatView, ViewError
+from engine.game import Sampler, SeatView, ViewError
 from service import wire
 from service.errors import Refusal
 from service.gate import Context
@@ -42,7 +42,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             deciders = tuple(request.view.deciders)
             check_sent_view(request.view)
         result, seconds = await self._lane.search(
-            view, limits, seed, check=lambda: check_view(view, deciders)
+            view, limits, seed, prepare=lambda: checked_sampler(view, deciders)
         )
         search_time = Duration()
         search_time.FromNanoseconds(round(1e9 * seconds))
@@ -72,10 +72,11 @@ def check_sent_view(view: game_pb2.View) -> None:
         )
 
 
-def check_view(view: SeatView, deciders: tuple[int, ...]) -> None:
-    """Raises Refusal if no position fits the view, or if other seats decide in it."""
+def checked_sampler(view: SeatView, deciders: tuple[int, ...]) -> Sampler:
+    """The worlds of a view; raises Refusal if there are none, or if other seats decide in them."""
     try:
-        position = view.game.sampler(view).sample(0)
+        sampler = view.game.sampler(view)
+        position = sampler.sample(0)
     except ViewError as error:
         raise wire.inconsistent_view(error, view.game.id, "view") from None
     if not set(deciders) <= set(position.deciders):
@@ -85,6 +86,7 @@ def check_view(view: SeatView, deciders: tuple[int, ...]) -> None:
             f"view.deciders: {rule}",
             fields=[("view.deciders", rule)],
         )
+    return sampler
 
 
 def write_hint(view: SeatView, version: int, result: Result) -> hint_pb2.Hint:

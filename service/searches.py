@@ -1,18 +1,20 @@
 """Searches beside the calls: a few at a time, at low priority, stopped when nobody waits."""
 
 import asyncio
+import heapq
+import itertools
+import math
 import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from ai.search import Result, Stop, search
+from ai.search import Parameters, Result, Stop, search
 from croupier.v1.error_pb2 import ErrorReason
-from engine.game import SeatView
+from engine.game import Sampler, SeatView
 from service.errors import Refusal
 from service.metrics import Metrics
 
@@ -26,19 +28,35 @@ class Limits(NamedTuple):
     seconds: float = 0.0
     threads: int = 1
 
+    @property
+    def cost(self) -> float:
+        """Seconds that it may take, roughly: an iteration takes about 10 microseconds."""
+        return min(1e-5 * self.iterations or math.inf, self.seconds or math.inf)
+
 
 class Lane:
-    """The searches of one kind: as many at a time as their threads allow, the others in a queue."""
+    """The searches of one kind: as many at a time as their threads allow, the others in a queue.
+
+    Who asks for less goes first, so that a few costly matches hold up none but themselves.
+    """
 
     def __init__(
-        self, kind: str, threads: int, metrics: Metrics, most_waiting: int | None = None
+        self,
+        kind: str,
+        threads: int,
+        metrics: Metrics,
+        most_waiting: int | None = None,
+        parameters: Parameters | None = None,
     ) -> None:
         """Without `most_waiting` the queue is as long as it must be."""
         self._kind = kind
         self._threads = threads
         self._free = threads
         self._most_waiting = most_waiting
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._parameters = parameters or Parameters()
+        # A heap by cost and order of arrival.
+        self._waiting: list[tuple[float, int, int, asyncio.Future[None]]] = []
+        self._arrivals = itertools.count()
         self._running: set[Stop] = set()
         self._metrics = metrics
         self._mean_seconds = 1.0
@@ -52,22 +70,30 @@ class Lane:
         view: SeatView,
         limits: Limits,
         seed: int,
-        check: Callable[[], None] = lambda: None,
+        prepare: Callable[[], Sampler | None] = lambda: None,
     ) -> tuple[Result, float]:
         """Searches when it is its turn; the result, and the seconds that it took from then on.
 
-        Raises Refusal if the queue is full. `check` runs first, beside the calls too; what it
-        raises is raised here. When the caller is cancelled, so is the search.
+        Raises Refusal if the queue is full. `prepare` runs first, beside the calls too, and may
+        return the view's sampler; what it raises is raised here. When the caller is cancelled, so
+        is the search.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
-        await self._take(limits.threads)
+        await self._take(limits)
         stop = Stop()
         self._running.add(stop)
         self._report()
 
         def work() -> Result:
-            check()
-            return search(view, **limits._asdict(), seed=seed, stop=stop)
+            sampler = prepare()
+            return search(
+                view,
+                **limits._asdict(),
+                seed=seed,
+                stop=stop,
+                parameters=self._parameters,
+                sampler=sampler,
+            )
 
         began = time.perf_counter()
         done = asyncio.get_running_loop().run_in_executor(self._pool, work)
@@ -88,8 +114,8 @@ class Lane:
             stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    async def _take(self, threads: int) -> None:
-        # First come, first served: a search of many threads is not overtaken for ever.
+    async def _take(self, limits: Limits) -> None:
+        threads = limits.threads
         if not self._waiting and self._free >= threads:
             self._free -= threads
             return
@@ -100,8 +126,8 @@ class Lane:
                 retry_seconds=1 + self._mean_seconds * len(self._waiting) / self._threads,
             )
         turn = asyncio.get_running_loop().create_future()
-        place = (threads, turn)
-        self._waiting.append(place)
+        place = (limits.cost, next(self._arrivals), threads, turn)
+        heapq.heappush(self._waiting, place)
         self._report()
         try:
             await turn
@@ -110,6 +136,7 @@ class Lane:
                 self._free += threads
             elif place in self._waiting:
                 self._waiting.remove(place)
+                heapq.heapify(self._waiting)
             self._next()
             raise
 
@@ -119,8 +146,9 @@ class Lane:
         self._next()
 
     def _next(self) -> None:
-        while self._waiting and self._free >= self._waiting[0][0]:
-            threads, turn = self._waiting.popleft()
+        # The first is not overtaken, lest a search of many threads wait for ever.
+        while self._waiting and self._free >= self._waiting[0][2]:
+            _, _, threads, turn = heapq.heappop(self._waiting)
             if not turn.cancelled():
                 self._free -= threads
                 turn.set_result(None)

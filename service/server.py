@@ -11,6 +11,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from ai.search import Parameters
 from croupier.v1 import (
     catalog_pb2,
     catalog_pb2_grpc,
@@ -73,7 +74,9 @@ class Server:
         self.metrics = Metrics()
         self.matches = Matches(store or MemoryStore(), self.metrics)
         self.hints = Lane("hint", threads, self.metrics, HINTS_WAITING_MOST)
-        self._bot_moves = Lane("bot", threads, self.metrics)
+        # A bot with one action thinks as long as with many: who waits for it learns nothing.
+        bots_search = Parameters(single_action=0)
+        self._bot_moves = Lane("bot", threads, self.metrics, parameters=bots_search)
         self._bots = Bots(self.matches, self._bot_moves)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None

@@ -53,20 +53,21 @@ class Tokens:
                 'this call needs a token of the match, as the metadata "authorization: Bearer '
                 '{token}"',
             )
-        invalid = Refusal(
-            ErrorReason.ERROR_REASON_TOKEN_INVALID, "the token was not made by this server"
-        )
         if not authorization.lower().startswith(_SCHEME):
-            raise invalid
+            raise _invalid()
         token = authorization[len(_SCHEME) :].strip()
         try:
             data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
-            raise invalid from None
+            raise _invalid() from None
         claim, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
         if not hmac.compare_digest(mac, self._mac(claim)) or claim[0] > SPECTATOR:
-            raise invalid
+            raise _invalid()
         return Caller(claim[1:].decode(), claim[0])
 
     def _mac(self, claim: bytes) -> bytes:
         return hmac.digest(self._key, _DOMAIN + claim, "sha256")
+
+
+def _invalid() -> Refusal:
+    return Refusal(ErrorReason.ERROR_REASON_TOKEN_INVALID, "the token was not made by this server")
