@@ -21,6 +21,7 @@ from rich.console import Console
 
 from croupier.client import Client
 from croupier.v1 import catalog_pb2, game_pb2, match_pb2
+from service import wire
 from service.terminal import drawing, options
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +32,7 @@ ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
     "TERM": "xterm-256color",
 }
-GAMES = ("champion_chess", "skystones")
+GAMES = tuple(wire.hosted())
 LIMIT = 30.0  # Seconds that a session may take.
 
 

@@ -1,0 +1,206 @@
+"""PowerShot Soccer on the wire. The engine counts cards; a message lists them."""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from croupier.v1 import powershot_soccer_pb2 as pb
+from engine.game import Event, Game, ViewError
+from service.wire import Fields
+
+VIEW_PATHS = {
+    "common.draw_sizes[": "sides[",
+    "common.goals": "sides",
+    "common.kick_off_cards": "kick_offs",
+    "common.": "",
+}
+
+_SEATS = (0, 1)
+_TYPES = 60
+_PLAYS_MOST = 180
+_KICK_OFFS_MOST = 8
+_NO_PLAY = {"seat": 0, "card": 0, "role": 0, "outcome": 0}
+
+
+def _spread(counts: Iterable[int]) -> list[int]:
+    return [card for card, count in enumerate(counts) for _ in range(count)]
+
+
+def _counts(cards: Sequence[int], path: str) -> list[int]:
+    counts = [0] * _TYPES
+    for i, card in enumerate(cards):
+        if card >= _TYPES:
+            raise ViewError(f"{path}[{i}]", f"must be 0 to {_TYPES - 1}")
+        counts[card] += 1
+    return counts
+
+
+# Rulesets and actions
+
+
+def ruleset_to_fields(message: pb.PowerShotSoccerRuleset) -> Fields:
+    """The options that are set."""
+    fields: Fields = {}
+    if message.HasField("hand_size"):
+        fields["hand_size"] = message.hand_size
+    if message.cards:
+        fields["cards"] = [_card_to_fields(spec) for spec in message.cards]
+    return fields
+
+
+def _card_to_fields(message: pb.PowerShotSoccerCardSpec) -> Fields:
+    fields: Fields = {"role": message.role, "power": message.power}
+    if message.HasField("copies"):
+        fields["copies"] = message.copies
+    return fields
+
+
+def ruleset_to_proto(fields: Fields) -> pb.PowerShotSoccerRuleset:
+    """A whole ruleset."""
+    return pb.PowerShotSoccerRuleset(
+        hand_size=fields["hand_size"],
+        cards=[pb.PowerShotSoccerCardSpec(**spec) for spec in fields["cards"]],
+    )
+
+
+def action_to_proto(game: Game, fields: Fields) -> pb.PowerShotSoccerAction:
+    """An action."""
+    message = pb.PowerShotSoccerAction()
+    message.play_card.card = fields["card"]
+    message.play_card.role = fields["role"]
+    return message
+
+
+def action_to_fields(message: pb.PowerShotSoccerAction) -> Fields:
+    """The fields of an action."""
+    played = message.play_card
+    return {"kind": str(message.WhichOneof("action")), "card": played.card, "role": played.role}
+
+
+# Events
+
+
+def event_to_proto(event: Event) -> pb.PowerShotSoccerEvent:
+    """An event; what is hidden of it is not set."""
+    message = pb.PowerShotSoccerEvent()
+    values = event.values
+    match event.kind:
+        case "shuffled" | "shuffled_hidden":
+            _write_cards(message.shuffled, event)
+        case "drawn" | "drawn_hidden":
+            _write_cards(message.drawn, event)
+        case "kick_off_shown":
+            message.kick_off_shown.seat = event.seat
+            message.kick_off_shown.card = values[0]
+        case "half_started":
+            message.half_started.half = values[0]
+            message.half_started.kick_off = event.seat
+        case "played":
+            message.played.seat = event.seat
+            message.played.card = values[0]
+            message.played.role = cast(pb.PowerShotSoccerRole, values[1])
+        case "exchange_decided":
+            decided = message.exchange_decided
+            decided.seat = event.seat
+            decided.outcome = cast(pb.PowerShotSoccerOutcome, values[0])
+            decided.power, decided.defence = values[1:]
+        case _:  # half_ended
+            message.half_ended.half = values[0]
+            message.half_ended.goals.extend(values[1:])
+    return message
+
+
+def _write_cards(
+    message: pb.PowerShotSoccerEvent.Shuffled | pb.PowerShotSoccerEvent.Drawn, event: Event
+) -> None:
+    message.seat = event.seat
+    if event.kind.endswith("_hidden"):
+        message.count = event.values[0]
+    else:
+        message.count = len(event.values)
+        message.cards.extend(event.values)
+
+
+# Views
+
+
+def view_to_proto(game: Game, fields: Fields) -> pb.PowerShotSoccerView:
+    """What a seat or a spectator knows."""
+    common = fields["common"]
+    seat = fields["seat"]
+    plays = common["plays"][: common["play_count"]]
+    start = common["attack_start"]
+    message = pb.PowerShotSoccerView(
+        hand=_spread(fields["hand"]),
+        plays=[pb.PowerShotSoccerPlay(**play) for play in plays],
+        kick_offs=[
+            pb.PowerShotSoccerKickOff(cards=pair)
+            for pair in common["kick_off_cards"][: common["kick_offs"]]
+        ],
+        sides=[
+            pb.PowerShotSoccerSide(
+                goals=common["goals"][side],
+                draw_pile_size=common["draw_sizes"][side],
+                hand_size=game.ruleset["hand_size"],
+                play_pile=_played(plays[start:], side),
+                discard_pile=_played(plays[:start], side),
+            )
+            for side in _SEATS
+        ],
+        **{
+            name: common[name]
+            for name in (
+                "phase",
+                "half",
+                "possession",
+                "standing",
+                "attack_start",
+                "first_kick_off",
+            )
+        },
+    )
+    if seat in _SEATS:
+        message.draw_pile.extend(_left(game, _played(plays, seat) + list(message.hand)))
+        message.unseen.extend(_left(game, _played(plays, 1 - seat)))
+    return message
+
+
+def _played(plays: Iterable[Fields], seat: int) -> list[int]:
+    return [play["card"] for play in plays if play["seat"] == seat]
+
+
+def _left(game: Game, gone: Iterable[int]) -> list[int]:
+    # A deck without some of its cards.
+    counts = [spec["copies"] for spec in game.ruleset["cards"]]
+    for card in gone:
+        counts[card] -= 1
+    return _spread(counts)
+
+
+def view_to_fields(game: Game, message: pb.PowerShotSoccerView, seat: int) -> Fields:
+    """The fields of a view; raises ViewError if they do not fit the engine's."""
+    for name, most in (("plays", _PLAYS_MOST), ("kick_offs", _KICK_OFFS_MOST)):
+        if len(getattr(message, name)) > most:
+            raise ViewError(name, f"must be at most {most}")
+    plays = [
+        {"seat": play.seat, "card": play.card, "role": play.role, "outcome": play.outcome}
+        for play in message.plays
+    ]
+    pairs = [list(kick_off.cards) for kick_off in message.kick_offs]
+    return {
+        "seat": seat,
+        "common": {
+            "phase": message.phase,
+            "half": message.half,
+            "possession": message.possession,
+            "first_kick_off": message.first_kick_off,
+            "kick_offs": len(pairs),
+            "kick_off_cards": pairs + [[0, 0]] * (_KICK_OFFS_MOST - len(pairs)),
+            "goals": [side.goals for side in message.sides],
+            "draw_sizes": [side.draw_pile_size for side in message.sides],
+            "standing": message.standing,
+            "attack_start": message.attack_start,
+            "play_count": len(plays),
+            "plays": plays + [_NO_PLAY] * (_PLAYS_MOST - len(plays)),
+        },
+        "hand": _counts(message.hand, "hand"),
+    }
