@@ -53,6 +53,7 @@ cdef enum:
     BY_CANCEL
 
 cdef double UNIFORM_MOST = 0.6
+cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
 
 STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled"}
 
@@ -397,6 +398,10 @@ cdef class Tree:
                     best = value
                     step.chosen = i
 
+    cdef double uniform_share(self, int count, uint32_t visits) noexcept nogil:
+        # As Exp3 explores: the share falls with the square root of the visits to each action.
+        return min(UNIFORM_MOST, self.uniform * sqrt(count / (visits + 1.0)))
+
     cdef void choose_by_regret(self, Step* step) noexcept nogil:
         cdef Child* child = self.children + self.nodes[step.node].first
         cdef uint16_t* at = self.scratch + step.at
@@ -404,8 +409,7 @@ cdef class Tree:
         cdef double positive = 0, threshold, p
         cdef double each = 1.0 / step.count
         cdef uint32_t visits = self.nodes[step.node].visits
-        # As Exp3 explores: the share falls with the square root of the visits to each action.
-        cdef double uniform = min(UNIFORM_MOST, self.uniform * sqrt(step.count / (visits + 1.0)))
+        cdef double uniform = self.uniform_share(step.count, visits)
         cdef int i
         for i in range(step.count):
             sigma[i] = max(0.0, child[at[i]].regret)
@@ -440,6 +444,11 @@ cdef class Tree:
         cdef uint16_t* at = self.scratch + step.at
         cdef double* sigma = self.sigma + step.at
         cdef double prior = node.total / node.visits if node.visits else 0.5
+        # The estimate of an action that is rarely tried comes in jumps of 1 / its probability. A
+        # regret a few jumps below 0 is enough to leave it alone; further down, it would take too
+        # long to unlearn what was only true of the play of the first visits.
+        cdef double lowest = LOWEST_REGRET * step.count / self.uniform_share(
+            step.count, node.visits)
         cdef double mean = 0
         cdef double estimate
         cdef Child* one
@@ -455,7 +464,7 @@ cdef class Tree:
             estimate = one.total / one.visits if one.visits else prior
             if i == <int> step.chosen:
                 estimate += (score - estimate) / step.probability
-            one.regret += estimate - mean
+            one.regret = max(lowest, one.regret + estimate - mean)
 
     # What was found
 

@@ -101,7 +101,7 @@ def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
         f'croupier_matches_total{{game="{game_id}",state="ended"}} 1.0',
         f'croupier_matches_total{{game="{game_id}",state="resigned"}} 1.0',
         'croupier_searches_waiting{kind="hint"} 0.0',
-        'croupier_searches_running{kind="bot"} 0.0',
+        'croupier_searches_waiting{kind="bot"} 0.0',
     ):
         assert line in metrics.splitlines()
 
