@@ -78,8 +78,8 @@ class Result(NamedTuple):
     """What a search found: for each legal action, the likeliest first, and at the root.
 
     `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
-    `draw` and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action or
-    cancelled.
+    `draw` and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action
+    or cancelled.
     """
 
     action: int
@@ -490,9 +490,9 @@ cdef class Tree:
 class Search:
     """A search from one view, which can be run on and asked at any time.
 
-    `threads` grow a tree each; `seed` decides all chance; `sampler` is the view's, if the caller has
-    it already. Raises ViewError if the view contradicts itself, and ValueError if its seat owes no
-    decision.
+    `threads` grow a tree each; `seed` decides all chance; `sampler` is the view's, if the caller
+    has it already. Raises ViewError if the view contradicts itself, and ValueError if its seat owes
+    no decision.
     """
 
     def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0,
