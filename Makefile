@@ -85,6 +85,7 @@ cd build/last && $(CURDIR)/$(PY) setup.py -q build_proto --image $(CURDIR)/build
 endef
 
 .venv/compiled: .venv/installed $(PROTOS) $(CYTHON) setup.py
+	@echo 'Compiling the schemas and the extensions.'
 	$(IN_PLACE)
 	@touch $@
 
@@ -98,6 +99,7 @@ endef
 	@$(PYTHON) -c 'import ensurepip' || { echo 'Python has no venv: install the package python3-venv' >&2; exit 1; }
 	@command -v gcc >/dev/null || { echo 'no C compiler: install the package gcc' >&2; exit 1; }
 	@echo '#include <Python.h>' | gcc -E -x c -I"$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')" - >/dev/null 2>&1 || { echo 'no C headers: install the packages python3-dev and libc6-dev' >&2; exit 1; }
+	@echo 'Installing what Croupier needs into .venv; this takes a minute.'
 	$(PYTHON) -m venv --clear .venv
 	$(PIP) install -r constraints.txt
 	@touch $@

@@ -21,7 +21,10 @@ JOBS = 2
 
 # No -march=native: one image runs on every machine. No contraction to fused multiply-add either:
 # with it the same seed would give another hint on ARM than on x86.
-FLAGS = ["-O3", "-g0", "-ffp-contract=off"]
+# A game lays its own struct over the bytes of a state, which strict aliasing would forbid.
+FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
+# Cython writes C that trips over these without being wrong.
+FLAGS += ["-Wno-array-bounds", "-Wno-discarded-qualifiers", "-Wno-sign-compare"]
 LINK_FLAGS: list[str] = []
 MACROS: list[tuple[str, str | None]] = []
 DIRECTIVES = {
