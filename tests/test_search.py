@@ -115,6 +115,11 @@ def test_a_single_action_needs_no_long_search():
     assert only.expected_score == pytest.approx(result.win + result.draw / 2)
     assert only.expected_score == result.expected_score
 
+    # A bot's, which others wait for, takes as long as with many.
+    alike = Parameters(single_action=0)
+    result = search(position.view(seat), iterations=1000, seed=1, parameters=alike)
+    assert (result.stop_reason, result.iterations) == ("iterations", 1000)
+
 
 def test_a_search_goes_on_without_memory():
     _, view = start("skystones")
