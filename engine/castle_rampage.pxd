@@ -76,8 +76,8 @@ cdef enum:
     KIND_SHIFT = 7 * CARD_BITS
 
     # What everyone sees of a hand is told in bytes: what happened, and above it a card or number.
-    # RESHUFFLED and SHOWED are followed by CARDS bytes, the cards of the new draw pile or of the
-    # hand by their number.
+    # RESHUFFLED and SHOWED are followed by how many of each card, from the first on, the new draw
+    # pile or the hand holds, and a 0.
     DECIDED = 0                  # A decision; with these flags it could be:
     STRENGTHENED_BEFORE = 1
     CATAPULT_OPPOSED = 2

@@ -240,8 +240,9 @@ cdef void tell(Side* side, int told, int value) noexcept nogil:
 
 cdef void tell_cards(Side* side, const uint8_t* counts) noexcept nogil:
     cdef int card
-    for card in range(CARDS):
+    for card in range(1, CARDS):
         tell_byte(side, counts[card])
+    tell_byte(side, 0)           # So that no number is mistaken for an entry by `tell_drawn`.
 
 
 cdef void tell_drawn(Side* side) noexcept nogil:
