@@ -37,8 +37,9 @@ format: build ## rewrite Python and proto files in the house format
 	$(PY) -m ruff check --fix .
 	.venv/bin/buf format -w
 
-bench: build ## the search's fingerprint and speed: one number for the commit message
+bench: build ## speed and fingerprint of the search, and random self-play in numbers
 	$(PY) -m ai.bench $(ARGS)
+	$(PY) -m ai.self_play
 
 coverage: build/coverage ## line coverage, Cython included (slow: a traced build in build/coverage)
 	cd $< && CROUPIER_COVERAGE=1 $(IN_PLACE)

@@ -181,9 +181,12 @@ cdef class CastleRampage(Game):
 
     # Writes what a hand can do in a turn, ascending, unless `actions` is NULL; how many.
     cdef int turn_actions(self, const uint8_t* hand, int flags, Action* actions) noexcept nogil
-    cdef int with_units(self, const uint8_t* hand, int scheme, Action* actions, int n) noexcept nogil
+    cdef int with_units(self, const uint8_t* hand, int scheme, Action* actions,
+                        int n) noexcept nogil
     cdef set_cards(self, specs)
     cdef set_ways(self)
     cdef void set_up(self, Table* table, const Action* joint, Rng* rng, Log* log) noexcept nogil
     cdef void play(self, Table* table, int seat, Action action, Rng* rng, Log* log) noexcept nogil
-    cdef int attack_with(self, Table* table, int seat, int card, int strength, Rng* rng, Log* log) noexcept nogil
+    # Carries an attack out; what became of the attacking card.
+    cdef int attack_with(self, Table* table, int seat, int card, int strength, Rng* rng,
+                         Log* log) noexcept nogil

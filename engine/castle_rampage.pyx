@@ -1,19 +1,19 @@
 """Castle Rampage: a duel over gates and castles, by the rules sheet of the card game.
 
-RED (seat 0) and BLUE (seat 1) share one deck. Each has two structures, a Gate and a Castle: stacks of
-face-down cards, every card with one defence for the Gate and one for the Castle. Whoever destroys
-the last card of the other's Castle wins.
+RED (seat 0) and BLUE (seat 1) share one deck. Each has two structures, a Gate and a Castle: stacks
+of face-down cards, every card with one defence for the Gate and one for the Castle. Whoever
+destroys the last card of the other's Castle wins.
 
-*Set-up.* Twice each seat is dealt 5 cards and shares them out, both at the same time: 2 to the Gate,
-2 to the Castle, 1 to keep for the hand. Purple cards are replaced when they are dealt, and shuffled
-back. Cards always go under those that lie in a structure already. Chance says who starts.
+*Set-up.* Twice each seat is dealt 5 cards and shares them out, both at the same time: 2 to the
+Gate, 2 to the Castle, 1 to keep for the hand. Purple cards are replaced when they are dealt, and
+shuffled back. Cards always go under those that lie in a structure already. Chance says who starts.
 
 *Turns.* A turn begins with drawing 2 cards (1 in the starter's first turn), and 1 more for each own
 Granary. There is no hand limit. When the draw pile is empty the discard pile is shuffled into a new
 one; when both are empty, no card is drawn. Then the seat does as many of these as it wants:
 
-- Strengthen, once a turn: a hand card goes under a structure, face down, whatever its effect and its
-  cost. Only an Ogre demands that two other cards are discarded.
+- Strengthen, once a turn: a hand card goes under a structure, face down, whatever its effect and
+  its cost. Only an Ogre demands that two other cards are discarded.
 - Play a card: its cost is paid with other cards of the hand, its effect is carried out, and it is
   discarded, unless it is permanent.
 - End the turn.
@@ -44,8 +44,8 @@ match is over.
 A match of 200 turns is a draw. So is one whose memory is full (1,600 bytes for either hand), which
 takes several times as long as any match at a table: with the right cards a turn need not end.
 
-What everyone sees of a hand is kept as its story; what that tells of the cards that nobody has shown:
-see engine/castle_rampage_memory.pyx.
+What everyone sees of a hand is kept as its story; what that tells of the cards that nobody has
+shown: see engine/castle_rampage_memory.pyx.
 
 Source: the rules sheet of Castle Rampage. The printed list of its cards is lost: numbers and copies
 are a reconstruction.
@@ -1047,7 +1047,7 @@ def read_cards(given):
             ("cost", 0, 0 if scheme or card["card"] == MERCENARY else COST_MOST),
         ):
             if not least <= card[name] <= most:
-                rule = f"must be {least} to {most}" if most else f"must be 0 for this card"
+                rule = f"must be {least} to {most}" if most else "must be 0 for this card"
                 raise RulesetError(f"{at}.{name}", rule)
         if card["card"] in cards:
             raise RulesetError(at, "must not be listed twice: say how many copies")
