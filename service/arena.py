@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import math
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -83,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"croupier arena: {error}", file=sys.stderr)
         return 2
     results: list[Result] = []
+    # Whatever ends it: what has been played is told.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for pairing in pairings:
             _play(pairing, args, workers, console, results)
@@ -270,7 +273,8 @@ def _ladder(results: Sequence[Result]) -> Table:
     game_ids = list(dict.fromkeys(result.pairing.game_id for result in results))
     steps = list(dict.fromkeys(result.pairing[1:] for result in results))
     cells = {(result.pairing[1:], result.pairing.game_id): _elo(result) for result in results}
-    table = Table("Player", "over", *game_ids)
+    columns = [Column(title, overflow="fold") for title in ("Player", "over")]
+    table = Table(*columns, *game_ids)
     for step in steps:
         first, second = step
         table.add_row(first.text, second.text, *(cells.get((step, g), "") for g in game_ids))

@@ -412,8 +412,10 @@ def test_command_shows_how_far_it_is_on_a_terminal(monkeypatch):
     assert "20/20" in done.stdout
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_interrupted_command_says_what_it_has(workers, tmp_path):
+@pytest.mark.parametrize(
+    ("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("2", signal.SIGTERM)]
+)
+def test_interrupted_command_says_what_it_has(workers, number, tmp_path):
     written = tmp_path / "results.json"
     command = [*ARENA, "uct:iterations=2000", "random", "--game", "skystones", "--games=100000"]
     process = subprocess.Popen(
@@ -424,7 +426,7 @@ def test_interrupted_command_says_what_it_has(workers, tmp_path):
         process_group=0,
     )
     assert process.stdout.readline().startswith("2 games, Elo")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     # Communicate returns when nobody holds the pipes any more: the workers have ended too.
     told, errors = process.communicate(timeout=END)
     assert (process.returncode, errors) == (130, "")
