@@ -11,12 +11,12 @@ class Strength(NamedTuple):
     slips: float = 0.0
 
 
-# Each is at least 40 Elo above the one before; `croupier arena --ladder bots` measures it.
+# Each is at least 40 Elo above the one before, in every game: `croupier arena --ladder --game all`.
 STRENGTHS = {
     "random": Strength(0, 1.0),
-    "beginner": Strength(50),
-    "casual": Strength(500),
-    "skilled": Strength(5_000),
+    "beginner": Strength(20),
+    "casual": Strength(150),
+    "skilled": Strength(1_000),
     "expert": Strength(50_000),
 }
 
