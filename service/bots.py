@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 
+from ai.strengths import STRENGTHS, Strength, slip
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
@@ -12,13 +13,6 @@ from service.hosted import Hosted
 from service.matches import Matches
 from service.searches import Lane, Limits
 from service.tokens import Caller
-
-ITERATIONS: dict[int, int] = {
-    BotStrength.BOT_STRENGTH_BEGINNER: 50,
-    BotStrength.BOT_STRENGTH_CASUAL: 500,
-    BotStrength.BOT_STRENGTH_SKILLED: 5_000,
-    BotStrength.BOT_STRENGTH_EXPERT: 50_000,
-}
 
 
 class Bots:
@@ -80,15 +74,20 @@ class Bots:
                 raise
 
     async def _choose(self, hosted: Hosted, seat: int) -> int:
-        strength = hosted.header.bots[seat]
+        strength = _strength(hosted.header.bots[seat])
         chance = _chance(hosted, seat)
-        if strength == BotStrength.BOT_STRENGTH_RANDOM:
-            legal = hosted.match.legal(seat)
-            return legal[chance % len(legal)]
+        slipped = slip(strength, hosted.match.legal(seat), chance)
+        if slipped is not None:
+            return slipped
         # It is given what its seat knows, and nothing else.
         view = hosted.match.view(seat)
-        result, _ = await self._lane.search(view, Limits(ITERATIONS[strength]), chance % 2**64)
+        result, _ = await self._lane.search(view, Limits(strength.iterations), chance % 2**64)
         return result.action
+
+
+def _strength(strength: int) -> Strength:
+    name = BotStrength.Name(strength)
+    return STRENGTHS[name.removeprefix("BOT_STRENGTH_").lower()]
 
 
 def _due(hosted: Hosted) -> int | None:

@@ -1,4 +1,4 @@
-"""The command line: `croupier serve`, `games`, `health` and `play`."""
+"""The command line: `croupier serve`, `games`, `health`, `play` and `arena`."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ import uvloop
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
-from service import terminal, wire
+from service import arena, terminal, wire
 from service.catalog_service import describe
 from service.server import Options, Server
 
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _add_games(commands)
     _add_health(commands)
     terminal.add_parser(commands)
+    arena.add_parser(commands)
     chosen = parser.parse_args(arguments)
     sys.exit(chosen.run(chosen))
 
