@@ -10,7 +10,7 @@ import pytest
 from service import wire
 from service.matches import MATCHES_KEPT, Matches
 from service.metrics import Metrics
-from service.store import Entry, Header, MemoryStore
+from service.store import MemoryStore
 from tests.play import seeded
 from tests.serving import Client, Player, play_on, refused, ruleset_of, simultaneous_games
 
@@ -29,22 +29,22 @@ class SharedStore(MemoryStore):
         self._arrived = 0
         self._meeting = asyncio.Event()
 
-    async def header(self, match_id):
+    async def load(self, match_id):
         await asyncio.sleep(0)
-        return await super().header(match_id)
+        return await super().load(match_id)
 
     async def read(self, match_id, version):
         entries = await super().read(match_id, version)
         await asyncio.sleep(0)
         return entries
 
-    async def append(self, match_id, version, entry):
+    async def append(self, match_id, version, entry, standing):
         if self._meeting is not None:
             self._arrived += 1
             if self._arrived == 2:
                 self._meeting.set()
             await self._meeting.wait()
-        done = await super().append(match_id, version, entry)
+        done = await super().append(match_id, version, entry, standing)
         self.conflicts += not done
         await asyncio.sleep(0)
         return done
@@ -181,56 +181,3 @@ def test_what_is_kept_in_memory_is_bounded():
         assert as_bytes(again.view(0)) == as_bytes(first.view(0))
 
     asyncio.run(create_many())
-
-
-# The log itself
-
-HEADER = Header("one", b"", 1, bytes(32), "one", (0, 0), 0)
-
-
-def run_on_log(test):
-    async def run():
-        store = MemoryStore()
-        await store.create(HEADER)
-        await test(store)
-
-    asyncio.run(run())
-
-
-def test_an_entry_is_added_only_at_the_end():
-    async def test(store):
-        entries = [Entry(0, b"a"), Entry(1, b"b"), Entry(0, b"")]
-        for version, entry in enumerate(entries):
-            assert not await store.append("one", version + 1, entry)
-            assert await store.append("one", version, entry)
-            assert not await store.append("one", version, entry)
-        assert await store.read("one", 0) == entries
-        assert await store.read("one", 2) == entries[2:]
-        assert await store.read("one", 3) == []
-
-    run_on_log(test)
-
-
-def test_waiting_ends_with_the_entry_that_is_waited_for():
-    async def test(store):
-        waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]
-        await asyncio.sleep(0)
-        assert not any(wait.done() for wait in waits)
-        await store.append("one", 0, Entry(0, b"a"))
-        await asyncio.wait_for(asyncio.gather(*waits[:2]), 5)
-        assert not waits[2].done()
-        await store.append("one", 1, Entry(0, b"b"))
-        await asyncio.wait_for(waits[2], 5)
-        await asyncio.wait_for(store.wait("one", 0), 5)
-
-    run_on_log(test)
-
-
-def test_a_match_is_created_once():
-    async def test(store):
-        assert await store.header("one") == HEADER
-        assert await store.header("two") is None
-        with pytest.raises(ValueError, match="already"):
-            await store.create(HEADER)
-
-    run_on_log(test)
