@@ -89,15 +89,15 @@ def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--store",
         metavar="WHERE",
         default="sqlite",
-        help='where matches are kept: "sqlite", a file under --data; or "memory", which ends with '
-        "the process",
+        help='where matches are kept: "sqlite", a file under --data; "postgresql://...", a '
+        'database that any number of servers share; or "memory", which ends with the process',
     )
     parser.add_argument(
         "--data",
         metavar="DIR",
         type=Path,
         default=_default_data(),
-        help="the directory of the matches, of one server at a time; made if it is missing",
+        help='the directory of "sqlite", of one server at a time; it is made if it is missing',
     )
     parser.add_argument(
         "--log-level",

@@ -146,7 +146,13 @@ def open_store(options: Options, metrics: Metrics) -> Store:
         return MemoryStore()
     if options.store == "sqlite":
         return SqliteStore(options.data, metrics)
-    raise ValueError(f"{options.store!r} is no store: memory, sqlite or the URL of a database")
+    if options.store.startswith(("postgresql://", "postgres://")):
+        try:
+            from service.store.postgresql import PostgresStore
+        except ModuleNotFoundError:
+            raise ValueError("PostgreSQL needs asyncpg: install croupier[postgres]") from None
+        return PostgresStore(options.store, metrics)
+    raise ValueError(f"{options.store!r} is no store: it is sqlite, memory or postgresql://...")
 
 
 def _check_free(host: str, port: int) -> None:

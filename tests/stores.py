@@ -3,6 +3,7 @@
 import contextlib
 
 from service.store import Entry, EntryKind, Header, MemoryStore, SqliteStore, Standing
+from service.store.postgresql import PostgresStore
 
 NOTHING = Standing()
 
@@ -41,6 +42,21 @@ class SqlitePlace:
 
     def store(self):
         return SqliteStore(self.directory)
+
+
+class PostgresPlace:
+    """A schema of a database in which a log is."""
+
+    def __init__(self, server):
+        self.server = server
+        self.schema = server.new_schema()
+
+    @property
+    def url(self):
+        return self.server.url(self.schema)
+
+    def store(self):
+        return PostgresStore(self.url)
 
 
 @contextlib.asynccontextmanager

@@ -261,3 +261,25 @@ def test_a_store_that_is_none_is_said_in_one_line():
     assert failed.returncode == 1
     (line,) = failed.stderr.splitlines()
     assert "'mysql://x' is no store" in line
+
+
+def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
+    options = ("--metrics-port", "0", "--store", postgres.url(postgres.new_schema()))
+    one, two = (start(*options) for _ in range(2))
+    clients = [Client(one.address), Client(two.address)]
+    rng = seeded("replicas")
+    table = clients[0].create(ruleset_of("skystones"))
+    streams = [table.spectator.watch()]
+    table.spectator.move_to(clients[1])
+    streams.append(table.spectator.watch())
+    table.players[0].move_to(clients[1])
+    play_on(table, rng)
+    seen = [[each.SerializeToString(deterministic=True) for each in stream] for stream in streams]
+    assert len(seen[0]) == len(seen[1]) == table.spectator.view().version + 1
+    # One ends; a match goes on at the other.
+    other = clients[0].create(ruleset_of("skystones"))
+    assert one.end()[0] == 0
+    for player in other.everyone():
+        player.move_to(clients[1])
+    play_on(other, rng)
+    assert two.end()[0] == 0

@@ -288,3 +288,19 @@ def test_what_is_known_without_asking_is_bounded(place, monkeypatch):
         await store.wait("match1", 0)
 
     on_log(place, test)
+
+
+def test_what_was_committed_although_it_failed_is_found(place, monkeypatch):
+    async def test(store):
+        def fail(*_):
+            raise sqlite3.OperationalError("planted, after the commit")
+
+        await add(store, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_committed", fail)
+            assert await refused(add(store, 1)) == UNAVAILABLE
+        assert len(await store.read("one", 1)) == 1
+        assert not await add(store, 1)
+        assert await add(store, 2)
+
+    on_log(place, test)

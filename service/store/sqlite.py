@@ -165,7 +165,9 @@ class SqliteStore:
 
     def keep(self, match_id: str, snapshot: Snapshot) -> None:
         # Written along with the next commit: nobody waits for it.
-        self._snapshots[match_id] = snapshot
+        kept = self._snapshots.get(match_id)
+        if kept is None or kept.version < snapshot.version:
+            self._snapshots[match_id] = snapshot
 
     def _ask(self, work: "_Append | _Create | Callable[[sqlite3.Connection], Any]") -> Any:
         if self._jobs.qsize() >= WAITING_MOST:
