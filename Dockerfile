@@ -23,9 +23,10 @@ COPY --from=builder /opt/croupier /opt/croupier
 ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1
 USER 10001
 WORKDIR /data
+VOLUME /data
 # gRPC, metrics.
 EXPOSE 50051 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
     CMD ["croupier", "health", "--server", "127.0.0.1:50051"]
 ENTRYPOINT ["croupier"]
-CMD ["serve", "--listen", "0.0.0.0:50051", "--metrics-port", "9464"]
+CMD ["serve", "--listen", "0.0.0.0:50051", "--metrics-port", "9464", "--data", "/data"]

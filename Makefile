@@ -95,7 +95,7 @@ endef
 
 # After the extensions, so that an error in one of them is shown as it is, without pip's wrapping.
 .venv/linked: .venv/installed pyproject.toml setup.py | .venv/compiled
-	$(PIP) install --no-build-isolation -c constraints.txt -e '.[dev]'
+	$(PIP) install --no-build-isolation -c constraints.txt -e '.[dev,postgres]'
 	@touch $@
 
 .venv/installed: constraints.txt

@@ -91,7 +91,7 @@ def _strength(strength: int) -> Strength:
 
 
 def _due(hosted: Hosted) -> int | None:
-    # The bot that must decide now; the lower seat first, so that a match repeats.
+    # The bot that may think now; the lower seat first, so that a match repeats.
     return next((seat for seat in hosted.deciders if hosted.header.bots[seat]), None)
 
 

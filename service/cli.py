@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -82,7 +83,21 @@ def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=Path,
         default=None,
         help="a file of at least 32 random bytes that the tokens are made with; servers that share "
-        "it accept each other's. Default: a key that ends with the process",
+        "it accept each other's. Default: a key kept with the matches",
+    )
+    parser.add_argument(
+        "--store",
+        metavar="WHERE",
+        default="sqlite",
+        help='where matches are kept: "sqlite", a file under --data; "postgresql://...", a '
+        'database that any number of servers share; or "memory", which ends with the process',
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        default=_default_data(),
+        help='the directory of "sqlite", of one server at a time; it is made if it is missing',
     )
     parser.add_argument(
         "--log-level",
@@ -104,6 +119,8 @@ def _serve(chosen: argparse.Namespace) -> int:
         allow_seeds=chosen.allow_seeds,
         search_threads=chosen.search_threads,
         token_key_file=chosen.token_key_file,
+        store=chosen.store,
+        data=chosen.data,
     )
     try:
         uvloop.run(_run(options))
@@ -117,7 +134,11 @@ async def _run(options: Options) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    address = await server.start()
+    try:
+        address = await server.start()
+    except (OSError, ValueError):
+        await server.stop()
+        raise
     print(f"croupier serves on {address}", flush=True)
     await stopped.wait()
     _log.info("stopping")
@@ -188,6 +209,12 @@ def _fail(message: str) -> int:
 
 def _no_answer(server: str, error: grpc.RpcError) -> int:
     return _fail(f"no answer from {server}: {error.code().name}, {error.details()}")
+
+
+def _default_data() -> Path:
+    # Where the XDG base directory specification has what a program keeps.
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return Path(home) / "croupier"
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -35,6 +35,8 @@ _CODES = {
     ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES: code_pb2.RESOURCE_EXHAUSTED,
     ErrorReason.ERROR_REASON_SHUTTING_DOWN: code_pb2.UNAVAILABLE,
     ErrorReason.ERROR_REASON_INTERNAL: code_pb2.INTERNAL,
+    ErrorReason.ERROR_REASON_STORE_UNAVAILABLE: code_pb2.UNAVAILABLE,
+    ErrorReason.ERROR_REASON_STORE_FULL: code_pb2.RESOURCE_EXHAUSTED,
 }
 
 
@@ -86,4 +88,22 @@ def shutting_down() -> Refusal:
     """The server goes; another, or the same one soon, can be asked."""
     return Refusal(
         ErrorReason.ERROR_REASON_SHUTTING_DOWN, "the server is shutting down", retry_seconds=1.0
+    )
+
+
+def store_unavailable() -> Refusal:
+    """The log cannot be read or written now, or did not answer whether it was written."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_STORE_UNAVAILABLE,
+        "the log of the matches does not answer; the same request may be sent again",
+        retry_seconds=1.0,
+    )
+
+
+def store_full() -> Refusal:
+    """There is no room to write in; nothing was changed."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_STORE_FULL,
+        "the log of the matches is full; the same request may be sent again",
+        retry_seconds=10.0,
     )

@@ -1,11 +1,12 @@
 """A match as its log tells it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from croupier.v1 import game_pb2, match_pb2
 from engine import game as engine
-from service import wire
-from service.store import Entry, Header
+from service import snapshots, wire
+from service.store import Entry, EntryKind, Header, Snapshot, Standing, Stored
 
 RESULT_REASONS = {
     False: game_pb2.EndReason.END_REASON_RULES,
@@ -35,27 +36,56 @@ class Hosted:
         self.match = engine.Match(self.game, header.secret, header.chance_id)
         self.entries: tuple[Entry, ...] = ()
         self.resigned: int | None = None
-        # By version, what happened.
-        self._events: tuple[tuple[engine.Event, ...], ...] = (tuple(self.match.events),)
+        # By version, what happened; None: it was skipped, and is computed if someone asks.
+        self._events: tuple[tuple[engine.Event, ...] | None, ...] = (tuple(self.match.events),)
         self._requests: dict[Request, int] = {}
         self._views: dict[int, game_pb2.View] = {}
 
-    def after(self, entry: Entry) -> "Hosted":
-        """The match with one more entry; raises ActionError if the rules do not allow it."""
+    @staticmethod
+    def load(stored: Stored) -> "Hosted":
+        """The match as it is stored; its snapshot, if it fits, spares most of the work."""
+        hosted = Hosted(stored.header)
+        entries, snapshot = stored.entries, stored.snapshot
+        if snapshot is None or snapshot.version > len(entries):
+            return hosted.after(*entries)
+        match = snapshots.read(stored.header, hosted.game, snapshot)
+        if match is None:
+            return hosted.after(*entries)
+        skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
+        return hosted._next(match, skipped, [None] * len(skipped)).after(*rest)
+
+    def after(self, *entries: Entry) -> "Hosted":
+        """The match with more entries; raises ActionError if the rules do not allow one."""
+        if not entries:
+            return self
         match = self.match.copy()
-        events = []
-        if entry.action:
-            action = game_pb2.Action.FromString(entry.action)
-            events = match.apply(entry.seat, wire.read_action(self.game, action))
+        happened: list[tuple[engine.Event, ...] | None] = []
+        for entry in entries:
+            events: list[engine.Event] = []
+            if entry.kind == EntryKind.ACTION:
+                action = game_pb2.Action.FromString(entry.action)
+                events = match.apply(entry.seat, wire.read_action(self.game, action))
+            happened.append(tuple(events))
+        return self._next(match, entries, happened)
+
+    def _next(
+        self,
+        match: engine.Match,
+        entries: Sequence[Entry],
+        happened: Sequence[tuple[engine.Event, ...] | None],
+    ) -> "Hosted":
         hosted = Hosted.__new__(Hosted)
         hosted.header, hosted.ruleset, hosted.game = self.header, self.ruleset, self.game
         hosted.match = match
-        hosted.entries = (*self.entries, entry)
-        hosted.resigned = self.resigned if entry.action else entry.seat
-        hosted._events = (*self._events, tuple(events))
+        hosted.entries = (*self.entries, *entries)
+        hosted.resigned = self.resigned
+        hosted._events = (*self._events, *happened)
         hosted._requests = dict(self._requests)
-        if entry.request_id:
-            hosted._requests[Request(entry.seat, entry.request_id)] = hosted.version
+        for version, entry in enumerate(entries, self.version + 1):
+            if entry.kind == EntryKind.RESIGNATION:
+                hosted.resigned = entry.seat
+            if entry.request_id:
+                hosted._requests[Request(entry.seat, entry.request_id)] = version
         hosted._views = {}
         return hosted
 
@@ -63,15 +93,21 @@ class Hosted:
         """The match as it was at a version."""
         if version == self.version:
             return self
-        hosted = Hosted(self.header)
-        for entry in self.entries[:version]:
-            hosted = hosted.after(entry)
-        return hosted
+        return Hosted(self.header).after(*self.entries[:version])
+
+    def snapshot(self) -> Snapshot:
+        """What spares computing it again."""
+        return snapshots.write(self.header, self.version, self.match)
 
     @property
     def version(self) -> int:
         """The number of entries."""
         return len(self.entries)
+
+    @property
+    def time(self) -> int:
+        """When its last entry was made, or else the match, in milliseconds since 1970."""
+        return self.entries[-1].at if self.entries else self.header.created
 
     @property
     def over(self) -> bool:
@@ -82,6 +118,21 @@ class Hosted:
     def deciders(self) -> tuple[int, ...]:
         """The seats that owe a decision."""
         return () if self.resigned is not None else self.match.deciders
+
+    @property
+    def bot_due(self) -> int | None:
+        """The bot that must decide now; the lower seat first, so that a match repeats.
+
+        Where both seats decide at the same time, the open one goes first.
+        """
+        deciders = self.deciders
+        due = [seat for seat in deciders if self.header.bots[seat]]
+        return due[0] if due and len(due) == len(deciders) else None
+
+    @property
+    def standing(self) -> Standing:
+        """What is to be found about it without computing it."""
+        return Standing(over=self.over, due=None if self.bot_due is None else self.time)
 
     @property
     def result(self) -> game_pb2.Result | None:
@@ -126,19 +177,25 @@ class Hosted:
 
     def happened(self, version: int, viewer: int) -> list[game_pb2.Event]:
         """What a seat, or SPECTATOR, saw happen at a version."""
+        happened = self._happened(version)
         events = [
             wire.write_event(self.game, event, version)
-            for event in self._events[version]
+            for event in happened
             if event.seen_by(viewer)
         ]
-        held = version > 0 and self.entries[version - 1].action and not self._events[version]
-        if held:
-            decided = game_pb2.SeatDecided(seat=self.entries[version - 1].seat)
+        entry = self.entries[version - 1] if version else None
+        if entry is not None and entry.kind == EntryKind.ACTION and not happened:
+            decided = game_pb2.SeatDecided(seat=entry.seat)
             events.append(game_pb2.Event(version=version, seat_decided=decided))
         if self.over and version == self.version:
             ended = game_pb2.MatchEnded(result=self.result)
             events.append(game_pb2.Event(version=version, match_ended=ended))
         return events
+
+    def _happened(self, version: int) -> tuple[engine.Event, ...]:
+        if self._events[version] is None:
+            self._events = Hosted(self.header).after(*self.entries)._events
+        return self._events[version] or ()
 
     def record(self) -> match_pb2.Record:
         """Everything that happened, hidden cards and all. Only for a match that is over."""
@@ -149,10 +206,10 @@ class Hosted:
             secret=self.header.secret,
             result=self.result,
         )
-        for version, events in enumerate(self._events):
+        for version in range(self.version + 1):
             if version:
                 self._record_entry(record.entries.add(version=version), self.entries[version - 1])
-            for event in events:
+            for event in self._happened(version):
                 if event.recorded:
                     record.entries.add(
                         version=version, event=wire.write_event(self.game, event, version)
@@ -160,7 +217,7 @@ class Hosted:
         return record
 
     def _record_entry(self, into: match_pb2.RecordEntry, entry: Entry) -> None:
-        if entry.action:
+        if entry.kind == EntryKind.ACTION:
             into.action.seat = entry.seat
             into.action.action.MergeFromString(entry.action)
         else:

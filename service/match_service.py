@@ -18,16 +18,22 @@ class Door:
         self._tokens = tokens
         self._matches = matches
 
-    async def enter(self, context: Context, match: str) -> tuple[Caller, Hosted]:
-        """Who calls, and the match named "matches/{match}"; raises Refusal."""
+    async def admit(self, context: Context, match: str) -> Caller:
+        """Who calls about the match named "matches/{match}"; raises Refusal."""
         metadata = dict(context.invocation_metadata() or ())
         caller = self._tokens.read(str(metadata.get("authorization", "")))
-        hosted = await self._matches.load(match.removeprefix("matches/"))
-        if caller.match_id != hosted.header.match_id:
+        match_id = match.removeprefix("matches/")
+        if caller.match_id != match_id:
+            await self._matches.load(match_id)
             raise Refusal(
                 ErrorReason.ERROR_REASON_TOKEN_OF_OTHER_MATCH, "the token is of another match"
             )
-        return caller, hosted
+        return caller
+
+    async def enter(self, context: Context, match: str) -> tuple[Caller, Hosted]:
+        """Who calls, and the match named "matches/{match}"; raises Refusal."""
+        caller = await self.admit(context, match)
+        return caller, await self._matches.load(caller.match_id)
 
 
 class MatchService(match_pb2_grpc.MatchServiceServicer):
@@ -71,7 +77,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def SubmitAction(
         self, request: match_pb2.SubmitActionRequest, context: Context
     ) -> match_pb2.SubmitActionResponse:
-        caller, _ = await self._door.enter(context, request.match)
+        caller = await self._door.admit(context, request.match)
         check_seat(caller)
         view = await self._matches.submit(
             caller, request.expected_version, request.action, request.request_id
@@ -107,7 +113,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ResignMatch(
         self, request: match_pb2.ResignMatchRequest, context: Context
     ) -> match_pb2.ResignMatchResponse:
-        caller, _ = await self._door.enter(context, request.match)
+        caller = await self._door.admit(context, request.match)
         check_seat(caller)
         return match_pb2.ResignMatchResponse(view=await self._matches.resign(caller))
 

@@ -16,10 +16,12 @@ from service import wire
 from service.errors import Refusal, shutting_down
 from service.hosted import Hosted
 from service.metrics import Metrics
-from service.store import Entry, Header, Store
+from service.store import Entry, EntryKind, Header, Standing, Store
 from service.tokens import SPECTATOR, Caller
 
 MATCHES_KEPT = 1024  # In memory; the others are computed from the log again.
+SNAPSHOT_EVERY = 64  # Versions.
+TAKEN_OVER_AFTER = 10_000  # Milliseconds; by then a server that can act has acted.
 
 
 class Matches:
@@ -50,15 +52,16 @@ class Matches:
             chance_id = ""
         header = Header(
             match_id=match_id,
+            game=game.id,
             ruleset=ruleset.SerializeToString(deterministic=True),
             rules_version=game.rules_version,
             secret=secret,
             chance_id=chance_id,
             bots=bots,
-            created=int(time.time()),
+            created=_now(),
         )
         hosted = Hosted(header)
-        await self._store.create(header)
+        await self._store.create(header, _standing(hosted))
         self._metrics.match(game.id, "created")
         self._keep(hosted)
         return hosted
@@ -67,18 +70,19 @@ class Matches:
         """A match as the log has it now; raises Refusal if there is none."""
         hosted = self._kept.get(match_id)
         if hosted is None:
-            header = await self._store.header(match_id)
-            if header is None:
+            stored = await self._store.load(match_id)
+            if stored is None:
                 raise Refusal(
                     ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
                     "there is no such match",
                     metadata={"match": f"matches/{match_id}"},
                 )
-            hosted = Hosted(header)
+            hosted = Hosted.load(stored)
+            self._keep(hosted)
+            return hosted
         entries = await self._store.read(match_id, hosted.version)
-        for entry in entries:
-            hosted = hosted.after(entry)
-        if entries or match_id not in self._kept:
+        if entries:
+            hosted = hosted.after(*entries)
             self._keep(hosted)
         return hosted
 
@@ -86,38 +90,44 @@ class Matches:
         self, caller: Caller, expected_version: int, action: Action, request_id: str
     ) -> View:
         """Decides for a seat; returns its view right after. Raises Refusal, and nothing changed."""
-        seat = caller.seat
-        async with self._lock(caller.match_id):
-            while True:
-                hosted = await self.load(caller.match_id)
-                wire.check_game(hosted.game, action, "action")
-                canonical = wire.canonical_action(hosted.game, action)
-                entry = Entry(
-                    seat,
-                    canonical.SerializeToString(deterministic=True),
-                    expected_version,
-                    request_id,
-                )
-                repeated = hosted.version_of(seat, request_id)
-                if repeated is not None:
-                    return self._answer_again(hosted, repeated, entry)
-                check_running(hosted)
-                if hosted.is_stale(seat, expected_version):
-                    raise Refusal(
-                        ErrorReason.ERROR_REASON_STALE_VERSION,
-                        f"the match is at version {hosted.version}",
-                        metadata={"current_version": str(hosted.version)},
-                    )
-                check_decides(hosted, seat)
-                try:
-                    after = hosted.after(entry)
-                except ActionError as error:
-                    raise wire.illegal_action(error, action, "action") from None
-                if await self._commit(after):
-                    return after.view(seat)
+
+        def decide(hosted: Hosted) -> View | Hosted:
+            return self._decide(hosted, caller.seat, expected_version, action, request_id)
+
+        return await self._carry_out(caller, decide)
+
+    def _decide(
+        self, hosted: Hosted, seat: int, expected_version: int, action: Action, request_id: str
+    ) -> View | Hosted:
+        wire.check_game(hosted.game, action, "action")
+        canonical = wire.canonical_action(hosted.game, action)
+        entry = Entry(
+            EntryKind.ACTION,
+            seat,
+            _time_after(hosted),
+            canonical.SerializeToString(deterministic=True),
+            expected_version,
+            request_id,
+        )
+        repeated = hosted.version_of(seat, request_id)
+        if repeated is not None:
+            return self._answer_again(hosted, repeated, entry)
+        check_running(hosted)
+        if hosted.is_stale(seat, expected_version):
+            raise Refusal(
+                ErrorReason.ERROR_REASON_STALE_VERSION,
+                f"the match is at version {hosted.version}",
+                metadata={"current_version": str(hosted.version)},
+            )
+        check_decides(hosted, seat)
+        try:
+            return hosted.after(entry)
+        except ActionError as error:
+            raise wire.illegal_action(error, action, "action") from None
 
     def _answer_again(self, hosted: Hosted, version: int, entry: Entry) -> View:
-        if hosted.entries[version - 1] != entry:
+        # When it was sent does not matter.
+        if hosted.entries[version - 1]._replace(at=entry.at) != entry:
             raise Refusal(
                 ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
                 "this request_id was used for another action or another version",
@@ -126,13 +136,33 @@ class Matches:
 
     async def resign(self, caller: Caller) -> View:
         """Gives a match up; returns the seat's view at the end. Raises Refusal if it is over."""
-        async with self._lock(caller.match_id):
+
+        def decide(hosted: Hosted) -> Hosted:
+            check_running(hosted)
+            return hosted.after(Entry(EntryKind.RESIGNATION, caller.seat, _time_after(hosted)))
+
+        return await self._carry_out(caller, decide)
+
+    async def _carry_out(self, caller: Caller, decide: Callable[[Hosted], View | Hosted]) -> View:
+        # `decide` says what a match becomes, or what to answer at once.
+        match_id = caller.match_id
+        async with self._lock(match_id):
+            hosted = self._kept.get(match_id) or await self.load(match_id)
             while True:
-                hosted = await self.load(caller.match_id)
-                check_running(hosted)
-                after = hosted.after(Entry(caller.seat, b""))
-                if await self._commit(after):
-                    return after.view(caller.seat)
+                try:
+                    decided = decide(hosted)
+                except Refusal:
+                    # What is kept may be behind what another server has written.
+                    latest = await self.load(match_id)
+                    if latest.version == hosted.version:
+                        raise
+                    hosted = latest
+                    continue
+                if isinstance(decided, View):
+                    return decided
+                if await self._commit(decided):
+                    return decided.view(caller.seat)
+                hosted = await self.load(match_id)
 
     async def changed(self, match_id: str, version: int) -> None:
         """Returns when a match may be past a version; raises Refusal when the server shuts down."""
@@ -156,14 +186,23 @@ class Matches:
 
     async def _commit(self, after: Hosted) -> bool:
         version = after.version - 1
-        if not await self._store.append(after.header.match_id, version, after.entries[-1]):
-            return False
+        appending = asyncio.ensure_future(
+            self._store.append(after.header.match_id, version, after.entries[-1], _standing(after))
+        )
+        # Whether the caller stays or not, what is in the log is seen.
+        appending.add_done_callback(lambda done: self._committed(after, done))
+        return await asyncio.shield(appending)
+
+    def _committed(self, after: Hosted, done: asyncio.Future[bool]) -> None:
+        if done.cancelled() or done.exception() is not None or not done.result():
+            return
         if after.over:
             self._metrics.match(
                 after.game.id, "resigned" if after.resigned is not None else "ended"
             )
+        elif after.version % SNAPSHOT_EVERY == 0:
+            self._store.keep(after.header.match_id, after.snapshot())
         self._keep(after)
-        return True
 
     def _keep(self, hosted: Hosted) -> None:
         match_id = hosted.header.match_id
@@ -174,6 +213,23 @@ class Matches:
         if len(self._kept) > MATCHES_KEPT:
             self._kept.popitem(last=False)
         self.on_change(hosted)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _time_after(hosted: Hosted) -> int:
+    # Clocks can be set back, and those of two servers differ; the time of a match only goes on.
+    return max(_now(), hosted.time)
+
+
+def _standing(hosted: Hosted) -> Standing:
+    # Whoever writes the entry acts first, at once; the others if it does not.
+    standing = hosted.standing
+    if standing.due is None:
+        return standing
+    return standing._replace(due=standing.due + TAKEN_OVER_AFTER)
 
 
 def check_running(hosted: Hosted) -> None:

@@ -58,6 +58,23 @@ class Metrics:
         self._waiting = Gauge(
             "croupier_searches_waiting", "Searches in the queue.", ["kind"], registry=self.registry
         )
+        self._commits = Histogram(
+            "croupier_store_commit_seconds",
+            "How long a commit of the log took.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._committed = Counter(
+            "croupier_store_committed",
+            "What was committed to the log: matches, entries and when they are due.",
+            registry=self.registry,
+        )
+        self._store_failures = Counter(
+            "croupier_store_failures",
+            "How often the log could not be read or written.",
+            ["kind"],
+            registry=self.registry,
+        )
 
     def serve(self, host: str, port: int) -> WSGIServer:
         """Serves them over HTTP; raises OSError if the address cannot be used."""
@@ -83,3 +100,12 @@ class Metrics:
         """How many searches of a kind run and wait now."""
         self._running.labels(kind).set(running)
         self._waiting.labels(kind).set(waiting)
+
+    def store_committed(self, count: int, seconds: float) -> None:
+        """So much was committed to the log at once."""
+        self._commits.observe(seconds)
+        self._committed.inc(count)
+
+    def store_failed(self, kind: str) -> None:
+        """The log could not be read or written."""
+        self._store_failures.labels(kind).inc()

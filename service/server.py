@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import socket
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +29,8 @@ from service.match_service import Door, MatchService
 from service.matches import Matches
 from service.metrics import Metrics
 from service.searches import Lane
-from service.store import MemoryStore, Store
-from service.tokens import Tokens
+from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
+from service.tokens import Tokens, read_key
 
 HINTS_WAITING_MOST = 64
 GRACE_SECONDS = 5.0
@@ -59,20 +60,22 @@ class Options(NamedTuple):
     allow_seeds: bool = False
     search_threads: int = 0  # 0: as many as there are processors.
     token_key_file: Path | None = None
+    store: str = "memory"  # Or "sqlite", or the URL of a PostgreSQL database.
+    data: Path = Path()  # The directory of "sqlite".
 
 
 class Server:
     """One server. It is started once and stopped once."""
 
     def __init__(self, options: Options, store: Store | None = None) -> None:
-        """Raises OSError or ValueError if the token key cannot be read."""
+        """A store that is given is open, and stays so. Raises OSError or ValueError."""
         self._options = options
         threads = options.search_threads or os.cpu_count() or 1
-        tokens = Tokens()
-        if options.token_key_file is not None:
-            tokens = Tokens.from_file(options.token_key_file)
+        self._key = read_key(options.token_key_file) if options.token_key_file else None
         self.metrics = Metrics()
-        self.matches = Matches(store or MemoryStore(), self.metrics)
+        self._own_store = store is None
+        self._store = store or open_store(options, self.metrics)
+        self.matches = Matches(self._store, self.metrics)
         self.hints = Lane("hint", threads, self.metrics, HINTS_WAITING_MOST)
         # A bot with one action thinks as long as with many: who waits for it learns nothing.
         bots_search = Parameters(single_action=0)
@@ -80,22 +83,18 @@ class Server:
         self._bots = Bots(self.matches, self._bot_moves)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
-
         self._grpc = grpc.aio.server(interceptors=[Gate(self.metrics)], options=_OPTIONS)
-        door = Door(tokens, self.matches)
-        match_service = MatchService(self.matches, tokens, door, options.allow_seeds)
-        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
-        match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
-        hint_pb2_grpc.add_HintServiceServicer_to_server(HintService(door, self.hints), self._grpc)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
-        reflection.enable_server_reflection(
-            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
-        )
 
     async def start(self) -> str:
-        """Serves; returns the address. Raises OSError if an address cannot be used."""
+        """Serves; returns the address. Raises OSError or ValueError if something cannot be used."""
         host, port = self._options.host, self._options.port
         _check_free(host, port)
+        if self._own_store:
+            await self._store.open()
+        # A token must outlast the server as its match does.
+        self._add_services(
+            Tokens(self._key or await self._store.key(secrets.token_bytes(KEY_BYTES)))
+        )
         try:
             port = self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
@@ -106,6 +105,17 @@ class Server:
         for service in ("", *SERVICES):
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
+
+    def _add_services(self, tokens: Tokens) -> None:
+        door = Door(tokens, self.matches)
+        match_service = MatchService(self.matches, tokens, door, self._options.allow_seeds)
+        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
+        match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
+        hint_pb2_grpc.add_HintServiceServicer_to_server(HintService(door, self.hints), self._grpc)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
+        reflection.enable_server_reflection(
+            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
+        )
 
     def _serve_metrics(self) -> None:
         host, port = self._options.host.strip("[]"), self._options.metrics_port
@@ -126,6 +136,23 @@ class Server:
         if self._metrics_server is not None:
             self._metrics_server.shutdown()
             self._metrics_server.server_close()
+        if self._own_store:
+            await self._store.close()
+
+
+def open_store(options: Options, metrics: Metrics) -> Store:
+    """The store that the options name, still to be opened; raises ValueError."""
+    if options.store == "memory":
+        return MemoryStore()
+    if options.store == "sqlite":
+        return SqliteStore(options.data, metrics)
+    if options.store.startswith(("postgresql://", "postgres://")):
+        try:
+            from service.store.postgresql import PostgresStore
+        except ModuleNotFoundError:
+            raise ValueError("PostgreSQL needs asyncpg: install croupier[postgres]") from None
+        return PostgresStore(options.store, metrics)
+    raise ValueError(f"{options.store!r} is no store: it is sqlite, memory or postgresql://...")
 
 
 def _check_free(host: str, port: int) -> None:

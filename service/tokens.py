@@ -4,14 +4,13 @@ import base64
 import binascii
 import hashlib
 import hmac
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.errors import Refusal
+from service.store import KEY_BYTES
 
-KEY_BYTES = 32
 SPECTATOR = 2  # As a viewer, as the engine numbers it.
 _DOMAIN = b"croupier/token/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
@@ -28,17 +27,8 @@ class Caller(NamedTuple):
 class Tokens:
     """Makes tokens and reads them. Servers that share a key accept each other's."""
 
-    def __init__(self, key: bytes | None = None) -> None:
-        """Without a key, one is drawn: the tokens then end with the process."""
-        self._key = secrets.token_bytes(KEY_BYTES) if key is None else key
-
-    @classmethod
-    def from_file(cls, path: Path) -> "Tokens":
-        """The key is what the file holds; raises OSError or ValueError."""
-        key = path.read_bytes()
-        if len(key) < KEY_BYTES:
-            raise ValueError(f"{path}: a token key has at least {KEY_BYTES} bytes, not {len(key)}")
-        return cls(key)
+    def __init__(self, key: bytes) -> None:
+        self._key = key
 
     def make(self, caller: Caller) -> str:
         """The token of a seat, or of the spectators, of a match."""
@@ -67,6 +57,14 @@ class Tokens:
 
     def _mac(self, claim: bytes) -> bytes:
         return hmac.digest(self._key, _DOMAIN + claim, "sha256")
+
+
+def read_key(path: Path) -> bytes:
+    """The key that a file holds: all of it; raises OSError or ValueError."""
+    key = path.read_bytes()
+    if len(key) < KEY_BYTES:
+        raise ValueError(f"{path}: a token key has at least {KEY_BYTES} bytes, not {len(key)}")
+    return key
 
 
 def _invalid() -> Refusal:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.postgresql import Postgres
 from tests.serving import Client, Servers
 
 
@@ -27,3 +28,11 @@ def server(shared_server):
 @pytest.fixture(scope="session")
 def client(shared_server):
     return Client(shared_server[1])
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL that tests share, each with a schema of its own."""
+    server = Postgres()
+    yield server
+    server.close()

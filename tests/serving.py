@@ -148,6 +148,10 @@ class Player:
         self.match = match
         self.token = token
 
+    def move_to(self, client):
+        """Calls another server from now on."""
+        self._client = client
+
     @property
     def metadata(self):
         return [("authorization", f"Bearer {self.token}")] if self.token else []

@@ -27,7 +27,16 @@ LIMIT = 30.0  # Seconds until something that does not happen is given up.
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    command = (sys.executable, "-m", "service", "serve", "--listen", "127.0.0.1:0")
+    command = (
+        sys.executable,
+        "-m",
+        "service",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+    )
     flags = ("--metrics-port", "0", "--allow-seeds")
     with subprocess.Popen(
         (*command, *flags), cwd=ROOT, stdout=subprocess.PIPE, text=True

@@ -37,7 +37,17 @@ LIMIT = 30.0  # Seconds that a session may take.
 
 @contextlib.contextmanager
 def serving(*flags: str) -> Iterator[str]:
-    command = (*COMMAND, "serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", *flags)
+    command = (
+        *COMMAND,
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+        "--metrics-port",
+        "0",
+        *flags,
+    )
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

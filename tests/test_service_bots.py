@@ -11,8 +11,8 @@ from service.hosted import Hosted
 from service.matches import Matches
 from service.metrics import Metrics
 from service.searches import Lane
-from service.store import Entry, Header, MemoryStore
-from service.tokens import Caller, Tokens
+from service.store import Entry, EntryKind, Header, MemoryStore, Standing
+from service.tokens import Caller, Tokens, read_key
 from tests.play import seeded
 from tests.serving import OPEN, Client, Player, bot, hosted_cases, ruleset_of, simultaneous_games
 
@@ -87,6 +87,7 @@ def test_a_bot_goes_on_where_a_server_has_stopped(servers, tmp_path, game_id):
     store = MemoryStore()
     header = Header(
         match_id="stopped",
+        game=game_id,
         ruleset=ruleset.SerializeToString(),
         rules_version=1,
         secret=bytes(32),
@@ -94,14 +95,15 @@ def test_a_bot_goes_on_where_a_server_has_stopped(servers, tmp_path, game_id):
         bots=(0, BotStrength.BOT_STRENGTH_RANDOM),
         created=0,
     )
-    servers.run(store.create(header))
+    servers.run(store.create(header, Standing()))
     view = Hosted(header).view(0)
     if 0 in view.deciders:
         action = view.legal_actions[0].SerializeToString()
-        servers.run(store.append("stopped", 0, Entry(0, action, 0, "before")))
+        entry = Entry(EntryKind.ACTION, 0, 0, action, 0, "before")
+        servers.run(store.append("stopped", 0, entry, Standing()))
 
     server, address = servers.start(store, token_key_file=key)
-    token = Tokens.from_file(key).make(Caller("stopped", 0))
+    token = Tokens(read_key(key)).make(Caller("stopped", 0))
     player = Player(Client(address), "matches/stopped", token)
     responses = iter(player.watch())
     while True:
@@ -116,8 +118,9 @@ def test_a_bot_goes_on_where_a_server_has_stopped(servers, tmp_path, game_id):
 def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
     async def run():
         ruleset = ruleset_of(game_id).SerializeToString()
-        before = Hosted(Header("one", ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
-        after = before.after(Entry(0, before.view(0).legal_actions[0].SerializeToString()))
+        before = Hosted(Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
+        action = before.view(0).legal_actions[0].SerializeToString()
+        after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
         bots = Bots(Matches(MemoryStore(), Metrics()), Lane("bot", 1, Metrics()))
         for seed in range(10):
             for hosted in (before, after):
@@ -128,9 +131,9 @@ def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
 
 
 def test_a_change_while_a_bot_looks_is_not_missed():
-    header = Header(
-        "one", ruleset_of("champion_chess").SerializeToString(), 1, bytes(32), "", (1, 1), 0
-    )
+    game_id = "champion_chess"
+    ruleset = ruleset_of(game_id).SerializeToString()
+    header = Header("one", game_id, ruleset, 1, bytes(32), "", (1, 1), 0)
     due = Hosted(header)
     idle = Hosted(header._replace(bots=(0, 0)))
 

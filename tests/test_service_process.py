@@ -35,7 +35,7 @@ class Process:
     """`croupier serve` on a free port."""
 
     def __init__(self, *options):
-        command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", *options]
+        command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--store", "memory", *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -146,7 +146,14 @@ def test_a_port_in_use_is_said_in_one_line(start):
     server = start("--metrics-port", "0")
     for options in (
         ["--listen", server.address, "--metrics-port", "0"],
-        ["--listen", "127.0.0.1:0", "--metrics-port", server.address.rpartition(":")[2]],
+        [
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            "memory",
+            "--metrics-port",
+            server.address.rpartition(":")[2],
+        ],
     ):
         second = run("serve", *options)
         assert second.returncode == 1
@@ -166,7 +173,9 @@ def test_a_token_key_that_cannot_be_used_is_said(tmp_path):
     short = tmp_path / "short"
     short.write_bytes(b"x" * 31)
     for path, said in ((short, "at least 32 bytes"), (tmp_path / "missing", "No such file")):
-        failed = run("serve", "--listen", "127.0.0.1:0", "--token-key-file", str(path))
+        failed = run(
+            "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--token-key-file", str(path)
+        )
         assert failed.returncode == 1
         (line,) = failed.stderr.splitlines()
         assert said in line
@@ -215,3 +224,62 @@ def test_the_catalog_describes_every_game(client):
         same = client.create(ruleset_of(game_id), seed=4)
         for one, other in zip(table.everyone(), same.everyone(), strict=True):
             assert getattr(one.view(), game_id) == getattr(other.view(), game_id)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_matches_and_tokens_outlast_the_server(start, tmp_path, number):
+    options = ("--metrics-port", "0", "--store", "sqlite", "--data", str(tmp_path / "data"))
+    server = start(*options)
+    rng = seeded("outlast", number)
+    tables = [Client(server.address).create(ruleset_of(game_id)) for game_id in wire.hosted()]
+    for table in tables:
+        play_on(table, rng, 3)
+    seen = [table.views() for table in tables]
+    server.process.send_signal(number)
+    server.process.communicate(timeout=END)
+
+    client = Client(start(*options).address)
+    for table, views in zip(tables, seen, strict=True):
+        for player in table.everyone():
+            player.move_to(client)
+        assert table.views() == views
+        play_on(table, rng)
+        assert table.spectator.record().entries
+
+
+def test_a_second_server_on_the_same_data_is_refused_in_one_line(start, tmp_path):
+    options = ("--metrics-port", "0", "--store", "sqlite", "--data", str(tmp_path))
+    start(*options)
+    second = run("serve", "--listen", "127.0.0.1:0", *options)
+    assert second.returncode == 1
+    (line,) = second.stderr.splitlines()
+    assert line == f"croupier: {tmp_path} is in use by another server"
+
+
+def test_a_store_that_is_none_is_said_in_one_line():
+    failed = run("serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", "--store", "mysql://x")
+    assert failed.returncode == 1
+    (line,) = failed.stderr.splitlines()
+    assert "'mysql://x' is no store" in line
+
+
+def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
+    options = ("--metrics-port", "0", "--store", postgres.url(postgres.new_schema()))
+    one, two = (start(*options) for _ in range(2))
+    clients = [Client(one.address), Client(two.address)]
+    rng = seeded("replicas")
+    table = clients[0].create(ruleset_of("skystones"))
+    streams = [table.spectator.watch()]
+    table.spectator.move_to(clients[1])
+    streams.append(table.spectator.watch())
+    table.players[0].move_to(clients[1])
+    play_on(table, rng)
+    seen = [[each.SerializeToString(deterministic=True) for each in stream] for stream in streams]
+    assert len(seen[0]) == len(seen[1]) == table.spectator.view().version + 1
+    # One ends; a match goes on at the other.
+    other = clients[0].create(ruleset_of("skystones"))
+    assert one.end()[0] == 0
+    for player in other.everyone():
+        player.move_to(clients[1])
+    play_on(other, rng)
+    assert two.end()[0] == 0

@@ -149,7 +149,7 @@ def forgeries(table):
         "too short": "AA",
         "empty": " ",
         "not base64": "?" * 80,
-        "another key's": Tokens().make(Caller(match_id, 1)),
+        "another key's": Tokens(b"another key").make(Caller(match_id, 1)),
     }
 
 

@@ -7,64 +7,80 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from service import wire
+from service import matches, wire
 from service.matches import MATCHES_KEPT, Matches
 from service.metrics import Metrics
-from service.store import Entry, Header, MemoryStore
+from service.store import MemoryStore
+from service.tokens import Caller
 from tests.play import seeded
 from tests.serving import Client, Player, play_on, refused, ruleset_of, simultaneous_games
+from tests.stores import MemoryPlace, PostgresPlace
 
 
-class SharedStore(MemoryStore):
-    """A log that is somewhere else: others come in between before each answer."""
+class Meeting:
+    """Where entries of several servers arrive together: only one of them can be the next."""
 
     def __init__(self):
-        super().__init__()
         self.conflicts = 0
         self._arrived = 0
-        self._meeting = None
+        self._all = None
 
-    def meet(self):
-        """Lets the next two entries arrive together: only one of them can be the next."""
+    def next_two(self):
+        """Lets the next two entries wait for each other."""
         self._arrived = 0
-        self._meeting = asyncio.Event()
+        self._all = asyncio.Event()
 
-    async def header(self, match_id):
+    async def arrive(self):
+        if self._all is not None:
+            self._arrived += 1
+            if self._arrived == 2:
+                self._all.set()
+            await self._all.wait()
+
+
+class SharedStore:
+    """A store that is somewhere else: others come in between before each answer."""
+
+    def __init__(self, store, meeting):
+        self._store = store
+        self._meeting = meeting
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def load(self, match_id):
         await asyncio.sleep(0)
-        return await super().header(match_id)
+        return await self._store.load(match_id)
 
     async def read(self, match_id, version):
-        entries = await super().read(match_id, version)
+        entries = await self._store.read(match_id, version)
         await asyncio.sleep(0)
         return entries
 
-    async def append(self, match_id, version, entry):
-        if self._meeting is not None:
-            self._arrived += 1
-            if self._arrived == 2:
-                self._meeting.set()
-            await self._meeting.wait()
-        done = await super().append(match_id, version, entry)
-        self.conflicts += not done
+    async def append(self, match_id, version, entry, standing):
+        await self._meeting.arrive()
+        done = await self._store.append(match_id, version, entry, standing)
+        self._meeting.conflicts += not done
         await asyncio.sleep(0)
         return done
 
 
-@pytest.fixture
-def key(tmp_path):
-    path = tmp_path / "key"
-    path.write_bytes(bytes(range(32)))
-    return path
-
-
-@pytest.fixture
-def replicas(servers, key):
-    """Two servers over one log, and clients of both."""
-    store = SharedStore()
-    started = [servers.start(store, token_key_file=key, allow_seeds=True) for _ in range(2)]
-    yield store, [Client(address) for _, address in started]
+@pytest.fixture(params=["memory", "postgresql"])
+def replicas(servers, request):
+    """Two servers that share a log, and clients of both."""
+    meeting = Meeting()
+    place = MemoryPlace()
+    if request.param == "postgresql":
+        place = PostgresPlace(request.getfixturevalue("postgres"))
+    stores = [place.store() for _ in range(2)]
+    for store in stores:
+        servers.run(store.open())
+    started = [servers.start(SharedStore(store, meeting), allow_seeds=True) for store in stores]
+    yield meeting, [Client(address) for _, address in started]
     for server, _ in started:
         servers.stop(server)
+    for store in stores:
+        servers.run(store.close())
 
 
 def elsewhere(client, player):
@@ -112,10 +128,10 @@ def test_a_match_goes_on_at_another_server(replicas, game_id):
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_decisions_that_race_between_servers_are_applied_once(replicas, game_id):
-    store, clients = replicas
+    meeting, clients = replicas
     for seed in range(8):
         table = clients[0].create(ruleset_of(game_id), seed=seed)
-        store.meet()
+        meeting.next_two()
         calls = []
         for seat, player in table.players.items():
             action = player.view().legal_actions[0]
@@ -126,37 +142,37 @@ def test_decisions_that_race_between_servers_are_applied_once(replicas, game_id)
         # One of each seat: neither seat's decision makes the other's stale.
         assert codes == ["ABORTED"] * 10 + ["OK"] * 2
         assert table.spectator.view().version == 2
-    assert store.conflicts >= 8
+    assert meeting.conflicts >= 8
 
 
 @pytest.mark.parametrize("game_id", wire.hosted())
 def test_the_same_request_at_two_servers_is_applied_once(replicas, game_id):
-    store, clients = replicas
+    meeting, clients = replicas
     for seed in range(8):
         table = clients[0].create(ruleset_of(game_id), seed=seed)
         player = table.players[table.spectator.view().deciders[0]]
         request = player.request(player.view().legal_actions[0], 0)
-        store.meet()
+        meeting.next_two()
         calls = [elsewhere(clients[i % 2], player).send_later(request) for i in range(10)]
         assert len({as_bytes(call.result()) for call in calls}) == 1
         assert table.spectator.view().version == 1
-    assert store.conflicts >= 8
+    assert meeting.conflicts >= 8
 
 
 def test_a_resignation_races_with_a_decision(replicas):
-    store, clients = replicas
+    meeting, clients = replicas
     for seed in range(8):
         table = clients[0].create(ruleset_of("champion_chess"), seed=seed)
         one, two = table.players.values()
         request = one.request(one.view().legal_actions[0], 0)
-        store.meet()
+        meeting.next_two()
         with ThreadPoolExecutor(1) as pool:
             resigned = pool.submit(elsewhere(clients[1], two).resign)
             code = one.send_later(request).code()
         view = table.spectator.view()
         assert resigned.result().result == view.result
         assert view.version == 1 + (code is grpc.StatusCode.OK)
-    assert store.conflicts == 8
+    assert meeting.conflicts == 8
 
 
 def test_another_servers_token_is_refused_unless_they_share_a_key(servers, client):
@@ -171,66 +187,34 @@ def test_what_is_kept_in_memory_is_bounded():
     ruleset = ruleset_of("champion_chess")
 
     async def create_many():
-        matches = Matches(MemoryStore(), Metrics())
-        first = await matches.create(ruleset, (0, 0), None)
+        server = Matches(MemoryStore(), Metrics())
+        first = await server.create(ruleset, (0, 0), None)
         for _ in range(MATCHES_KEPT):
-            await matches.create(ruleset, (0, 0), None)
-        assert len(matches._kept) == MATCHES_KEPT
-        assert first.header.match_id not in matches._kept
-        again = await matches.load(first.header.match_id)
+            await server.create(ruleset, (0, 0), None)
+        assert len(server._kept) == MATCHES_KEPT
+        assert first.header.match_id not in server._kept
+        again = await server.load(first.header.match_id)
         assert as_bytes(again.view(0)) == as_bytes(first.view(0))
 
     asyncio.run(create_many())
 
 
-# The log itself
+def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back(monkeypatch):
+    times = iter((1000, 900, 1100, 50, 60))
+    monkeypatch.setattr(matches, "_now", lambda: next(times))
 
-HEADER = Header("one", b"", 1, bytes(32), "one", (0, 0), 0)
-
-
-def run_on_log(test):
-    async def run():
+    async def play():
         store = MemoryStore()
-        await store.create(HEADER)
-        await test(store)
+        hosted = await Matches(store, Metrics()).create(ruleset_of("skystones"), (0, 0), None)
+        match_id = hosted.header.match_id
+        for version in range(4):
+            # Each at a server that has just been started.
+            server = Matches(store, Metrics())
+            hosted = await server.load(match_id)
+            seat = hosted.deciders[0]
+            legal = hosted.view(seat).legal_actions[0]
+            await server.submit(Caller(match_id, seat), version, legal, f"{version}")
+        assert hosted.header.created == 1000
+        assert [entry.at for entry in await store.read(match_id, 0)] == [1000, 1100, 1100, 1100]
 
-    asyncio.run(run())
-
-
-def test_an_entry_is_added_only_at_the_end():
-    async def test(store):
-        entries = [Entry(0, b"a"), Entry(1, b"b"), Entry(0, b"")]
-        for version, entry in enumerate(entries):
-            assert not await store.append("one", version + 1, entry)
-            assert await store.append("one", version, entry)
-            assert not await store.append("one", version, entry)
-        assert await store.read("one", 0) == entries
-        assert await store.read("one", 2) == entries[2:]
-        assert await store.read("one", 3) == []
-
-    run_on_log(test)
-
-
-def test_waiting_ends_with_the_entry_that_is_waited_for():
-    async def test(store):
-        waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]
-        await asyncio.sleep(0)
-        assert not any(wait.done() for wait in waits)
-        await store.append("one", 0, Entry(0, b"a"))
-        await asyncio.wait_for(asyncio.gather(*waits[:2]), 5)
-        assert not waits[2].done()
-        await store.append("one", 1, Entry(0, b"b"))
-        await asyncio.wait_for(waits[2], 5)
-        await asyncio.wait_for(store.wait("one", 0), 5)
-
-    run_on_log(test)
-
-
-def test_a_match_is_created_once():
-    async def test(store):
-        assert await store.header("one") == HEADER
-        assert await store.header("two") is None
-        with pytest.raises(ValueError, match="already"):
-            await store.create(HEADER)
-
-    run_on_log(test)
+    asyncio.run(play())

@@ -1,0 +1,83 @@
+"""A log that ends with the process."""
+
+from service.store.changes import Changes
+from service.store.interface import Due, Entry, Header, Snapshot, Standing, Stored
+
+
+class MemoryStore:
+    """A log that ends with the process; servers of one event loop may share it."""
+
+    def __init__(self) -> None:
+        self._key = b""
+        self._headers: dict[str, Header] = {}
+        self._entries: dict[str, list[Entry]] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+        self._due: dict[str, int] = {}
+        self._changes = Changes()
+
+    async def open(self) -> None:
+        """There is nothing to make ready."""
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    async def key(self, offered: bytes) -> bytes:
+        self._key = self._key or offered
+        return self._key
+
+    async def create(self, header: Header, standing: Standing) -> None:
+        if header.match_id in self._headers:
+            raise ValueError("there is a match of this id already")
+        self._headers[header.match_id] = header
+        self._entries[header.match_id] = []
+        self._stand(header.match_id, standing)
+
+    async def load(self, match_id: str) -> Stored | None:
+        header = self._headers.get(match_id)
+        if header is None:
+            return None
+        return Stored(header, list(self._entries[match_id]), self._snapshots.get(match_id))
+
+    async def read(self, match_id: str, version: int) -> list[Entry]:
+        return self._entries.get(match_id, [])[version:]
+
+    async def append(self, match_id: str, version: int, entry: Entry, standing: Standing) -> bool:
+        entries = self._entries.get(match_id)
+        if entries is None or len(entries) != version or _repeats(entries, entry):
+            return False
+        entries.append(entry)
+        self._stand(match_id, standing)
+        self._changes.tell(match_id, len(entries))
+        return True
+
+    async def wait(self, match_id: str, version: int) -> None:
+        await self._changes.wait(match_id, version, self._head)
+
+    def keep(self, match_id: str, snapshot: Snapshot) -> None:
+        kept = self._snapshots.get(match_id)
+        if kept is None or kept.version < snapshot.version:
+            self._snapshots[match_id] = snapshot
+
+    async def due(self, until: int, most: int) -> list[Due]:
+        found = [Due(match_id, at) for match_id, at in self._due.items() if at <= until]
+        return sorted(found, key=lambda due: due.at)[:most]
+
+    async def postpone(self, due: Due, to: int) -> bool:
+        if self._due.get(due.match_id) != due.at:
+            return False
+        self._due[due.match_id] = to
+        return True
+
+    async def _head(self, match_id: str) -> int:
+        return len(self._entries.get(match_id, []))
+
+    def _stand(self, match_id: str, standing: Standing) -> None:
+        self._due.pop(match_id, None)
+        if standing.due is not None:
+            self._due[match_id] = standing.due
+
+
+def _repeats(entries: list[Entry], entry: Entry) -> bool:
+    return entry.request_id != "" and any(
+        (each.seat, each.request_id) == (entry.seat, entry.request_id) for each in entries
+    )

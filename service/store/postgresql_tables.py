@@ -1,0 +1,202 @@
+"""The tables of the PostgreSQL log: how they came to be, and how they are read and written."""
+
+from typing import Any
+
+import asyncpg
+
+from service.store.interface import Due, Entry, EntryKind, Header, Snapshot, Stored
+
+# So that of several servers that start, one makes the tables.
+_LOCK = 0x43525550
+
+# A database remembers how many of them it has seen. Those that have been released are never
+# changed: a new one is added at the end. Servers of the version before go on while it is made.
+MIGRATIONS = (
+    """
+    CREATE TABLE settings (
+        name text PRIMARY KEY,
+        value bytea NOT NULL
+    );
+    CREATE TABLE matches (
+        match_id text COLLATE "C" PRIMARY KEY,
+        game text NOT NULL,
+        ruleset bytea NOT NULL,
+        rules_version integer NOT NULL,
+        secret bytea NOT NULL,
+        chance_id text NOT NULL,
+        bots bytea NOT NULL,
+        created bigint NOT NULL,
+        ended bigint
+    );
+    -- A request_id may hold any character, and a text of PostgreSQL may not.
+    CREATE TABLE entries (
+        match_id text COLLATE "C" NOT NULL,
+        version integer NOT NULL,
+        kind smallint NOT NULL,
+        seat smallint NOT NULL,
+        at bigint NOT NULL,
+        action bytea NOT NULL,
+        expected_version bigint NOT NULL,
+        request_id bytea NOT NULL,
+        PRIMARY KEY (match_id, version)
+    );
+    CREATE UNIQUE INDEX entries_requests ON entries (match_id, seat, request_id)
+        WHERE request_id <> '';
+    CREATE TABLE snapshots (
+        match_id text COLLATE "C" PRIMARY KEY,
+        version integer NOT NULL,
+        data bytea NOT NULL
+    );
+    CREATE TABLE agenda (
+        match_id text COLLATE "C" PRIMARY KEY,
+        at bigint NOT NULL
+    );
+    CREATE INDEX agenda_at ON agenda (at);
+    """,
+)
+
+CREATE = """
+    WITH created AS (
+        INSERT INTO matches
+            (match_id, game, ruleset, rules_version, secret, chance_id, bots, created)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        ON CONFLICT DO NOTHING
+        RETURNING match_id
+    ), due AS (
+        INSERT INTO agenda SELECT match_id, $9::bigint FROM created WHERE $9::bigint IS NOT NULL
+    )
+    SELECT match_id FROM created
+"""
+
+# Many entries at once, at most one of each match, and of each whether it was added. They are added
+# in order of the matches, lest two servers that add to the same ones wait for each other for ever.
+APPEND = """
+    WITH asked AS (
+        SELECT * FROM unnest(
+            $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
+            $7::bigint[], $8::bytea[], $9::boolean[], $10::bigint[]
+        ) AS asked
+            (match_id, version, kind, seat, at, action, expected_version, request_id, over, due)
+    ), added AS (
+        INSERT INTO entries
+        SELECT match_id, version, kind, seat, at, action, expected_version, request_id
+        FROM asked
+        WHERE CASE WHEN version = 1
+            THEN EXISTS (SELECT 1 FROM matches WHERE matches.match_id = asked.match_id)
+            ELSE EXISTS (
+                SELECT 1 FROM entries
+                WHERE entries.match_id = asked.match_id AND entries.version = asked.version - 1
+            )
+        END
+        ORDER BY match_id
+        ON CONFLICT DO NOTHING
+        RETURNING match_id
+    ), ended AS (
+        UPDATE matches SET ended = asked.at
+        FROM asked JOIN added USING (match_id)
+        WHERE asked.over AND matches.match_id = asked.match_id
+    ), done AS (
+        DELETE FROM agenda
+        USING asked JOIN added USING (match_id)
+        WHERE asked.due IS NULL AND agenda.match_id = asked.match_id
+    ), due AS (
+        INSERT INTO agenda
+        SELECT match_id, due FROM asked JOIN added USING (match_id) WHERE due IS NOT NULL
+        ON CONFLICT (match_id) DO UPDATE SET at = excluded.at
+    )
+    SELECT match_id FROM added
+"""
+
+KEEP = """
+    INSERT INTO snapshots VALUES ($1, $2, $3)
+    ON CONFLICT (match_id) DO UPDATE SET version = excluded.version, data = excluded.data
+    WHERE excluded.version > snapshots.version
+"""
+
+
+async def migrate(connection: Any) -> None:
+    """Brings a database up to date; raises ValueError if it is newer than this program."""
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await connection.execute("CREATE TABLE IF NOT EXISTS croupier_schema (version integer)")
+        version = await connection.fetchval("SELECT version FROM croupier_schema")
+        if version is None:
+            version = 0
+            await connection.execute("INSERT INTO croupier_schema VALUES (0)")
+        if version > len(MIGRATIONS):
+            raise ValueError(
+                f"the database was written by a newer Croupier: its schema is {version}, and this "
+                f"one knows {len(MIGRATIONS)}"
+            )
+        for statements in MIGRATIONS[version:]:
+            await connection.execute(statements)
+        await connection.execute("UPDATE croupier_schema SET version = $1", len(MIGRATIONS))
+
+
+async def read_match(connection: Any, match_id: str) -> Stored | None:
+    """All that is stored of a match, if there is such a match."""
+    row = await connection.fetchrow(
+        "SELECT matches.match_id, game, ruleset, rules_version, secret, chance_id, bots, created, "
+        "snapshots.version, snapshots.data "
+        "FROM matches LEFT JOIN snapshots USING (match_id) WHERE matches.match_id = $1",
+        match_id,
+    )
+    if row is None:
+        return None
+    *fields, version, data = row
+    header = Header(*fields)
+    return Stored(
+        header._replace(bots=tuple(header.bots)),
+        # After the snapshot, so that it is never ahead of them.
+        await read_entries(connection, match_id, 0),
+        None if version is None else Snapshot(version, data),
+    )
+
+
+async def read_entries(connection: Any, match_id: str, version: int) -> list[Entry]:
+    """The entries after the first `version` ones."""
+    rows = await connection.fetch(
+        "SELECT kind, seat, at, action, expected_version, request_id FROM entries "
+        "WHERE match_id = $1 AND version > $2 ORDER BY version",
+        match_id,
+        version,
+    )
+    return [
+        Entry(EntryKind(kind), seat, at, action, expected_version, request_id.decode())
+        for kind, seat, at, action, expected_version, request_id in rows
+    ]
+
+
+async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
+    """How many entries each match has; only of those that have some."""
+    rows = await connection.fetch(
+        "SELECT match_id, max(version) FROM entries WHERE match_id = ANY($1) GROUP BY match_id",
+        match_ids,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def read_due(connection: Any, until: int, most: int) -> list[Due]:
+    """The matches that are due by then, the most overdue first."""
+    rows = await connection.fetch(
+        "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2", until, most
+    )
+    return [Due(*row) for row in rows]
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database cannot be reached, rather than does not do what it was asked."""
+    return not isinstance(error, asyncpg.PostgresError) or isinstance(
+        error,
+        asyncpg.PostgresConnectionError
+        | asyncpg.OperatorInterventionError
+        | asyncpg.TooManyConnectionsError,
+    )
+
+
+def is_fault_of_ours(error: Exception) -> bool:
+    """Whether a statement itself was wrong, rather than the database away or overloaded."""
+    return isinstance(
+        error,
+        asyncpg.SyntaxOrAccessError | asyncpg.DataError | asyncpg.IntegrityConstraintViolationError,
+    )

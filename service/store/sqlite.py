@@ -1,0 +1,413 @@
+"""The log in a SQLite file: one server, everything on one disk.
+
+All writing is done by one thread. What arrives while it commits becomes its next transaction, so
+that under load one sync of the disk serves many, and alone nobody waits for others. A caller is
+answered after the commit that holds its entry. Reading goes beside it on connections of its own,
+and the event loop waits for neither.
+"""
+
+import asyncio
+import fcntl
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeVar
+
+from service.errors import Refusal, store_full, store_unavailable
+from service.metrics import Metrics
+from service.store import sqlite_tables as tables
+from service.store.changes import Changes
+from service.store.interface import Due, Entry, Header, Snapshot, Standing, Stored
+
+FILE = "croupier.db"
+BATCH_MOST = 256
+WAITING_MOST = 8192  # Beyond it the disk is too slow for what is asked, and callers are told so.
+HEADS_KEPT = 65536
+READERS = 2
+BUSY_SECONDS = 2.0
+
+_ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?)"
+
+_log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+
+class _Append(NamedTuple):
+    match_id: str
+    version: int
+    entry: Entry
+    standing: Standing
+
+
+class _Create(NamedTuple):
+    header: Header
+    standing: Standing
+
+
+class _Job(NamedTuple):
+    """What the writer is asked to do, and whom it answers."""
+
+    work: "_Append | _Create | Callable[[sqlite3.Connection], Any]"
+    answer: "asyncio.Future[Any]"
+
+
+class SqliteStore:
+    """A log in a directory of its own, which no other server may use at the same time."""
+
+    def __init__(self, directory: Path, metrics: Metrics | None = None) -> None:
+        self._directory = directory
+        self._path = directory / FILE
+        self._metrics = metrics or Metrics()
+        self._changes = Changes()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._snapshots: dict[str, Snapshot] = {}
+        # How many entries a match has. As no other process writes, it is known without asking.
+        # Only the writer changes it, after a commit.
+        self._heads: dict[str, int] = {}
+        self._due: set[str] = set()
+        self._connection: sqlite3.Connection | None = None
+        self._writer = threading.Thread(target=self._write, name="store-writer", daemon=True)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._reading = threading.local()
+        self._loop: asyncio.AbstractEventLoop
+        self._lock: IO[bytes] | None = None
+        self._failing = False
+
+    # Opening and closing
+
+    async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        try:
+            await asyncio.to_thread(self._prepare)
+        except (OSError, ValueError):
+            self._finish()
+            raise
+        self._writer.start()
+
+    def _prepare(self) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = (self._directory / "lock").open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(f"{self._directory} is in use by another server") from None
+        # It holds the secrets of matches that run.
+        self._path.touch(mode=0o600)
+        try:
+            connection = self._connect()
+            try:
+                tables.migrate(connection, self._path)
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise OSError(f"{self._path}: {error}") from None
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._finish)
+
+    def _finish(self) -> None:
+        if self._writer.is_alive():
+            self._jobs.put(None)
+            self._writer.join()
+        # A connection belongs to its thread and ends with it.
+        self._readers.shutdown()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=BATCH_MOST * 2
+        )
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                raise sqlite3.OperationalError("the file system allows no write-ahead log")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA journal_size_limit = 67108864")
+            connection.execute("PRAGMA cache_size = -32768")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    # What is asked of the writer
+
+    async def key(self, offered: bytes) -> bytes:
+        def work(connection: sqlite3.Connection) -> bytes:
+            connection.execute("INSERT OR IGNORE INTO settings VALUES ('key', ?)", (offered,))
+            rows = connection.execute("SELECT value FROM settings WHERE name = 'key'")
+            return bytes(rows.fetchone()[0])
+
+        return bytes(await self._ask(work))
+
+    async def create(self, header: Header, standing: Standing) -> None:
+        if not await self._ask(_Create(header, standing)):
+            raise ValueError("there is a match of this id already")
+
+    async def append(self, match_id: str, version: int, entry: Entry, standing: Standing) -> bool:
+        return bool(await self._ask(_Append(match_id, version, entry, standing)))
+
+    async def postpone(self, due: Due, to: int) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            done = connection.execute(
+                "UPDATE agenda SET at = ? WHERE match_id = ? AND at = ?", (to, *due)
+            )
+            return done.rowcount == 1
+
+        return bool(await self._ask(work))
+
+    def keep(self, match_id: str, snapshot: Snapshot) -> None:
+        # Written along with the next commit: nobody waits for it.
+        kept = self._snapshots.get(match_id)
+        if kept is None or kept.version < snapshot.version:
+            self._snapshots[match_id] = snapshot
+
+    def _ask(self, work: "_Append | _Create | Callable[[sqlite3.Connection], Any]") -> Any:
+        if self._jobs.qsize() >= WAITING_MOST:
+            raise store_unavailable()
+        answer = self._loop.create_future()
+        self._jobs.put(_Job(work, answer))
+        return answer
+
+    # Reading
+
+    async def load(self, match_id: str) -> Stored | None:
+        return await self._read(tables.read_match, match_id)
+
+    async def read(self, match_id: str, version: int) -> list[Entry]:
+        if self._heads.get(match_id) == version:
+            return []
+        return await self._read(tables.read_entries, match_id, version)
+
+    async def due(self, until: int, most: int) -> list[Due]:
+        return await self._read(tables.read_due, until, most)
+
+    async def wait(self, match_id: str, version: int) -> None:
+        await self._changes.wait(match_id, version, self._head)
+
+    async def _head(self, match_id: str) -> int:
+        head = self._heads.get(match_id)
+        return await self._read(tables.read_head, match_id) if head is None else head
+
+    async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
+        return await self._loop.run_in_executor(self._readers, self._query, query, arguments)
+
+    def _query(self, query: Callable[..., _T], arguments: tuple[object, ...]) -> _T:
+        try:
+            connection = getattr(self._reading, "connection", None)
+            if connection is None:
+                connection = self._reading.connection = self._connect()
+            return query(connection, *arguments)
+        except sqlite3.Error as error:
+            self._reading.connection = None
+            self._metrics.store_failed("read")
+            _log.error("the log cannot be read: %s", error.sqlite_errorname)
+            raise _refusal(error) from None
+
+    # The writer
+
+    def _write(self) -> None:
+        going = True
+        while going:
+            jobs = []
+            job = self._jobs.get()
+            while job is not None:
+                jobs.append(job)
+                if len(jobs) == BATCH_MOST or self._jobs.empty():
+                    break
+                job = self._jobs.get_nowait()
+            going = job is not None
+            if jobs:
+                answers = self._carry_out(jobs)
+                # If the loop is gone, so are those who asked.
+                with suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._answer, jobs, answers)
+                self._keep_snapshots()
+        self._keep_snapshots()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _answer(self, jobs: list[_Job], answers: list[Any]) -> None:
+        for job, answer in zip(jobs, answers, strict=True):
+            if isinstance(job.work, _Append) and answer is True:
+                self._changes.tell(job.work.match_id, job.work.version + 1)
+            if job.answer.done():
+                continue
+            if isinstance(answer, Exception):
+                job.answer.set_exception(answer)
+            else:
+                job.answer.set_result(answer)
+
+    def _carry_out(self, jobs: list[_Job]) -> list[Any]:
+        began = time.perf_counter()
+        try:
+            answers = self._transact(jobs)
+        # Whatever it is, those who wait get an answer, and the next ones another try.
+        except Exception as error:
+            self._reset()
+            self._metrics.store_failed("write")
+            if not self._failing:
+                name = getattr(error, "sqlite_errorname", type(error).__name__)
+                _log.error("the log cannot be written: %s", name)
+            self._failing = True
+            return [_refusal(error) for _ in jobs]
+        self._metrics.store_committed(len(jobs), time.perf_counter() - began)
+        if self._failing:
+            _log.warning("the log is written again")
+        self._failing = False
+        return answers
+
+    def _reset(self) -> None:
+        # Nothing that was known about the file is taken for granted: a new connection finds out.
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+        self._heads.clear()
+
+    def _transact(self, jobs: list[_Job]) -> list[Any]:
+        if self._connection is None:
+            self._connection = self._connect()
+            due = self._connection.execute("SELECT match_id FROM agenda")
+            self._due = {match_id for (match_id,) in due}
+        try:
+            return self._commit(self._connection, jobs, together=True)
+        except sqlite3.IntegrityError:
+            # A request_id is used again, which is rare: each on its own, to see whose it is.
+            self._connection.rollback()
+            return self._commit(self._connection, jobs, together=False)
+
+    def _commit(
+        self, connection: sqlite3.Connection, jobs: list[_Job], *, together: bool
+    ) -> list[Any]:
+        heads: dict[str, int] = {}
+        rows: list[Any] = []
+        plain = together and all(self._is_plain(job.work) for job in jobs)
+        if not plain:
+            connection.execute("BEGIN IMMEDIATE")
+        answers: list[Any] = []
+        for job in jobs:
+            if isinstance(job.work, _Append):
+                answers.append(self._append(connection, job.work, heads, rows, together))
+            elif isinstance(job.work, _Create):
+                answers.append(self._create(connection, job.work, heads))
+            else:
+                answers.append(job.work(connection))
+        if rows:
+            # One statement, and where it is all there is, one call: between two calls the thread
+            # would have to wait for the interpreter.
+            count = len(rows) // 8
+            connection.execute(f"INSERT INTO entries VALUES {', '.join([_ENTRY] * count)}", rows)
+        if not plain:
+            connection.execute("COMMIT")
+        self._committed(heads, jobs, answers)
+        return answers
+
+    def _is_plain(self, work: object) -> bool:
+        return (
+            isinstance(work, _Append)
+            and work.standing == Standing()
+            and work.match_id not in self._due
+        )
+
+    def _append(
+        self,
+        connection: sqlite3.Connection,
+        work: _Append,
+        heads: dict[str, int],
+        rows: list[Any],
+        together: bool,
+    ) -> bool:
+        match_id, version, entry, standing = work
+        head = heads.get(match_id, self._heads.get(match_id))
+        if head is None:
+            head = tables.read_head(connection, match_id)
+        if head != version:
+            return False
+        row = (
+            match_id,
+            version + 1,
+            int(entry.kind),
+            entry.seat,
+            entry.at,
+            entry.action,
+            entry.expected_version,
+            entry.request_id,
+        )
+        if together:
+            rows.extend(row)
+        else:
+            try:
+                connection.execute(f"INSERT INTO entries VALUES {_ENTRY}", row)
+            except sqlite3.IntegrityError:
+                return False
+        heads[match_id] = version + 1
+        self._stand(connection, match_id, standing)
+        if standing.over:
+            connection.execute(
+                "UPDATE matches SET ended = ? WHERE match_id = ?", (entry.at, match_id)
+            )
+        return True
+
+    def _create(self, connection: sqlite3.Connection, work: _Create, heads: dict[str, int]) -> bool:
+        header = work.header
+        done = connection.execute(
+            "INSERT INTO matches (match_id, game, ruleset, rules_version, secret, chance_id, bots, "
+            "created) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (*header[:-2], bytes(header.bots), header.created),
+        )
+        if not done.rowcount:
+            return False
+        heads[header.match_id] = 0
+        self._stand(connection, header.match_id, work.standing)
+        return True
+
+    def _stand(self, connection: sqlite3.Connection, match_id: str, standing: Standing) -> None:
+        if standing.due is not None:
+            connection.execute(
+                "INSERT INTO agenda VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
+                (match_id, standing.due),
+            )
+        elif match_id in self._due:
+            connection.execute("DELETE FROM agenda WHERE match_id = ?", (match_id,))
+
+    def _committed(self, heads: dict[str, int], jobs: list[_Job], answers: list[Any]) -> None:
+        self._heads.update(heads)
+        while len(self._heads) > HEADS_KEPT:
+            del self._heads[next(iter(self._heads))]
+        for job, answer in zip(jobs, answers, strict=True):
+            if isinstance(job.work, _Append | _Create) and answer is True:
+                match_id = (
+                    job.work.match_id if isinstance(job.work, _Append) else job.work.header.match_id
+                )
+                if job.work.standing.due is None:
+                    self._due.discard(match_id)
+                else:
+                    self._due.add(match_id)
+
+    def _keep_snapshots(self) -> None:
+        while self._snapshots and self._connection is not None:
+            match_id, snapshot = self._snapshots.popitem()
+            # A snapshot that cannot be written is not missed.
+            with suppress(sqlite3.Error):
+                self._connection.execute(
+                    "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+                    "version = excluded.version, data = excluded.data "
+                    "WHERE excluded.version > version",
+                    (match_id, *snapshot),
+                )
+
+
+def _refusal(error: Exception) -> Refusal | Exception:
+    if not isinstance(error, sqlite3.Error):
+        return error
+    # The low byte is what went wrong, the rest where.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return store_full() if code == sqlite3.SQLITE_FULL else store_unavailable()

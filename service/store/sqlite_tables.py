@@ -1,0 +1,138 @@
+"""The tables of the SQLite log: how they came to be, and how they are read."""
+
+import sqlite3
+from pathlib import Path
+
+from service.store.interface import Due, Entry, EntryKind, Header, Snapshot, Stored
+
+APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
+NO_MATCH = -1
+
+# A log remembers how many of them it has seen. Those that have been released are never changed: a
+# new one is added at the end.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE settings (
+            name TEXT NOT NULL PRIMARY KEY,
+            value BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE matches (
+            match_id TEXT NOT NULL PRIMARY KEY,
+            game TEXT NOT NULL,
+            ruleset BLOB NOT NULL,
+            rules_version INTEGER NOT NULL,
+            secret BLOB NOT NULL,
+            chance_id TEXT NOT NULL,
+            bots BLOB NOT NULL,
+            created INTEGER NOT NULL,
+            ended INTEGER
+        ) STRICT
+        """,
+        # Clustered by match, so that a match is read from neighbouring pages and an entry dirties
+        # one of them.
+        """
+        CREATE TABLE entries (
+            match_id TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            kind INTEGER NOT NULL,
+            seat INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            action BLOB NOT NULL,
+            expected_version INTEGER NOT NULL,
+            request_id TEXT NOT NULL,
+            PRIMARY KEY (match_id, version)
+        ) STRICT, WITHOUT ROWID
+        """,
+        """
+        CREATE UNIQUE INDEX entries_requests ON entries (match_id, seat, request_id)
+            WHERE request_id <> ''
+        """,
+        """
+        CREATE TABLE snapshots (
+            match_id TEXT NOT NULL PRIMARY KEY,
+            version INTEGER NOT NULL,
+            data BLOB NOT NULL
+        ) STRICT
+        """,
+        """
+        CREATE TABLE agenda (
+            match_id TEXT NOT NULL PRIMARY KEY,
+            at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX agenda_at ON agenda (at)",
+    ),
+)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Brings a log up to date; raises ValueError if it is none, or newer than this program."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION_ID:
+        raise ValueError(f"{path} is not a log of Croupier")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise ValueError(
+            f"{path} was written by a newer Croupier: its schema is {version}, and this one knows "
+            f"{len(MIGRATIONS)}"
+        )
+    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+
+
+def read_match(connection: sqlite3.Connection, match_id: str) -> Stored | None:
+    """All that is stored of a match, if there is such a match."""
+    row = connection.execute(
+        "SELECT match_id, game, ruleset, rules_version, secret, chance_id, bots, created "
+        "FROM matches WHERE match_id = ?",
+        (match_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    header = Header(*row)
+    # Before the entries, so that it is never ahead of them.
+    kept = connection.execute(
+        "SELECT version, data FROM snapshots WHERE match_id = ?", (match_id,)
+    ).fetchone()
+    return Stored(
+        header._replace(bots=tuple(header.bots)),
+        read_entries(connection, match_id, 0),
+        Snapshot(*kept) if kept else None,
+    )
+
+
+def read_entries(connection: sqlite3.Connection, match_id: str, version: int) -> list[Entry]:
+    """The entries after the first `version` ones."""
+    rows = connection.execute(
+        "SELECT kind, seat, at, action, expected_version, request_id FROM entries "
+        "WHERE match_id = ? AND version > ? ORDER BY version",
+        (match_id, version),
+    )
+    return [Entry(EntryKind(kind), *rest) for kind, *rest in rows]
+
+
+def read_head(connection: sqlite3.Connection, match_id: str) -> int:
+    """How many entries a match has, or NO_MATCH."""
+    (head,) = connection.execute(
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM matches WHERE match_id = ?1) THEN "
+        "coalesce((SELECT max(version) FROM entries WHERE match_id = ?1), 0) ELSE ?2 END",
+        (match_id, NO_MATCH),
+    ).fetchone()
+    return int(head)
+
+
+def read_due(connection: sqlite3.Connection, until: int, most: int) -> list[Due]:
+    """The matches that are due by then, the most overdue first."""
+    rows = connection.execute(
+        "SELECT match_id, at FROM agenda WHERE at <= ? ORDER BY at LIMIT ?", (until, most)
+    )
+    return [Due(*row) for row in rows]
