@@ -352,7 +352,7 @@ cdef class CastleRampage(Game):
 
     def cards(self):
         return [
-            {"id": CARD_NAMES[spec["card"]], "title": card_title(spec["card"]),
+            {"id": CARD_NAMES[spec["card"]].upper(), "title": card_title(spec["card"]),
              "kind": card_kind(spec["card"]), "copies": spec["copies"],
              "numbers": card_numbers(spec), "text": CARD_TEXTS[spec["card"]]}
             for spec in self.ruleset["cards"]

@@ -107,14 +107,9 @@ def action_to_fields(message: pb.CastleRampageAction) -> Fields:
     fields = {"kind": kind, "card": action.card, "discards": list(action.discards)}
     if kind == "strengthen":
         return {**fields, "structure": action.structure - 1}
-    name, asked = action.WhichOneof("choice"), _choice_of(action.card)
-    if name is not None and name != asked:
-        raise ActionError(
-            name,
-            f"must not be set for this card, but {asked}"
-            if asked
-            else "must not be set for this card",
-        )
+    name = action.WhichOneof("choice")
+    if name and name != _choice_of(action.card):
+        raise ActionError(name, "must not be set for this card")
     return {**fields, "choice": int(getattr(action, name)) if name else 0}
 
 
