@@ -116,20 +116,22 @@ cdef enum:
     LOOKED_HIDDEN
     HAND_SHOWN
 
+# Packed: bytes of padding would keep what was there when a view is filled from its fields.
+
 cdef struct Stack:               # A structure: all cards it ever had, as they were put there.
     uint8_t count
     uint8_t top                  # The first that stands; those before it were destroyed.
     uint8_t cards[STACK_MOST]
     uint8_t known[STACK_MOST]
 
-cdef struct Side:                # What everyone sees of a seat, its structures aside.
+cdef packed struct Side:         # What everyone sees of a seat, its structures aside.
     uint8_t hand_size
     uint8_t catapults
     uint8_t granaries
     int story_length
     uint8_t story[STORY_MOST]
 
-cdef struct Common:              # What everyone sees.
+cdef packed struct Common:       # What everyone sees.
     uint8_t phase
     uint8_t set_ups              # Done.
     uint8_t turn                 # From 1 on, of both seats together.
@@ -140,19 +142,19 @@ cdef struct Common:              # What everyone sees.
     uint8_t discards[CARDS]
     Side sides[SEATS]
 
-cdef struct Own:                 # What only the seat itself knows.
+cdef packed struct Own:          # What only the seat itself knows.
     uint8_t hand[CARDS]
     uint8_t kept                 # From the first set-up, until the second is done.
     int drawn_length
     uint8_t drawn[DRAWN_MOST]    # The cards it ever drew; 0 is a reshuffle in between.
 
-cdef struct Table:               # Laid over a State.
+cdef packed struct Table:        # Laid over a State.
     Common common
     Own own[SEATS]
     Stack stacks[SEATS * STRUCTURES]
     uint8_t draw_pile[DECK_MOST]     # The top card last; nobody sees the order.
 
-cdef struct Sight:               # Laid over a View.
+cdef packed struct Sight:        # Laid over a View.
     uint8_t seat
     Common common
     Own own                      # Zero for a spectator.
