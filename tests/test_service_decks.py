@@ -7,40 +7,8 @@ from google.protobuf import text_format
 from croupier.client import OPEN, Client, bot
 from croupier.v1 import game_pb2
 from service import wire
-from tests.serving import refused
-
-# A list of each game that differs from the default in its cards, their numbers and their copies.
-OTHER = {
-    "castle_rampage": """
-        set_ups: 1 turns: 40
-        cards { card: CASTLE_RAMPAGE_CARD_KNIGHT copies: 8 gate: 1 castle: 3 attack: 4 }
-        cards { card: CASTLE_RAMPAGE_CARD_ARCHER copies: 6 }
-        cards { card: CASTLE_RAMPAGE_CARD_DRAGON copies: 2 attack: 12 cost: 1 }
-        cards { card: CASTLE_RAMPAGE_CARD_SPY copies: 2 }
-        cards { card: CASTLE_RAMPAGE_CARD_PRIEST copies: 2 cost: 0 }
-        cards { card: CASTLE_RAMPAGE_CARD_CATAPULT copies: 3 cost: 1 }
-        cards { card: CASTLE_RAMPAGE_CARD_VOLLEY copies: 2 attack: 6 bonus: 10 }
-    """,
-    "champion_chess": """
-        hand_size: 4
-        cards { card: CHAMPION_CHESS_CARD_KING copies: 1 move: 3 attack: 3 defend: 3 }
-        cards { card: CHAMPION_CHESS_CARD_KNIGHT copies: 5 move: 9 attack: 1 defend: 1 }
-        cards { card: CHAMPION_CHESS_CARD_PAWN copies: 4 move: 0 attack: 7 defend: 0 }
-    """,
-    "powershot_soccer": """
-        hand_size: 4
-        cards { role: POWER_SHOT_SOCCER_ROLE_PASS power: 3 copies: 4 }
-        cards { role: POWER_SHOT_SOCCER_ROLE_SHOOT power: 12 copies: 3 }
-        cards { role: POWER_SHOT_SOCCER_ROLE_SAVE power: 20 copies: 2 }
-        cards { role: POWER_SHOT_SOCCER_ROLE_STAR_PLAYER power: 1 }
-    """,
-    "skystones": """
-        hand_size: 2 hand_limit: 30
-        cards { title: "Pike" element: SKYSTONES_ELEMENT_WATER north: 9 copies: 4 }
-        cards { title: "Ram" element: SKYSTONES_ELEMENT_FIRE east: 9 west: 9 copies: 3 }
-        cards { title: "Wren" element: SKYSTONES_ELEMENT_AIR south: 1 }
-    """,
-}
+from tests.play import game_of
+from tests.serving import hosted_cases, refused, ruleset_of
 
 # What is wrong with a list, and the field that is named.
 BAD = {
@@ -107,10 +75,6 @@ def player(shared_server):
         yield connected
 
 
-def test_every_game_is_tested():
-    assert set(OTHER) == set(BAD) == set(wire.hosted())
-
-
 @pytest.mark.parametrize("game_id", wire.hosted())
 def test_the_catalog_shows_the_default_list(player, game_id):
     game = player.game(game_id)
@@ -120,23 +84,31 @@ def test_the_catalog_shows_the_default_list(player, game_id):
     assert [card.copies for card in game.cards] == [spec.copies for spec in spelled_out.cards]
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
-def test_another_list_plays_to_the_end_by_hints(player, game_id):
-    other = ruleset(game_id, OTHER[game_id])
-    match = player.create_match(other, (OPEN, bot("random")), seed=4)
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_a_match_of_any_list_plays_to_the_end_by_hints(player, game_id, name):
+    given = ruleset_of(game_id, name)
+    match = player.create_match(given, (OPEN, bot("random")), seed=4)
     seat = match.seats[0]
     decisions = 0
     for view in seat.turns():
-        assert view.ruleset == other
-        hint = seat.suggest(iterations=30, seed=decisions)
-        # The same from nothing but the view.
-        assert player.suggest(view, iterations=30, seed=decisions).action == hint.action
+        assert view.ruleset == given
+        hint = seat.suggest(iterations=20, seed=decisions)
         assert hint.action in view.legal_actions
+        # The same from nothing but the view.
+        if decisions % 8 == 0:
+            assert player.suggest(view, iterations=20, seed=decisions).action == hint.action
         seat.submit(hint.action)
         decisions += 1
     record = seat.record()
     assert decisions and sum(record.result.scores) == 1
-    assert record.ruleset == wire.write_ruleset(wire.read_ruleset(other, ""))
+    assert record.ruleset == wire.write_ruleset(game_of(game_id, name)[0])
+
+
+def test_numbers_that_are_not_given_are_those_of_the_default_list():
+    text = "cards { card: 1 copies: 20 } cards { card: 7 attack: 12 }"
+    read = wire.read_ruleset(ruleset("castle_rampage", text), "").ruleset["cards"]
+    default = {spec["card"]: spec for spec in wire.hosted()["castle_rampage"]().ruleset["cards"]}
+    assert read == [default[1] | {"copies": 20}, default[7] | {"attack": 12}]
 
 
 @pytest.mark.parametrize(
