@@ -121,7 +121,7 @@ cdef struct Stack:               # A structure: all cards it ever had, as they w
     uint8_t cards[STACK_MOST]
     uint8_t known[STACK_MOST]
 
-cdef struct Side:                # What everyone sees of a seat, its structures aside.
+cdef packed struct Side:         # What everyone sees of a seat, its structures aside.
     uint8_t hand_size
     uint8_t catapults
     uint8_t granaries
@@ -139,7 +139,7 @@ cdef struct Common:              # What everyone sees.
     uint8_t discards[CARDS]
     Side sides[SEATS]
 
-cdef struct Own:                 # What only the seat itself knows.
+cdef packed struct Own:          # What only the seat itself knows.
     uint8_t hand[CARDS]
     uint8_t kept                 # From the first set-up, until the second is done.
     int drawn_length
