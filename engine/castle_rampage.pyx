@@ -59,7 +59,7 @@ from libc.string cimport memset
 
 from engine.game cimport (
     BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1,
-    TO_SPECTATORS, Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
+    Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
     uint8_t, uint64_t,
 )
 
@@ -876,9 +876,8 @@ cdef void look(Table* table, int seat, Log* log) noexcept nogil:
             values[structure] = stack.cards[stack.top]
             if stack.known[stack.top] == HIDDEN:
                 stack.known[stack.top] = SEEN
-    # It is no news to the owner.
-    log_event(log, TO_SEAT_0 | TO_SEAT_1 | TO_RECORD, LOOKED, seat, values, STRUCTURES)
-    log_event(log, TO_SPECTATORS, LOOKED_HIDDEN, seat, NULL, 0)
+    log_event(log, reader_of(seat) | TO_RECORD, LOOKED, seat, values, STRUCTURES)
+    log_event(log, TO_PUBLIC & ~reader_of(seat), LOOKED_HIDDEN, seat, NULL, 0)
 
 
 cdef void show_hand(Table* table, int seat, int unit, Log* log) noexcept nogil:
