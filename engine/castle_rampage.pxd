@@ -98,7 +98,6 @@ cdef enum:
     # Events
     SHUFFLED = 1
     SHUFFLED_HIDDEN
-    REPLACED
     DRAWN
     DRAWN_HIDDEN
     CARDS_SET_UP

@@ -59,7 +59,7 @@ from libc.string cimport memset
 
 from engine.game cimport (
     BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1,
-    TO_SPECTATORS, Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
+    Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
     uint8_t, uint64_t,
 )
 
@@ -284,7 +284,7 @@ cdef class CastleRampage(Game):
     )
     seat_titles = ("Red", "Blue")
     event_kinds = {
-        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden", REPLACED: "replaced",
+        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
         DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
         CARDS_SET_UP: "cards_set_up", CARDS_SET_UP_HIDDEN: "cards_set_up_hidden",
         TURN_STARTED: "turn_started",
@@ -771,7 +771,8 @@ cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil:
 
 
 cdef void deal_set_up(Table* table, Rng* rng, Log* log) noexcept nogil:
-    # Five cards for each seat, none of them purple; those are shuffled back.
+    # Five cards for each seat, none of them purple; those are shuffled back. The draw pile is
+    # shuffled even if there were none, so that nobody is told.
     cdef Common* common = &table.common
     cdef uint8_t cards[DEAL]
     cdef uint8_t purple[DECK_MOST]
@@ -779,7 +780,6 @@ cdef void deal_set_up(Table* table, Rng* rng, Log* log) noexcept nogil:
     cdef int seat, i, card, aside = 0
     for seat in range(SEATS):
         n = 0
-        i = aside
         while n < DEAL:
             common.draw_size -= 1
             card = table.draw_pile[common.draw_size]
@@ -793,15 +793,12 @@ cdef void deal_set_up(Table* table, Rng* rng, Log* log) noexcept nogil:
                 table.own[seat].hand[card] += 1
                 remember_drawn(&table.own[seat], card)
         common.sides[seat].hand_size = DEAL
-        if aside > i:
-            log_event(log, TO_RECORD, REPLACED, seat, purple + i, aside - i)
         log_event(log, reader_of(seat) | TO_RECORD, DRAWN, seat, cards, DEAL)
         log_event(log, TO_PUBLIC & ~reader_of(seat), DRAWN_HIDDEN, seat, &n, 1)
-    if aside:
-        for i in range(aside):
-            table.draw_pile[common.draw_size] = purple[i]
-            common.draw_size += 1
-        shuffle(table, rng, log)
+    for i in range(aside):
+        table.draw_pile[common.draw_size] = purple[i]
+        common.draw_size += 1
+    shuffle(table, rng, log)
 
 
 cdef void start_turn(Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
@@ -879,9 +876,8 @@ cdef void look(Table* table, int seat, Log* log) noexcept nogil:
             values[structure] = stack.cards[stack.top]
             if stack.known[stack.top] == HIDDEN:
                 stack.known[stack.top] = SEEN
-    # It is no news to the owner.
-    log_event(log, TO_SEAT_0 | TO_SEAT_1 | TO_RECORD, LOOKED, seat, values, STRUCTURES)
-    log_event(log, TO_SPECTATORS, LOOKED_HIDDEN, seat, NULL, 0)
+    log_event(log, reader_of(seat) | TO_RECORD, LOOKED, seat, values, STRUCTURES)
+    log_event(log, TO_PUBLIC & ~reader_of(seat), LOOKED_HIDDEN, seat, NULL, 0)
 
 
 cdef void show_hand(Table* table, int seat, int unit, Log* log) noexcept nogil:
