@@ -51,9 +51,7 @@ Source: the rules sheet of Castle Rampage. The printed list of its cards is lost
 are a reconstruction.
 """
 
-import csv
 import itertools
-from pathlib import Path
 
 from libc.string cimport memset
 
@@ -63,6 +61,10 @@ from engine.game cimport (
     uint8_t, uint64_t,
 )
 
+from engine.castle_rampage_cards import (
+    CARD_NAMES, CARD_TEXTS, SCHEME_UNITS, UNIT_NAMES, card_kind, card_numbers, card_title,
+    default_cards, read_cards,
+)
 from engine.game import ActionError, RulesetError
 
 cdef enum:
@@ -79,44 +81,6 @@ cdef enum:
     DRAWN_BY_SPY = 2             # When it is destroyed.
     DRAWN_BY_JESTER = 3
     OGRE_DISCARDS = 2            # To put it under a structure.
-
-CARD_NAMES = ("none", "knight", "archer", "axe_man", "giant", "mercenary", "veteran", "dragon",
-              "digger", "ogre", "bomber", "saboteur", "spy", "jester", "summoner", "priest",
-              "catapult", "granary", "volley", "charge", "skirmish", "grand_assault")
-UNIT_NAMES = {KNIGHT_UNIT: "Knight", ARCHER_UNIT: "Archer", AXE_MAN_UNIT: "Axe Man"}
-SCHEME_UNITS = {  # Those to discard, and the one more for the bonus.
-    VOLLEY: ((KNIGHT_UNIT, ARCHER_UNIT), ARCHER_UNIT),
-    CHARGE: ((KNIGHT_UNIT, AXE_MAN_UNIT), KNIGHT_UNIT),
-    SKIRMISH: ((ARCHER_UNIT, AXE_MAN_UNIT), AXE_MAN_UNIT),
-    GRAND_ASSAULT: ((KNIGHT_UNIT, ARCHER_UNIT, AXE_MAN_UNIT), KNIGHT_UNIT),
-}
-CARD_TEXTS = {
-    KNIGHT: "Attack.",
-    ARCHER: "The opponent discards a random card of the hand. Attack.",
-    AXE_MAN: "Draw 1 card. Attack.",
-    GIANT: "Attack. Counts as a Knight or an Axe Man.",
-    MERCENARY: "Discard up to 2 cards. Attack, stronger by the bonus for each. Counts as any unit.",
-    VETERAN: "Attack. Returns to your hand if a higher defence stops it.",
-    DRAGON: "Attack.",
-    DIGGER: "Attack the Castle, even if the Gate stands.",
-    OGRE: "Attack. To put it under a structure, discard 2 cards.",
-    BOMBER: "Destroy the top card of the opposing Gate. "
-            "If it is destroyed in an attack, so is the attacker, at once.",
-    SABOTEUR: "Destroy a permanent card of the opponent. "
-              "If it is destroyed in an attack, the attacker discards 2 random cards.",
-    SPY: "Look at the top card of each opposing structure. Draw 1 card. "
-         "If it is destroyed in an attack, draw 2 cards.",
-    JESTER: "Destroy the top card of your own Castle. Then draw 3 cards.",
-    SUMMONER: "Destroy the top card of both Castles. If both are empty then, you lose.",
-    PRIEST: "Name a unit. The opponent shows the hand and discards all that counts as it.",
-    CATAPULT: "Permanent. Each of your attacks is stronger by 1.",
-    GRANARY: "Permanent. Draw 1 card more at the start of each of your turns.",
-    VOLLEY: "Discard a Knight and an Archer; one more Archer adds the bonus. Attack.",
-    CHARGE: "Discard a Knight and an Axe Man; one more Knight adds the bonus. Attack.",
-    SKIRMISH: "Discard an Archer and an Axe Man; one more Axe Man adds the bonus. Attack.",
-    GRAND_ASSAULT: "Discard a Knight, an Archer and an Axe Man; one more Knight adds the bonus. "
-                   "Attack.",
-}
 
 assert sizeof(Table) <= sizeof(State)
 assert sizeof(Sight) <= sizeof(View)
@@ -559,7 +523,8 @@ cdef class CastleRampage(Game):
 
     cdef int turn_actions(self, const uint8_t* hand, int flags, Action* actions) noexcept nogil:
         cdef uint8_t rest[CARDS]
-        cdef int card, structure, unit, n = 0
+        cdef Action base
+        cdef int card, structure, choice, n = 0
         for card in range(CARDS):
             rest[card] = hand[card]
         if not flags & STRENGTHENED_BEFORE:
@@ -567,8 +532,9 @@ cdef class CastleRampage(Game):
                 if hand[card]:
                     rest[card] -= 1
                     for structure in range(STRUCTURES):
-                        n = with_discards(rest, OGRE_DISCARDS if card == OGRE else 0,
-                                          action_base(STRENGTHEN, card, structure), actions, n)
+                        base = action_base(STRENGTHEN, card, structure)
+                        n = with_discards(rest, OGRE_DISCARDS if card == OGRE else 0, base,
+                                          actions, n)
                     rest[card] += 1
         for card in range(1, CARDS):
             if hand[card] == 0:
@@ -577,21 +543,20 @@ cdef class CastleRampage(Game):
             if card >= VOLLEY:
                 n = self.with_units(rest, card, actions, n)
             elif card == MERCENARY:
-                n = with_up_to_two_discards(rest, action_base(PLAY, card, 0), actions, n)
+                base = action_base(PLAY, card, 0)
+                n = with_up_to_two_discards(rest, base, actions, n)
             elif card == SABOTEUR:
-                if flags & CATAPULT_OPPOSED:
-                    n = with_discards(rest, self.cost[card],
-                                      action_base(PLAY, card, CATAPULT), actions, n)
-                if flags & GRANARY_OPPOSED:
-                    n = with_discards(rest, self.cost[card],
-                                      action_base(PLAY, card, GRANARY), actions, n)
+                for choice in range(CATAPULT, GRANARY + 1):
+                    if flags & (CATAPULT_OPPOSED if choice == CATAPULT else GRANARY_OPPOSED):
+                        base = action_base(PLAY, card, choice)
+                        n = with_discards(rest, self.cost[card], base, actions, n)
             elif card == PRIEST:
-                for unit in range(KNIGHT_UNIT, AXE_MAN_UNIT + 1):
-                    n = with_discards(rest, self.cost[card],
-                                      action_base(PLAY, card, unit), actions, n)
+                for choice in range(KNIGHT_UNIT, AXE_MAN_UNIT + 1):
+                    base = action_base(PLAY, card, choice)
+                    n = with_discards(rest, self.cost[card], base, actions, n)
             else:
-                n = with_discards(rest, self.cost[card],
-                                  action_base(PLAY, card, 0), actions, n)
+                base = action_base(PLAY, card, 0)
+                n = with_discards(rest, self.cost[card], base, actions, n)
             rest[card] += 1
         if actions != NULL:
             actions[n] = action_base(END_TURN, 0, 0)
@@ -1008,77 +973,8 @@ cdef void shuffle(Table* table, Rng* rng, Log* log) noexcept nogil:
     log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, NO_SEAT, &n, 1)
 
 
-# Rulesets and cards
-
-def default_cards():
-    """The card list of the reconstruction."""
-    with open(Path(__file__).parent / "data" / "castle_rampage_cards.csv", newline="") as file:
-        return [{"card": CARD_NAMES.index(row.pop("card").lower()),
-                 **{name: int(text) for name, text in row.items()}}
-                for row in csv.DictReader(file)]
-
-
-def read_cards(given):
-    """A whole card list out of one that was given; raises RulesetError.
-
-    Numbers that are not given are those of the default list; cards that are not listed are left
-    out.
-    """
-    defaults = {spec["card"]: spec for spec in default_cards()}
-    cards = {}
-    for i, spec in enumerate(given):
-        at = f"cards[{i}]"
-        if spec["card"] not in defaults:
-            raise RulesetError(f"{at}.card", f"must be 1 to {CARDS - 1}")
-        default = defaults[spec["card"]]
-        card = {**default, **spec}
-        attacks, scheme = default["attack"] > 0, card["card"] >= VOLLEY
-        for name, least, most in (
-            ("copies", 0, COPIES_MOST),
-            ("gate", 1, DEFENCE_MOST),
-            ("castle", 1, DEFENCE_MOST),
-            ("attack", int(attacks), ATTACK_MOST if attacks else 0),
-            ("bonus", 0, ATTACK_MOST if default["bonus"] else 0),
-            # What a scheme costs is its units; what a Mercenary discards, his seat decides.
-            ("cost", 0, 0 if scheme or card["card"] == MERCENARY else COST_MOST),
-        ):
-            if not least <= card[name] <= most:
-                rule = f"must be {least} to {most}" if most else "must be 0 for this card"
-                raise RulesetError(f"{at}.{name}", rule)
-        if card["card"] in cards:
-            raise RulesetError(at, "must not be listed twice: say how many copies")
-        cards[card["card"]] = card
-    if sum(card["copies"] for card in cards.values()) > DECK_MOST:
-        raise RulesetError("cards", f"must be a deck of at most {DECK_MOST} cards")
-    return [cards[card] for card in sorted(cards)]
-
-
 def check_card(name, card):
     """A card of an action; raises ActionError."""
     if not 0 < card < CARDS:
         raise ActionError(name, f"must be cards, 1 to {CARDS - 1}")
     return card
-
-
-def card_title(card):
-    """The title of a card."""
-    return CARD_NAMES[card].replace("_", " ").title()
-
-
-def card_kind(card):
-    """What a card is: unit, attack, purple, special, permanent or scheme."""
-    if card >= VOLLEY:
-        return "scheme"
-    if card >= CATAPULT:
-        return "permanent"
-    if is_purple(card):
-        return "purple"
-    return "unit" if card < UNITS_END else "attack" if card <= DIGGER else "special"
-
-
-def card_numbers(spec):
-    """The numbers on a card, by their titles."""
-    titles = {"gate": "Gate", "castle": "Castle", "attack": "Attack", "bonus": "Bonus",
-              "cost": "Cost"}
-    return {title: spec[name] for name, title in titles.items()
-            if spec[name] or name in ("gate", "castle")}

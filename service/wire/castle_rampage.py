@@ -174,7 +174,7 @@ def event_to_proto(event: Event) -> pb.CastleRampageEvent:
             message.looked.gate, message.looked.castle = _cards(values)
         case "looked_hidden":
             message.looked.SetInParent()
-        case _:  # replaced, discarded, hand_shown
+        case _:  # discarded, hand_shown
             happened = getattr(message, event.kind)
             happened.SetInParent()
             happened.cards.extend(values)
