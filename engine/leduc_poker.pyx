@@ -148,6 +148,7 @@ cdef class LeducPoker(Game):
             log_event(log, TO_PUBLIC & ~(TO_SEAT_0 << seat), DEALT, seat, NULL, 0)
         table.common = take(deck, CARDS - SEATS, rng)
         log_event(log, TO_RECORD, DEALT, NOBODYS, &table.common, 1)
+        log_event(log, TO_PUBLIC, DEALT, NOBODYS, NULL, 0)
 
     cdef int deciders(self, const State* state) noexcept nogil:
         cdef const Table* table = <const Table*> state
