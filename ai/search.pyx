@@ -96,8 +96,8 @@ class Parameters(NamedTuple):
 
     `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
     the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
-    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says);
-    `simultaneous_regret` where both decide. `from_deal` searches from the deal (ai/deal_search.pyx;
+    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says).
+    `from_deal` searches from the deal (ai/deal_search.pyx;
     None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
     Probabilities below `floor` times the largest are taken for noise and set to 0. A single
     action is searched for at most `single_action` iterations (0: as any other). `memory` is bytes
@@ -107,7 +107,6 @@ class Parameters(NamedTuple):
     exploration: float = 0.5
     uniform: float = 3.0
     sequential_regret: bool | None = None
-    simultaneous_regret: bool = True
     from_deal: bool | None = None
     floor: float = 0.02
     single_action: int = 256
@@ -150,7 +149,7 @@ cdef class Tree(Worker):
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration, uniform
-    cdef bint sequential_regret, simultaneous_regret
+    cdef bint sequential_regret
 
     # Memory is taken once; what is not touched costs nothing.
     cdef Node* nodes
@@ -176,7 +175,6 @@ cdef class Tree(Worker):
         self.uniform = parameters.uniform
         self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
                                   else parameters.sequential_regret)
-        self.simultaneous_regret = parameters.simultaneous_regret
         rng_seed(&self.rng, seed)
         # Most nodes are small; where they are not, the children run out before the nodes do.
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
@@ -264,7 +262,7 @@ cdef class Tree(Worker):
         step.seat = seat
         step.count = count
         step.at = self.scratch_used
-        step.regret = self.simultaneous_regret if simultaneous else self.sequential_regret
+        step.regret = simultaneous or self.sequential_regret
         self.scratch_used += count
         if step.regret:
             self.choose_by_regret(step)
