@@ -24,46 +24,44 @@ far, which corrects the importance-weighted estimate of the one that was.
 At other decisions the choice is by UCB1 over the available actions, and the answer is the most
 visited; or by regret matching too, in a game where what a seat does gives its cards away.
 
+A game so small that all of it can be searched from the deal on is (ai/deal_search.pyx).
+
 Several threads each grow their own trees, and their roots are added up.
 """
 
 import threading
+import time
 from typing import NamedTuple
 
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from ai.limits cimport Worker
 from engine.game cimport (
     BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Rng, Sampler, State, mix, rng_below,
     rng_double, rng_seed,
 )
 
+from ai.deal_search import DealSearch
+from ai.limits import Stop
+
 cdef enum:
     NO_NODE = 0                # Node 0 is never used.
     PATH_MOST = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
-    CHECK_TIME_EVERY = 16      # Iterations.
-
-    # Why a search ended
-    BY_ITERATIONS = 0
-    BY_TIME
-    BY_CANCEL
 
 cdef double UNIFORM_MOST = 0.6
 cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
-
-STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled"}
 
 
 class ActionResult(NamedTuple):
     """What a search found about one action.
 
-    `visits` of `availability` iterations played it; `expected_score` (0 to 1) is the mean of their
-    scores and `deviation` the standard deviation of that mean; `probability` is with which to play
-    it.
+    `visits` of the `availability` iterations that could have played it did; `expected_score` (0 to
+    1) is the mean of its scores and `deviation` the standard deviation of that mean; `probability`
+    is with which to play it.
     """
 
     action: int
@@ -99,6 +97,8 @@ class Parameters(NamedTuple):
     `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
     the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
     matching also where a seat decides alone (None: as the game's `mixes_in_turn` says).
+    `from_deal` searches from the deal (ai/deal_search.pyx;
+    None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
     Probabilities below `floor` times the largest are taken for noise and set to 0. A single
     action is searched for at most `single_action` iterations (0: as any other). `memory` is bytes
     a thread; when it is full, the search goes on without new nodes.
@@ -107,6 +107,7 @@ class Parameters(NamedTuple):
     exploration: float = 0.5
     uniform: float = 3.0
     sequential_regret: bool | None = None
+    from_deal: bool | None = None
     floor: float = 0.02
     single_action: int = 256
     memory: int = 256 << 20
@@ -141,27 +142,7 @@ cdef struct Step:              # A decision of the current iteration.
     bint regret                # By regret matching.
 
 
-cdef class Stop:
-    """Ends a search from another thread."""
-
-    cdef volatile int flag
-
-    def set(self):
-        """Ends the searches that watch this, within an iteration."""
-        self.flag = 1
-
-    def is_set(self):
-        """Whether it was set."""
-        return bool(self.flag)
-
-
-cdef double now() noexcept nogil:
-    cdef timespec t
-    clock_gettime(CLOCK_MONOTONIC, &t)
-    return t.tv_sec + 1e-9 * t.tv_nsec
-
-
-cdef class Tree:
+cdef class Tree(Worker):
     """The trees of both seats from one view, grown by one thread."""
 
     cdef Game game
@@ -184,7 +165,6 @@ cdef class Tree:
     cdef size_t scratch_used
 
     cdef uint64_t root_key
-    cdef readonly uint64_t iterations
     cdef uint64_t wins, draws
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters, size_t most_nodes):
@@ -221,25 +201,7 @@ cdef class Tree:
         free(self.scratch)
         free(self.sigma)
 
-    def run(self, uint64_t iterations, double seconds, Stop stop):
-        """Searches until a limit (0: none) or until stopped; returns why it ended."""
-        cdef int reason
-        with nogil:
-            reason = self.search(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
-        return STOP_REASONS[reason]
-
-    cdef int search(self, uint64_t iterations, double deadline, volatile int* stop) noexcept nogil:
-        cdef uint64_t done = 0
-        while not stop[0]:
-            if iterations and done >= iterations:
-                return BY_ITERATIONS
-            if deadline > 0 and done % CHECK_TIME_EVERY == 0 and done and now() >= deadline:
-                return BY_TIME
-            self.iterate()
-            done += 1
-        return BY_CANCEL
-
-    cdef void iterate(self) noexcept nogil:
+    cdef bint iterate(self) noexcept nogil:
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
@@ -275,6 +237,7 @@ cdef class Tree:
             score = 1 - score
         self.wins += score > 0.5
         self.draws += score == 0.5
+        return True
 
     # One decision
 
@@ -469,7 +432,9 @@ cdef class Tree:
     # What was found
 
     def root(self):
-        """The root's actions: (action, visits, availability, total, squares, strategy) each."""
+        """The root's actions: (action, visits, availability, tried, total, squares, strategy) each,
+        where `tried` is how many scores the total is of.
+        """
         cdef uint32_t at
         cdef size_t slot = self.root_key & self.table_mask
         cdef Child* child
@@ -479,12 +444,13 @@ cdef class Tree:
         if self.iterations == 0 or at == NO_NODE:
             return []
         child = self.children + self.nodes[at].first
-        return [(child[i].action, child[i].visits, child[i].availability, child[i].total,
-                 child[i].squares, child[i].strategy) for i in range(self.nodes[at].count)]
+        return [(child[i].action, child[i].visits, child[i].availability, child[i].visits,
+                 child[i].total, child[i].squares, child[i].strategy)
+                for i in range(self.nodes[at].count)]
 
     def summary(self):
-        """(iterations, wins, draws, nodes)."""
-        return self.iterations, self.wins, self.draws, self.node_count - 1
+        """(iterations, playouts, wins, draws, nodes)."""
+        return self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1
 
 
 class Search:
@@ -502,76 +468,97 @@ class Search:
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
         self.parameters = parameters
+        self.sampler = sampler
         self.seed = seed
-        each = -(-most_iterations // threads) if most_iterations else 0
-        most_nodes = SEATS * each + 2 if each else 1 << 40
-        self.trees = [Tree(sampler, mix(seed, thread), parameters, most_nodes)
-                      for thread in range(threads)]
+        self.most_iterations = -(-most_iterations // threads)    # Of a thread; 0: any number.
+        from_deal = parameters.from_deal
+        if from_deal is None:
+            from_deal = sampler.game.searched_from_deal
+        self.trees = [self.tree(thread, from_deal) for thread in range(threads)]
         self.stop_reason = "iterations"
+
+    def tree(self, thread, from_deal):
+        """What one thread grows."""
+        seed = mix(self.seed, thread)
+        if from_deal:
+            return DealSearch(self.sampler, seed, self.parameters)
+        most_nodes = SEATS * self.most_iterations + 2 if self.most_iterations else 1 << 40
+        return Tree(self.sampler, seed, self.parameters, most_nodes)
 
     def run(self, *, iterations=0, seconds=0.0, stop=None):
         """Searches on until a limit (0: none) is reached or `stop` is set."""
         if iterations <= 0 and seconds <= 0 and stop is None:
             raise ValueError("a search needs a limit")
         stop = stop or Stop()
+        start = time.monotonic()
         single = len(self.legal) == 1 and self.parameters.single_action > 0
         if single:
             iterations = min(iterations or self.parameters.single_action,
                              self.parameters.single_action)
-        shares = [iterations // len(self.trees) + (i < iterations % len(self.trees))
-                  for i in range(len(self.trees))] if iterations else [0] * len(self.trees)
-        reasons = []
-
-        def grow(tree, share):
-            if share or not iterations:
-                reasons.append(tree.run(share, seconds, stop))
-
-        helpers = [threading.Thread(target=grow, args=pair)
-                   for pair in zip(self.trees[1:], shares[1:])]
-        for helper in helpers:
-            helper.start()
-        grow(self.trees[0], shares[0])
-        for helper in helpers:
-            helper.join()
+        reasons = self.grow(iterations, seconds, stop)
+        if "memory" in reasons:        # All that can be played does not fit: from the present then.
+            self.trees = [self.tree(thread, False) for thread in range(len(self.trees))]
+            if seconds > 0:
+                seconds = max(1e-9, seconds - (time.monotonic() - start))
+            reasons = self.grow(iterations, seconds, stop)
         for self.stop_reason in ("cancelled", "time", "iterations"):
             if self.stop_reason in reasons:
                 break
         if single and self.stop_reason == "iterations":
             self.stop_reason = "single_action"
 
+    def grow(self, iterations, seconds, stop):
+        """Runs all threads, which share the iterations, and returns why they ended."""
+        shares = [iterations // len(self.trees) + (i < iterations % len(self.trees))
+                  for i in range(len(self.trees))] if iterations else [0] * len(self.trees)
+        reasons = []
+
+        def run(tree, share):
+            if share or not iterations:
+                reasons.append(tree.run(share, seconds, stop))
+
+        helpers = [threading.Thread(target=run, args=pair)
+                   for pair in zip(self.trees[1:], shares[1:])]
+        for helper in helpers:
+            helper.start()
+        run(self.trees[0], shares[0])
+        for helper in helpers:
+            helper.join()
+        return reasons
+
     def result(self):
         """What was found so far."""
-        sums = {action: [0, 0, 0.0, 0.0, 0.0] for action in self.legal}
+        sums = {action: [0, 0, 0, 0.0, 0.0, 0.0] for action in self.legal}
         for tree in self.trees:
             for action, *values in tree.root():
                 sums[action] = [a + b for a, b in zip(sums[action], values)]
-        iterations, wins, draws, nodes = (
+        iterations, playouts, wins, draws, nodes = (
             sum(column) for column in zip(*(tree.summary() for tree in self.trees)))
         probabilities = self.probabilities(sums)
         actions = []
-        for action, (visits, available, total, squares, _) in sums.items():
-            mean = total / visits if visits else 0.5
-            variance = max(0.0, squares / visits - mean * mean) if visits else 0.25
+        for action, (visits, available, tried, total, squares, _) in sums.items():
+            mean = total / tried if tried else 0.5
+            variance = max(0.0, squares / tried - mean * mean) if tried else 0.25
             actions.append(ActionResult(action, visits, available, mean,
-                                        sqrt(variance / visits) if visits else 0.5,
+                                        sqrt(variance / tried) if tried else 0.5,
                                         probabilities[action]))
         actions.sort(key=lambda one: (-one.probability, -one.visits, one.action))
-        known = [one for one in actions if one.probability > 0 and one.visits]
+        known = [one for one in actions if one.probability > 0 and sums[one.action][2]]
         if known:
             weight = sum(one.probability for one in known)
             expected = sum(one.probability * one.expected_score for one in known) / weight
         else:
-            expected = (wins + draws / 2) / iterations if iterations else 0.5
-        share = 1 / iterations if iterations else 0.0
+            expected = (wins + draws / 2) / playouts if playouts else 0.5
+        share = 1 / playouts if playouts else 0.0
         return Result(
             action=self.drawn(actions), actions=actions, expected_score=expected,
-            win=wins * share, draw=draws * share, loss=(iterations - wins - draws) * share,
+            win=wins * share, draw=draws * share, loss=(playouts - wins - draws) * share,
             iterations=iterations, nodes=nodes,
             stop_reason=self.stop_reason)
 
     def probabilities(self, sums):
         """With which probability to play each action: the average strategy, or the most visited."""
-        strategy = {action: values[4] for action, values in sums.items()}
+        strategy = {action: values[5] for action, values in sums.items()}
         most = max(strategy.values())
         if most > 0:
             strategy = {action: weight if weight >= self.parameters.floor * most else 0.0

@@ -46,6 +46,17 @@ cdef struct View:
 
 # Chance
 
+cdef enum:
+    MAX_DRAWS = 64
+
+cdef struct Script:
+    # Goes through all that can come of chance in one call, as an odometer goes through numbers:
+    # `rng_below` gives the digits in turn and takes down how many values each can have.
+    uint32_t digits[MAX_DRAWS]
+    uint32_t sizes[MAX_DRAWS]
+    int drawn              # In this call.
+    bint broken            # It drew more often than that, or something else than `rng_below`.
+
 cdef struct Rng:
     # A source of chance. The search draws from a fast generator, xoshiro256** (Blackman and Vigna,
     # 2018); a hosted match from a tape of cryptographic bytes that the Python face has prepared.
@@ -53,6 +64,7 @@ cdef struct Rng:
     const uint8_t* tape    # NULL: draw from the generator.
     size_t tape_left       # Bytes not read yet.
     bint tape_ran_out      # What was drawn since is worthless; try again with a longer tape.
+    Script* script         # NULL: draw from one of those.
 
 cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil
 cdef uint64_t rng_next(Rng* rng) noexcept nogil
@@ -60,6 +72,12 @@ cdef uint64_t rng_next(Rng* rng) noexcept nogil
 cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil
 # Uniform in [0, 1).
 cdef double rng_double(Rng* rng) noexcept nogil
+# Makes the generator play a script, from the first outcome of a call on.
+cdef void script_start(Script* script, Rng* rng) noexcept nogil
+# The probability of what came of the call.
+cdef double script_probability(const Script* script) noexcept nogil
+# Turns to the next outcome of the same call; False if there is none left.
+cdef bint script_next(Script* script) noexcept nogil
 # Fisher-Yates.
 cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil
 

@@ -33,6 +33,7 @@ class Game:
     event_kinds: dict[int, str]
     reference: bool
     mixes_in_turn: bool
+    searched_from_deal: bool
     ruleset: dict[str, Any]
     def __init__(self, ruleset: Mapping[str, Any] | None = None) -> None: ...
     def read_ruleset(self, given: dict[str, Any]) -> dict[str, Any]: ...

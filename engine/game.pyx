@@ -84,6 +84,7 @@ cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil:
     rng.tape = NULL
     rng.tape_left = 0
     rng.tape_ran_out = False
+    rng.script = NULL
 
 
 cdef inline uint64_t rotl(uint64_t x, int k) noexcept nogil:
@@ -92,6 +93,9 @@ cdef inline uint64_t rotl(uint64_t x, int k) noexcept nogil:
 
 cdef uint64_t rng_next(Rng* rng) noexcept nogil:
     cdef uint64_t result, t
+    if rng.script != NULL:
+        rng.script.broken = True
+        return 0
     if rng.tape != NULL:
         if rng.tape_left < 8:
             rng.tape_ran_out = True
@@ -115,8 +119,11 @@ cdef uint64_t rng_next(Rng* rng) noexcept nogil:
 
 cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
     # Lemire, 2019: the high half of a product, and a rejection that removes the bias.
-    cdef uint64_t m = (rng_next(rng) >> 32) * n
+    cdef uint64_t m
     cdef uint32_t threshold
+    if rng.script != NULL:
+        return script_below(rng.script, n)
+    m = (rng_next(rng) >> 32) * n
     if <uint32_t> m < n:
         threshold = (<uint32_t> (-<int64_t> n)) % n
         while <uint32_t> m < threshold and not rng.tape_ran_out:
@@ -126,6 +133,46 @@ cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
 
 cdef double rng_double(Rng* rng) noexcept nogil:
     return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef uint32_t script_below(Script* script, uint32_t n) noexcept nogil:
+    cdef int at = script.drawn
+    if n == 1:
+        return 0
+    if at == MAX_DRAWS:
+        script.broken = True
+        return 0
+    if script.sizes[at] == 0:           # Not drawn before with these digits ahead of it.
+        script.digits[at] = 0
+        script.sizes[at] = n
+    script.drawn += 1
+    return script.digits[at]
+
+
+cdef void script_start(Script* script, Rng* rng) noexcept nogil:
+    memset(script, 0, sizeof(Script))
+    rng_seed(rng, 0)
+    rng.script = script
+
+
+cdef double script_probability(const Script* script) noexcept nogil:
+    cdef double probability = 1
+    cdef int i
+    for i in range(script.drawn):
+        probability /= script.sizes[i]
+    return probability
+
+
+cdef bint script_next(Script* script) noexcept nogil:
+    cdef int at = script.drawn - 1
+    script.drawn = 0
+    while at >= 0:
+        script.digits[at] += 1
+        if script.digits[at] < script.sizes[at]:
+            return True
+        script.sizes[at] = 0
+        at -= 1
+    return False
 
 
 cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil:
@@ -187,7 +234,10 @@ cdef class Game:
     A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles`
     and `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
     `mixes_in_turn` tells the search to look for a mixture of actions also where a seat decides
-    alone, because what it does gives its cards away, as a bet does.
+    alone, because what it does gives its cards away, as a bet does. `searched_from_deal` tells it
+    to set out from the deal and not from the present (see ai/deal_search.pyx), for a game whose
+    views remember all that their seat has seen, and with so few lines of play that all of them fit
+    in memory.
     """
 
     id = ""
@@ -198,6 +248,7 @@ cdef class Game:
     event_kinds = {}
     reference = False
     mixes_in_turn = False
+    searched_from_deal = False
 
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults; raises RulesetError."""

@@ -81,6 +81,7 @@ cdef class KuhnPoker(Game):
     event_kinds = {DEALT: "dealt", DECIDED: "decided", SHOWN: "shown"}
     reference = True
     mixes_in_turn = True
+    searched_from_deal = True
 
     def cards(self):
         return [{"id": str(rank), "title": title, "kind": "card", "copies": 1,

@@ -1,4 +1,4 @@
-"""The command line: `croupier serve`, `games`, `health`, `play` and `arena`."""
+"""The command line: `croupier serve`, `games`, `health`, `play`, `arena` and `exploit`."""
 
 import argparse
 import asyncio
@@ -13,6 +13,7 @@ import grpc
 import uvloop
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from ai import exploit
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from service import arena, terminal, wire
 from service.catalog_service import describe
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _add_health(commands)
     terminal.add_parser(commands)
     arena.add_parser(commands)
+    exploit.add_parser(commands)
     chosen = parser.parse_args(arguments)
     sys.exit(chosen.run(chosen))
 

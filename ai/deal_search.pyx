@@ -1,0 +1,219 @@
+"""Search from the deal, for games so small that all their lines of play fit in memory.
+
+A search that sets out from the present draws the worlds that fit a view as if the opponent had
+chosen at random so far: facing a bet, a bluff looks as likely to it as a good card. It cannot find
+an equilibrium, whatever it does from there on. This one sets out from the deal, whoever holds what,
+so that how likely the opponent's past choices were in each world comes out of the search itself. It
+is given the view, and answers for what its seat knows; from the deal on it is the same for all.
+
+Each iteration is a traversal of Monte Carlo counterfactual regret minimisation by external
+sampling: chance and the one seat are sampled, the other tries all of its actions and learns which
+it regrets. The seats take turns. Regrets below 0 are forgotten, and in the average, which is the
+answer, the later iterations count for more.
+
+    M. Lanctot, K. Waugh, M. Zinkevich, M. Bowling, "Monte Carlo Sampling for Regret Minimization in
+    Extensive Games", NeurIPS 2009.
+    V. Lisý, M. Lanctot, M. Bowling, "Online Monte Carlo Counterfactual Regret Minimization for
+    Search in Imperfect Information Games", AAMAS 2015: search from the deal towards the present.
+    O. Tammelin, "Solving Large Imperfect Information Games Using CFR+", 2014.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from ai.histories cimport (
+    CHANCE, DECISION, END, NO_ROOM, NONE, ROOT, UNSEEN, Histories, History, Info,
+)
+from ai.limits cimport Worker
+from engine.game cimport MAX_ACTIONS, SEATS, Rng, Sampler, State, rng_double, rng_seed
+
+cdef enum:
+    SCRATCH = 1 << 15          # Actions of the seat that learns, at the decisions of one line.
+
+
+cdef struct Choice:            # An action of an information set.
+    double regret
+    double strategy            # Sum of the probabilities with which it was chosen.
+
+
+cdef struct Found:             # What was found about an action of the view.
+    uint64_t visits
+    double total
+    double squares
+
+
+cdef class DealSearch(Worker):
+    """A search from the deal for one view, by one thread."""
+
+    cdef Histories histories
+    cdef Rng rng
+    cdef int seat
+    cdef uint64_t key
+    cdef Choice* choices       # As the actions of the histories.
+    cdef double* scratch
+    cdef size_t scratch_used
+    cdef Found* found
+    cdef uint64_t tried, wins, draws
+
+    def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters):
+        cdef State state
+        self.histories = Histories(sampler.game, parameters.memory // 2)
+        self.seat = sampler.seat
+        rng_seed(&self.rng, seed)
+        sampler.draw(&state, &self.rng)
+        self.key = self.histories.key_of(&state, self.seat)
+        self.choices = <Choice*> malloc(self.histories.history_room * sizeof(Choice))
+        self.scratch = <double*> malloc(SCRATCH * sizeof(double))
+        self.found = <Found*> malloc(MAX_ACTIONS * sizeof(Found))
+        if self.choices == NULL or self.scratch == NULL or self.found == NULL:
+            raise MemoryError
+        memset(self.found, 0, MAX_ACTIONS * sizeof(Found))
+
+    def __dealloc__(self):
+        free(self.choices)
+        free(self.scratch)
+        free(self.found)
+
+    cdef bint iterate(self) noexcept nogil:
+        cdef double score
+        self.iterations += 1
+        self.scratch_used = 0
+        return self.walk(ROOT, self.iterations % SEATS, &score)
+
+    cdef bint walk(self, uint32_t at, int learner, double* score) noexcept nogil:
+        # The score of the learner from a history on, as both play now; learns at each of its
+        # decisions. False: there is no room.
+        cdef const History* history
+        cdef const Info* info
+        cdef Choice* choice
+        cdef double* values
+        cdef double positive = 0, mean = 0
+        cdef uint32_t chosen, first, stride, i
+        cdef int other = 1 - learner
+        while True:
+            history = self.seen(at)
+            if history.kind == DECISION:
+                chosen = 0
+                if history.infos[other] != NONE:
+                    chosen = self.choose(history.infos[other], self.iterations)
+                if history.infos[learner] != NONE:
+                    break
+                at = history.first + chosen
+            elif history.kind == CHANCE:
+                at = self.histories.draw(history, &self.rng)
+            elif history.kind == END:
+                score[0] = history.score if learner == 0 else 1 - history.score
+                return True
+            else:
+                return False
+        info = &self.histories.infos[history.infos[learner]]
+        if self.scratch_used + info.count > SCRATCH:
+            return False
+        values = self.scratch + self.scratch_used
+        self.scratch_used += info.count
+        # What can follow lies in rows of the actions of seat 0.
+        first = history.first + (chosen if learner == 0 else chosen * info.count)
+        stride = history.count // info.count if learner == 0 else 1
+        for i in range(info.count):
+            if not self.walk(first + i * stride, learner, &values[i]):
+                return False
+        choice = self.choices + info.first
+        for i in range(info.count):
+            positive += choice[i].regret
+            mean += choice[i].regret * values[i]
+        if positive > 0:
+            mean /= positive
+        else:
+            mean = 0
+            for i in range(info.count):
+                mean += values[i] / info.count
+        for i in range(info.count):
+            choice[i].regret = max(0.0, choice[i].regret + values[i] - mean)
+        score[0] = mean
+        if info.key == self.key:
+            self.note(at, info, values)
+        self.scratch_used -= info.count
+        return True
+
+    cdef const History* seen(self, uint32_t at) noexcept nogil:
+        # A history with what can follow.
+        cdef const History* history = &self.histories.histories[at]
+        cdef size_t known = self.histories.action_count
+        if history.kind == UNSEEN:
+            self.histories.expand(at)
+            memset(self.choices + known, 0,
+                   (self.histories.action_count - known) * sizeof(Choice))
+        return history
+
+    cdef uint32_t choose(self, uint32_t at, double weight) noexcept nogil:
+        # By regret matching. The average that is the answer counts it with this weight.
+        cdef const Info* info = &self.histories.infos[at]
+        cdef Choice* choice = self.choices + info.first
+        cdef double positive = 0
+        cdef double threshold = rng_double(&self.rng)
+        cdef uint32_t i, chosen = info.count - 1
+        for i in range(info.count):
+            positive += choice[i].regret
+        if positive <= 0:
+            for i in range(info.count):
+                choice[i].strategy += weight / info.count
+            return <uint32_t> (threshold * info.count)
+        threshold *= positive
+        weight /= positive
+        for i in range(info.count):
+            choice[i].strategy += weight * choice[i].regret
+            if threshold >= 0:
+                threshold -= choice[i].regret
+                if threshold < 0:
+                    chosen = i
+        return chosen
+
+    cdef void note(self, uint32_t at, const Info* info, const double* values) noexcept nogil:
+        # What the learner found at a decision for which the view asks, and how it ends once.
+        cdef const History* history
+        cdef double score
+        cdef uint32_t i, action, link
+        cdef int seat
+        self.tried += 1
+        for i in range(info.count):
+            self.found[i].total += values[i]
+            self.found[i].squares += values[i] * values[i]
+        history = self.seen(at)
+        while history.kind != END:
+            link = 0
+            if history.kind == CHANCE:
+                link = self.histories.draw(history, &self.rng) - history.first
+            else:
+                for seat in range(SEATS):
+                    if history.infos[seat] != NONE:
+                        action = self.choose(history.infos[seat], 0)
+                        link = link * self.histories.infos[history.infos[seat]].count + action
+                        if &self.histories.infos[history.infos[seat]] == info:
+                            self.found[action].visits += 1
+            at = history.first + link
+            history = self.seen(at)
+            if history.kind == NO_ROOM:
+                return
+        score = history.score if self.seat == 0 else 1 - history.score
+        self.wins += score > 0.5
+        self.draws += score == 0.5
+
+    def root(self):
+        """The root's actions: (action, visits, availability, tried, total, squares, strategy) each,
+        where `tried` is how many scores the total is of.
+        """
+        cdef uint32_t at = self.histories.find(self.key)
+        cdef const Info* info = &self.histories.infos[at]
+        cdef const Choice* choice = self.choices + info.first
+        cdef uint32_t i
+        if at == NONE:
+            return []
+        return [(self.histories.actions[info.first + i], self.found[i].visits, self.tried,
+                 self.tried, self.found[i].total, self.found[i].squares, choice[i].strategy)
+                for i in range(info.count)]
+
+    def summary(self):
+        """(iterations, playouts, wins, draws, nodes)."""
+        return (self.iterations, self.tried, self.wins, self.draws,
+                self.histories.info_count - 1)

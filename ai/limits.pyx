@@ -1,0 +1,59 @@
+"""How long a search goes on: what ends it, and the loop that watches out for that."""
+
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+cdef enum:
+    CHECK_TIME_EVERY = 16      # Iterations.
+
+    # Why a search ended
+    BY_ITERATIONS = 0
+    BY_TIME
+    BY_CANCEL
+    BY_ITSELF
+
+STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled",
+                BY_ITSELF: "memory"}
+
+
+cdef class Stop:
+    """Ends a search from another thread."""
+
+    def set(self):
+        """Ends the searches that watch this, within an iteration."""
+        self.flag = 1
+
+    def is_set(self):
+        """Whether it was set."""
+        return bool(self.flag)
+
+
+cdef double now() noexcept nogil:
+    cdef timespec t
+    clock_gettime(CLOCK_MONOTONIC, &t)
+    return t.tv_sec + 1e-9 * t.tv_nsec
+
+
+cdef class Worker:
+    """What one thread searches with."""
+
+    def run(self, uint64_t iterations, double seconds, Stop stop):
+        """Searches until a limit (0: none) or until stopped; returns why it ended."""
+        cdef int reason
+        with nogil:
+            reason = self.work(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
+        return STOP_REASONS[reason]
+
+    cdef int work(self, uint64_t iterations, double deadline, volatile int* stop) noexcept nogil:
+        cdef uint64_t done = 0
+        while not stop[0]:
+            if iterations and done >= iterations:
+                return BY_ITERATIONS
+            if deadline > 0 and done % CHECK_TIME_EVERY == 0 and done and now() >= deadline:
+                return BY_TIME
+            if not self.iterate():
+                return BY_ITSELF
+            done += 1
+        return BY_CANCEL
+
+    cdef bint iterate(self) noexcept nogil:
+        return False
