@@ -69,6 +69,7 @@ cdef enum:
     PLACED_MOST = STRUCTURES * STACK_MOST
     KEPT_BLANK = 32              # Instead of a card: one that was kept at the set-up,
     BLANK = 33                   # or one of a pool, which is added.
+    GUESS_WORDS = (CARDS + 2 + POOLS_MOST * (2 + CARDS) + PLACED_MOST) // 8 + 1
     PADDING = 7 - (CARDS + 2 + POOLS_MOST * (2 + CARDS) + PLACED_MOST) % 8
     EXACT_MOST = 2048
     BLIND_MOST = 128             # In the first attempts, and in later ones.
@@ -77,7 +78,8 @@ cdef enum:
     TRIES = 64                   # and how many are looked at.
     ATTEMPTS = 10                # To go through a story blindly; each after the first looks ahead.
     RESHUFFLES_MOST = STORY_MOST // (CARDS + 1) + 1
-    TABLE_SIZE = 1 << 15         # Of the hash table; more than guesses ever come of one step.
+    TABLE_BITS = 15
+    TABLE_SIZE = 1 << TABLE_BITS     # Of the hash table; more than guesses ever come of one step.
     ROOM = TABLE_SIZE // 2
 
     # What can be wrong with a story
@@ -111,7 +113,11 @@ cdef struct Guess:
     uint8_t padding[PADDING]     # To whole words.
 
 
-assert sizeof(Guess) % 8 == 0
+assert sizeof(Guess) == 8 * GUESS_WORDS
+
+cdef uint64_t[GUESS_WORDS] FACTORS    # Odd and random, to hash a guess.
+for _i in range(GUESS_WORDS):
+    FACTORS[_i] = mix(0, _i) | 1
 
 
 cdef inline int total(const uint8_t* counts) noexcept nogil:
@@ -174,16 +180,17 @@ cdef void clear(Population* self) noexcept nogil:
 cdef bint add(Population* self, const Guess* guess, double weight) noexcept nogil:
     # False: there are too many.
     cdef uint64_t key = 0, word
-    cdef size_t i
+    cdef size_t i, words
     cdef int at, slot
-    for i in range(sizeof(Guess) // 8):
+    # The rest of the places is 0 in all guesses: after a step, each has as many cards placed.
+    words = ((<const char*> guess.placed - <const char*> guess) + guess.placed_count + 7) // 8
+    for i in range(words):
         memcpy(&word, <const char*> guess + 8 * i, 8)
-        if word:
-            key = mix(key + i, word)
-    slot = mix(0, key) & (TABLE_SIZE - 1)
+        key += word * FACTORS[i]
+    slot = key >> (64 - TABLE_BITS)
     while self.table[slot]:
         at = self.table[slot] - 1
-        if memcmp(&self.guesses[at], guess, sizeof(Guess)) == 0:
+        if memcmp(&self.guesses[at], guess, 8 * words) == 0:
             self.weights[at] += weight
             return True
         slot = (slot + 1) & (TABLE_SIZE - 1)
