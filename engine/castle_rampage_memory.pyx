@@ -867,9 +867,13 @@ cdef class CastleRampageSampler(Sampler):
         cdef const Sight* sight = <const Sight*> &self.view
         cdef const Common* common = &sight.common
         cdef const Stack* stack
-        cdef int seat, at, i, least
+        cdef int seat, at, i, least, placed = 0
         if common.phase > TURN:
             raise ViewError("common.phase", f"must be at most {TURN}")
+        if common.turn > self.rules.turn_limit or (common.phase == SET_UP) != (common.turn == 0):
+            raise ViewError("common.turn", "must be as many as the phase and the ruleset say")
+        if common.strengthened > 1:
+            raise ViewError("common.strengthened", "must be 0 or 1")
         if common.active >= SEATS:
             raise ViewError("common.active", "must be 0 or 1")
         if common.set_ups > self.rules.set_ups or (
@@ -892,6 +896,11 @@ cdef class CastleRampageSampler(Sampler):
             least = PLACED * common.set_ups
             if not least <= stack.count <= STACK_MOST:
                 raise ViewError(f"stacks[{at}].count", f"must be {least} to {STACK_MOST}")
+            placed += stack.count - least
+            if at % STRUCTURES == STRUCTURES - 1:
+                if placed > self.turns_of(at // STRUCTURES):
+                    raise ViewError(f"stacks[{at}].count", "must be one more a turn at the most")
+                placed = 0
             if stack.top > stack.count:
                 raise ViewError(f"stacks[{at}].top", "must be at most its count")
             if common.phase == SET_UP and stack.count != least:
@@ -908,6 +917,13 @@ cdef class CastleRampageSampler(Sampler):
             for seat in range(SEATS):
                 if common.sides[seat].story_length or common.sides[seat].hand_size != DEAL:
                     raise ViewError(f"common.sides[{seat}]", "must be as it is in the set-up")
+
+    cdef int turns_of(self, int seat) noexcept nogil:
+        # In how many turns a seat can have strengthened.
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        if seat == common.active:
+            return (common.turn - 1) // 2 + common.strengthened
+        return common.turn // 2
 
     cdef check_end(self):
         # What is left must be in the numbers that everyone sees, and of the ruleset's cards.
