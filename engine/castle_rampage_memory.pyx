@@ -11,15 +11,15 @@ keeps a population of guesses, each with a weight. A guess says of his cards
   draw. When the pile has run out, its pool holds no more than the blanks left from it;
 - what was *placed* under a structure and is still hidden: a known card, or a blank.
 
-Each entry of the story turns a guess into others, by Bayes' rule, and guesses that have become equal
-are put together:
+Each entry of the story turns a guess into others, by Bayes' rule, and guesses that have become
+equal are put together:
 
-- he spends, or loses, a card: it was one of the known ones, or a blank of some pool, which must hold
-  such a card. A guess in which he cannot have it is dropped;
-- he puts a card under a structure: any card of his hand, known or blank, so that a card that was seen
-  in the hand may lie there now, or may not. If the card has come to light since (it was destroyed,
-  or went back on top, or a Spy saw it), that is used at once: the card is taken as spent then. Never
-  an Ogre, which everyone would have known by its discards;
+- he spends, or loses, a card: it was one of the known ones, or a blank of some pool, which must
+  hold such a card. A guess in which he cannot have it is dropped;
+- he puts a card under a structure: any card of his hand, known or blank, so that a card that was
+  seen in the hand may lie there now, or may not. If the card has come to light since (it was
+  destroyed, or went back on top, or a Spy saw it), that is used at once: the card is taken as spent
+  then. Never an Ogre, which everyone would have known by its discards;
 - a Veteran comes back, or a Priest shows the hand: these cards are known, and the guesses that say
   otherwise are dropped;
 - the discard pile becomes a draw pile: a new pool.
@@ -27,18 +27,18 @@ are put together:
 The set-up cards are never purple, so they are blanks of their own within the first pool. The draw
 pile is in any order in every guess.
 
-So no world is drawn that would have shown anything else (sound), and none that would have shown just
-this is left out (complete). In proportion: an opponent who chooses uniformly among his legal actions
-plays a given one with probability 1 / (how many he had), which depends on his whole hand. So all of
-his cards are known in every guess, each draw makes as many guesses as there are cards to draw, and
-the weights are exact, as long as no more than EXACT_MOST guesses come of it. Where more would, which
-is so in most positions of the full game, his choices are taken to be blind instead: each card that
-leaves the hand is any of its cards with the same probability. Weights are exact for that, too, until
-there are more than BLIND_MOST guesses; these are then thinned out by systematic resampling, which
-keeps every expectation (J. Carpenter, P. Clifford, P. Fearnhead, "Improved particle filter for
-nonlinear problems", IEE Proceedings 146(1), 1999), so that which of the very many hands can be drawn
-differs from view to view. At most POOLS_MOST pools are kept: what is left of an older one is dealt
-out by chance, in a few ways for each guess.
+So no world is drawn that would have shown anything else (sound), and none that would have shown
+just this is left out (complete). In proportion: an opponent who chooses uniformly among his legal
+actions plays a given one with probability 1 / (how many he had), which depends on his whole hand.
+So all of his cards are known in every guess, each draw makes as many guesses as there are cards to
+draw, and the weights are exact, as long as no more than EXACT_MOST guesses come of it. Where more
+would, which is so in most positions of the full game, his choices are taken to be blind instead:
+each card that leaves the hand is any of its cards with the same probability. Weights are exact for
+that, too, until there are more than BLIND_MOST guesses; these are then thinned out by systematic
+resampling, which keeps every expectation (J. Carpenter, P. Clifford, P. Fearnhead, "Improved
+particle filter for nonlinear problems", IEE Proceedings 146(1), 1999), so that which of the very
+many hands can be drawn differs from view to view. At most POOLS_MOST pools are kept: what is left
+of an older one is dealt out by chance, in a few ways for each guess.
 
 What comes to light late can then contradict every guess that is left: the one Dragon that was held
 through twenty turns is in few of them. So where all fail, the story is gone through again, looking
@@ -51,13 +51,13 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage cimport (
-    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, OGRE, PLACED, PLACED_UNDER,
-    RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST, STORY_MOST, STRUCTURES, TOLD_BITS,
-    TOLD_MASK, TOOK_BACK, TURN, UNITS_END, VETERAN, CastleRampage, Common, Own, Side, Sight, Stack,
-    Table, counts_as, is_purple,
+    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, OGRE,
+    PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST, STORY_MOST,
+    STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage, Common, Own,
+    Side, Sight, Stack, Table, counts_as, is_purple,
 )
 from engine.game cimport (
-    SEATS, Rng, Sampler, State, mix, rng_below, rng_double, rng_seed, rng_shuffle, uint8_t,
+    SEATS, Rng, Sampler, State, mix, rng_double, rng_seed, rng_shuffle, uint8_t,
     uint64_t,
 )
 
@@ -432,7 +432,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef const Sight* sight = <const Sight*> &self.view
         cdef const Stack* stack
         cdef Guess guess
-        cdef int structure, card, i
+        cdef int structure, card, i, _copy
         memset(&guess, 0, sizeof(Guess))
         clear(self.now)
         self.overflowed = False
@@ -459,7 +459,7 @@ cdef class CastleRampageSampler(Sampler):
         self.hand_size = guess.kept
         self.keep(&guess, 1)
         if self.exact and sight.common.phase != SET_UP:
-            for i in range(guess.kept):
+            for _copy in range(guess.kept):
                 self.identify_kept()
         return 0
 
@@ -796,7 +796,7 @@ cdef class CastleRampageSampler(Sampler):
                 self.keep(&self.then.guesses[i], n * share * self.then.weights[i] / flat)
         normalize(self.now)
 
-    # Looking ahead. What may be needed later is either known, or a blank: each pool has only so many
+    # Looking ahead. What is needed later is either known or a blank, and each pool has only so many
     # blanks, and so many of each card. Until the hand is shown next, both limits are kept at once;
     # after that, the cards are counted one by one, each as if the blanks were there for it alone.
 
@@ -930,7 +930,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef const Sight* sight = <const Sight*> &self.view
         cdef const Common* common = &sight.common
         cdef const Guess* guess = &self.now.guesses[0]
-        cdef int card, at, i, structure
+        cdef int card, at, i
         cdef int left[CARDS]
         cdef int size = self.hand_size - (common.set_ups if common.phase == SET_UP else 0)
         if common.sides[self.other].hand_size != size:
@@ -987,7 +987,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef const Guess* guess = self.pick(rng)
         cdef uint8_t cards[POOLS_MOST * DECK_MOST]
         cdef int left[POOLS_MOST]
-        cdef int set_up_left, pool, card, i
+        cdef int set_up_left, pool, card, _copy
         memset(state, 0, sizeof(State))
         table.common = sight.common
         table.own[self.seat] = sight.own
@@ -1001,7 +1001,7 @@ cdef class CastleRampageSampler(Sampler):
         self.fill_set_up(table, guess, cards, &set_up_left)
         self.fill_placed(table, guess, cards, left, &set_up_left)
         for pool in range(POOLS_MOST):
-            for i in range(guess.blanks[pool]):
+            for _copy in range(guess.blanks[pool]):
                 left[pool] -= 1
                 own.hand[cards[pool * DECK_MOST + left[pool]]] += 1
         memcpy(table.draw_pile, cards + self.newest() * DECK_MOST, left[self.newest()])
@@ -1085,7 +1085,7 @@ cdef class CastleRampageSampler(Sampler):
         # Of the newest pool he has drawn what is not in the draw pile.
         cdef Own* own = &table.own[self.other]
         cdef int left[CARDS]
-        cdef int card, i
+        cdef int card, i, _copy
         memcpy(own.drawn, self.drawn, self.drawn_length)
         own.drawn_length = self.drawn_length
         for card in range(CARDS):
@@ -1093,7 +1093,7 @@ cdef class CastleRampageSampler(Sampler):
         for i in range(table.common.draw_size):
             left[table.draw_pile[i]] -= 1
         for card in range(1, CARDS):
-            for i in range(left[card]):
+            for _copy in range(left[card]):
                 if own.drawn_length < DRAWN_MOST:
                     own.drawn[own.drawn_length] = card
                     own.drawn_length += 1
