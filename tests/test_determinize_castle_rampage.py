@@ -287,6 +287,21 @@ def test_a_shown_hand_is_certain_and_what_is_drawn_later_is_not():
         assert len(pairs) > 3
 
 
+def test_a_second_look_at_the_hand_tells_what_lies_under_a_structure():
+    script = Script(
+        "Knight*8 Archer*6 Priest*2:cost=0",
+        "Knight Archer / Archer Knight / Priest",
+        "Knight Knight / Knight Knight / Archer",
+        "Priest Archer Knight Knight",
+    )
+    script.play("play Priest axe_man", "end_turn", "strengthen Knight gate", "end_turn")
+    script.play("play Priest axe_man")
+    # Two Archers are left, one of which may be the one that was shown first.
+    for worlds in script.worlds():
+        assert all(world.hand == (ARCHER, ARCHER) for world in worlds)
+        assert 0 < share(worlds, lambda world: world.structures[0][2] == ARCHER) < 1
+
+
 def test_a_defender_that_went_back_on_top_is_known_until_it_falls():
     script = Script(
         "Knight*9:gate=2:castle=9 Archer*3:gate=1:castle=9 Giant:gate=4 Dragon*2:cost=0",
