@@ -47,6 +47,7 @@ give up or to show. If that does not help either, more guesses are kept, and unl
 than not.
 """
 
+from libc.math cimport pow
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
@@ -57,8 +58,7 @@ from engine.castle_rampage cimport (
     Side, Sight, Stack, Table, counts_as, is_purple,
 )
 from engine.game cimport (
-    SEATS, Rng, Sampler, State, mix, rng_double, rng_seed, rng_shuffle, uint8_t,
-    uint64_t,
+    SEATS, Rng, Sampler, State, View, mix, rng_double, rng_seed, rng_shuffle, uint8_t, uint64_t,
 )
 
 from engine.game import ViewError
@@ -355,6 +355,7 @@ cdef class CastleRampageSampler(Sampler):
             raise ViewError(f"common.sides[{self.other}].story[{at}]", FAULTS[fault])
         self.check_end()
         self.cumulate()
+        self.check_whole()
 
     # Going through the story
 
@@ -782,11 +783,11 @@ cdef class CastleRampageSampler(Sampler):
         self.thinned = True
         self.next_step()
         for i in range(self.then.count):
-            all_flat += self.then.weights[i] ** self.power
+            all_flat += pow(self.then.weights[i], self.power)
         share = 2.0 / self.most
         at = rng_double(&self.thinning) * share
         for i in range(self.then.count):
-            flat = self.then.weights[i] ** self.power / all_flat
+            flat = pow(self.then.weights[i], self.power) / all_flat
             sum_so_far += flat
             n = 0
             while at < sum_so_far:
@@ -862,6 +863,17 @@ cdef class CastleRampageSampler(Sampler):
         return True
 
     # Whether the view contradicts itself
+
+    cdef check_whole(self):
+        # Whatever else is wrong shows in a world: it would have shown the seat something else.
+        cdef State state
+        cdef View shown
+        cdef Rng rng
+        rng_seed(&rng, 0)
+        self.draw(&state, &rng)
+        self.rules.view(&state, self.seat, &shown)
+        if memcmp(&shown, &self.view, sizeof(View)):
+            raise ViewError("", "must hold nothing beyond what it counts")
 
     cdef check_ranges(self):
         cdef const Sight* sight = <const Sight*> &self.view
