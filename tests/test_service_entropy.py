@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from croupier.client import OPEN, Client, CroupierError, Seat, bot
+from engine.game import Match
 from service import records, wire
 from service.hosted import Hosted
 from service.store import Entry, EntryKind, Header
@@ -189,3 +190,22 @@ def test_another_server_deals_the_same_cards(servers, postgres):
     for (server, _), store in zip(running, stores, strict=True):
         servers.stop(server)
         servers.run(store.close())
+
+
+def test_the_chance_is_drawn_as_the_documentation_says():
+    ruleset = ruleset_of("skystones")
+    secret, shares = bytes(range(32)), (b"x" * 16, b"y" * 64)
+    hosted = Hosted(
+        Header("one", "skystones", ruleset.SerializeToString(), 1, secret, "one", (0, 0), 0, True)
+    )
+    for seat, share in enumerate(shares):
+        hosted = hosted.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
+    for seat, share in enumerate(shares):
+        hosted = hosted.after(Entry(EntryKind.ENTROPY, seat, 0, share))
+    mixed = b"croupier/entropy/v1\0" + secret
+    for seat, share in enumerate(shares):
+        mixed += bytes([seat, len(share)]) + share
+    game = wire.read_ruleset(ruleset, "ruleset")
+    assert hosted.match == Match(game, hashlib.shake_256(mixed).digest(32), "one", 4)
+    assert hosted.match.version == hosted.version == 4
+    assert hosted.match.position != Match(game, hosted.match.secret, "one").position
