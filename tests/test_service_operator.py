@@ -180,6 +180,25 @@ def test_an_operator_token_is_long(tmp_path, length):
         read_operator_token(tmp_path / "short")
 
 
+def test_matches_of_the_same_millisecond_are_listed_once(place):
+    async def test():
+        async with asyncio.timeout(SECONDS), opened(place) as store:
+            ids = [f"{number * 7919 % 100:02}" for number in range(20)]
+            for match_id in ids:
+                await store.create(header(match_id, created=5), NOTHING)
+            await store.create(header("newer", created=6), NOTHING)
+            whole = [each.match_id for each in await store.find(Query(), 99)]
+            assert whole == ["newer", *sorted(ids, reverse=True)]
+            assert [each.match_id for each in await store.find(Query(before=(6, "a")), 99)] == (
+                whole[1:]
+            )
+            for shown, match_id in enumerate(whole[1:], 1):
+                rest = await store.find(Query(before=(5, match_id)), 3)
+                assert [each.match_id for each in rest] == whole[shown + 1 : shown + 4]
+
+    asyncio.run(test())
+
+
 # Retention
 
 

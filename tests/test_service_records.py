@@ -137,3 +137,24 @@ def test_what_no_record_can_be_is_rejected():
     assert rejected(played_by_bots) is None
     played_by_bots.entropy_from_seats = True
     assert rejected(with_its_digest(played_by_bots)).field == "entropy_from_seats"
+
+
+def test_a_secret_of_another_hash_is_told_before_its_consequences():
+    record = record_of(0)
+    record.secret = record.secret[:-1] + bytes([record.secret[-1] ^ 1])
+    assert rejected(with_its_digest(record)).field == "secret_hash"
+
+
+def test_times_only_go_on():
+    record = record_of(0)
+    assert rejected(record) is None
+    actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]
+    for number, before in ((actions[0], record.create_time), (actions[3], None)):
+        changed = match_pb2.Record()
+        changed.CopyFrom(record)
+        limit = before or record.entries[actions[2]].time
+        changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds())
+        # At the same time is fine, so that the digest is all that tells.
+        assert rejected(with_its_digest(changed)) is None
+        changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds() - 1)
+        assert rejected(with_its_digest(changed)).field == f"entries[{number}].time"
