@@ -9,7 +9,7 @@ PROTOS := $(wildcard proto/croupier/v1/*.proto)
 FOLDERS := $(wildcard ai croupier engine service tests)
 
 .DEFAULT_GOAL := help
-.PHONY: help build serve test check format bench arena coverage sanitize wheel constraints clean
+.PHONY: help build serve test check format bench arena records coverage sanitize wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -43,6 +43,9 @@ bench: build ## speed and fingerprint of the search, and random self-play in num
 
 arena: build ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
+
+records: build ## verify a thousand records and find every change of whole ones (half an hour)
+	CROUPIER_RECORDS=1000 $(PY) -m pytest tests/test_service_records.py $(ARGS)
 
 coverage: build/coverage ## line coverage, Cython included (slow: a traced build in build/coverage)
 	cd $< && CROUPIER_COVERAGE=1 $(IN_PLACE)

@@ -12,7 +12,9 @@ on every action, a stream that goes on after a lost connection, and one exceptio
 server said. The messages are those of `croupier.v1`; where this is not enough, use the stubs.
 """
 
+import hashlib
 import json
+import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,10 +40,18 @@ from croupier.v1 import (
 TIMEOUT = 30.0  # Seconds that a call may take, the time of a search not counted.
 PATIENCE = 30.0  # Seconds for which a stream tries to go on.
 
-# Calls that can be made twice without harm; SubmitAction because of its request id.
+# Calls that can be made twice without harm; SubmitAction because of its request id, Rematch because
+# a match has one.
 _REPEATABLE = {
     "CatalogService": ("ListGames", "GetGame"),
-    "MatchService": ("GetView", "SubmitAction", "GetRecord"),
+    "MatchService": (
+        "GetView",
+        "SubmitAction",
+        "ContributeEntropy",
+        "Rematch",
+        "GetRecord",
+        "ListMatches",
+    ),
     "HintService": ("SuggestAction",),
 }
 _SERVICE_CONFIG = {
@@ -193,12 +203,18 @@ class Client:
         seats: Sequence[match_pb2.SeatConfig] = (OPEN, OPEN),
         *,
         seed: int | None = None,
+        entropy_from_seats: bool = False,
     ) -> NewMatch:
-        """Creates a match of a ruleset, or of a game by its name with the rules of its sheet."""
+        """Creates a match of a ruleset, or of a game by its name with the rules of its sheet.
+
+        With `entropy_from_seats`, it waits until each open seat has called `contribute`.
+        """
         if isinstance(ruleset, str):
             name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
             getattr(ruleset, name).SetInParent()
-        request = match_pb2.CreateMatchRequest(ruleset=ruleset, seats=seats, seed=seed)
+        request = match_pb2.CreateMatchRequest(
+            ruleset=ruleset, seats=seats, seed=seed, entropy_from_seats=entropy_from_seats
+        )
         response: match_pb2.CreateMatchResponse = self._call(self.match_stub.CreateMatch, request)
         return NewMatch(
             name=response.match,
@@ -366,11 +382,81 @@ class Seat(Spectator):
         request = hint_pb2.SuggestActionRequest(match=self.match, seed=seed)
         return self.client._search(request, iterations, seconds, threads, self.token)
 
+    def contribute(self, entropy: bytes | None = None) -> game_pb2.View:
+        """Contributes to the chance of a match that was created with `entropy_from_seats`.
+
+        Sends the hash of 32 bytes drawn at random, or of those given, waits for the hashes of the
+        other seat, and sends the bytes; returns the view after it. Each open seat has to call it.
+        Who wants to verify more than the record keeps the bytes.
+        """
+        entropy = secrets.token_bytes(32) if entropy is None else entropy
+        hashed = hashlib.sha256(entropy).digest()
+        view = self._contribute(hash=hashed)
+        if view.entropy_owed.hash_seats:
+            for response in self.watch(view.version):
+                if response.HasField("view") and not response.view.entropy_owed.hash_seats:
+                    break
+        return self._contribute(entropy=entropy)
+
+    def _contribute(self, **contribution: bytes) -> game_pb2.View:
+        request = match_pb2.ContributeEntropyRequest(match=self.match)
+        for name, value in contribution.items():
+            setattr(request, name, value)
+        response: match_pb2.ContributeEntropyResponse = self._call(
+            self._stub.ContributeEntropy, request
+        )
+        return self._seen(response.view)
+
+    def rematch(self) -> NewMatch:
+        """The match that follows this one, which is over: this side plays the other seat."""
+        request = match_pb2.RematchRequest(match=self.match)
+        response: match_pb2.RematchResponse = self._call(self._stub.Rematch, request)
+        token = response.seat_token
+        return NewMatch(
+            name=response.match,
+            seats={token.seat: Seat(self.client, response.match, token.token)},
+            spectator=Spectator(self.client, response.match, response.spectator_token),
+            secret_hash=response.secret_hash,
+        )
+
     def resign(self) -> game_pb2.View:
         """Gives the match up; returns the view at its end."""
         request = match_pb2.ResignMatchRequest(match=self.match)
         response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
         return self._seen(response.view)
+
+
+class Operator:
+    """The operator of a server, by the token that it was started with."""
+
+    def __init__(self, client: Client, token: str) -> None:
+        self.client = client
+        self.token = token
+
+    def matches(
+        self, *, game: str = "", state: match_pb2.MatchState | None = None, page_size: int = 0
+    ) -> Iterator[match_pb2.MatchSummary]:
+        """All matches, or those of a game or in a state, newest first, page by page."""
+        game = f"games/{game.removeprefix('games/')}" if game else ""
+        request = match_pb2.ListMatchesRequest(game=game, page_size=page_size)
+        if state is not None:
+            request.state = state
+        while True:
+            response: match_pb2.ListMatchesResponse = self.client._call(
+                self.client.match_stub.ListMatches, request, self.token
+            )
+            yield from response.matches
+            if not response.next_page_token:
+                return
+            request.page_token = response.next_page_token
+
+    def record(self, match: str) -> match_pb2.Record:
+        """The record of a match that is over."""
+        request = match_pb2.GetRecordRequest(match=match)
+        response: match_pb2.GetRecordResponse = self.client._call(
+            self.client.match_stub.GetRecord, request, self.token
+        )
+        return response.record
 
 
 def _bearer(token: str | None) -> tuple[tuple[str, str], ...]:

@@ -611,16 +611,18 @@ cdef class Match:
     cdef readonly dict held       # Action by seat.
     cdef readonly list events
 
-    def __init__(self, Game game not None, bytes secret not None, str match_id=""):
-        """Deals; `events` then holds what happened. `secret` has 32 bytes."""
+    def __init__(
+        self, Game game not None, bytes secret not None, str match_id="", int version=0
+    ):
+        """Deals, at a version; `events` then holds what happened. `secret` has 32 bytes."""
         if len(secret) != 32:
             raise ValueError("the secret of a match has 32 bytes")
         self.game = game
         self.secret = secret
         self.match_id = match_id
         self.position = Position(game)
-        self.version = 0
-        self.since = [0, 0]
+        self.version = version
+        self.since = [version, version]
         self.held = {}
         self.events = self.draw(None)
 

@@ -1,9 +1,10 @@
-"""The command line: `croupier serve`, `games`, `health`, `play`, `arena` and `exploit`."""
+"""The command line: `croupier serve`, `games`, `health`, `play`, `arena`, `exploit`, and records."""
 
 import argparse
 import asyncio
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from ai import exploit
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
-from service import arena, terminal, wire
+from service import arena, record_commands, terminal, wire
 from service.catalog_service import describe
 from service.server import Options, Server
 
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     terminal.add_parser(commands)
     arena.add_parser(commands)
     exploit.add_parser(commands)
+    record_commands.add_parsers(commands, address=DEFAULT_ADDRESS, data=_default_data())
     chosen = parser.parse_args(arguments)
     sys.exit(chosen.run(chosen))
 
@@ -102,6 +104,21 @@ def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help='the directory of "sqlite", of one server at a time; it is made if it is missing',
     )
     parser.add_argument(
+        "--operator-token-file",
+        metavar="FILE",
+        type=Path,
+        default=None,
+        help="a file with a word of at least 32 characters: the token of the operator, who may "
+        "list all matches and export their records. Default: nobody may",
+    )
+    parser.add_argument(
+        "--retain-finished",
+        metavar="DURATION",
+        type=_duration,
+        default=None,
+        help="delete matches that have been over for so long: 90d, 12h, 30m, 45s. Default: never",
+    )
+    parser.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
@@ -123,6 +140,8 @@ def _serve(chosen: argparse.Namespace) -> int:
         token_key_file=chosen.token_key_file,
         store=chosen.store,
         data=chosen.data,
+        operator_token_file=chosen.operator_token_file,
+        retain_finished=chosen.retain_finished,
     )
     try:
         uvloop.run(_run(options))
@@ -230,6 +249,13 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 0 to 65535")
     return int(text)
+
+
+def _duration(text: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: 90d, 12h, 30m or 45s")
+    return float(int(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
 
 
 def _count(text: str) -> int:

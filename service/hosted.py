@@ -1,17 +1,21 @@
 """A match as its log tells it."""
 
+import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from croupier.v1 import game_pb2, match_pb2
 from engine import game as engine
 from service import snapshots, wire
+from service.entropy import CONTRIBUTIONS, Contributions, not_owed
 from service.store import Entry, EntryKind, Header, Snapshot, Standing, Stored
 
 RESULT_REASONS = {
     False: game_pb2.EndReason.END_REASON_RULES,
     True: game_pb2.EndReason.END_REASON_RESIGNATION,
 }
+
+_DIGEST_DOMAIN = b"croupier/record/v1\0"
 
 
 class Request(NamedTuple):
@@ -33,11 +37,18 @@ class Hosted:
         self.header = header
         self.ruleset = game_pb2.Ruleset.FromString(header.ruleset)
         self.game = wire.read_ruleset(self.ruleset, "ruleset")
-        self.match = engine.Match(self.game, header.secret, header.chance_id)
+        # What is contributed to its chance, as long as it is not dealt.
+        self.waiting: Contributions | None = None
         self.entries: tuple[Entry, ...] = ()
         self.resigned: int | None = None
+        dealt: tuple[engine.Event, ...] = ()
+        if header.entropy_from_seats:
+            self.waiting = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
+        else:
+            self.match = engine.Match(self.game, header.secret, header.chance_id)
+            dealt = tuple(self.match.events)
         # By version, what happened; None: it was skipped, and is computed if someone asks.
-        self._events: tuple[tuple[engine.Event, ...] | None, ...] = (tuple(self.match.events),)
+        self._events: tuple[tuple[engine.Event, ...] | None, ...] = (dealt,)
         self._requests: dict[Request, int] = {}
         self._views: dict[int, game_pb2.View] = {}
 
@@ -52,31 +63,51 @@ class Hosted:
         if match is None:
             return hosted.after(*entries)
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
-        return hosted._next(match, skipped, [None] * len(skipped)).after(*rest)
+        return hosted._next(match, None, skipped, [None] * len(skipped)).after(*rest)
 
     def after(self, *entries: Entry) -> "Hosted":
-        """The match with more entries; raises ActionError if the rules do not allow one."""
+        """The match with more entries; raises ActionError if the rules do not allow one.
+
+        Raises Refusal for a contribution to its chance that is not owed.
+        """
         if not entries:
             return self
-        match = self.match.copy()
+        waiting = self.waiting
+        match = None if waiting else self.match.copy()
         happened: list[tuple[engine.Event, ...] | None] = []
-        for entry in entries:
+        for version, entry in enumerate(entries, self.version + 1):
             events: list[engine.Event] = []
             if entry.kind == EntryKind.ACTION:
+                if match is None:
+                    raise engine.ActionError("seat", "the cards are not dealt yet")
                 action = game_pb2.Action.FromString(entry.action)
                 events = match.apply(entry.seat, wire.read_action(self.game, action))
+            elif entry.kind in CONTRIBUTIONS:
+                if waiting is None:
+                    raise not_owed("the cards are dealt")
+                waiting = waiting.after(entry)
+                if waiting.complete:
+                    match, waiting = self._deal(waiting, version), None
+                    events = match.events
             happened.append(tuple(events))
-        return self._next(match, entries, happened)
+        return self._next(match, waiting, entries, happened)
+
+    def _deal(self, contributed: Contributions, version: int) -> engine.Match:
+        secret = contributed.mixed_into(self.header.secret)
+        return engine.Match(self.game, secret, self.header.chance_id, version)
 
     def _next(
         self,
-        match: engine.Match,
+        match: engine.Match | None,
+        waiting: Contributions | None,
         entries: Sequence[Entry],
         happened: Sequence[tuple[engine.Event, ...] | None],
     ) -> "Hosted":
         hosted = Hosted.__new__(Hosted)
         hosted.header, hosted.ruleset, hosted.game = self.header, self.ruleset, self.game
-        hosted.match = match
+        hosted.waiting = waiting
+        if match is not None:
+            hosted.match = match
         hosted.entries = (*self.entries, *entries)
         hosted.resigned = self.resigned
         hosted._events = (*self._events, *happened)
@@ -112,12 +143,12 @@ class Hosted:
     @property
     def over(self) -> bool:
         """Whether nothing can happen any more."""
-        return self.resigned is not None or self.match.over
+        return self.resigned is not None or (not self.waiting and self.match.over)
 
     @property
     def deciders(self) -> tuple[int, ...]:
         """The seats that owe a decision."""
-        return () if self.resigned is not None else self.match.deciders
+        return () if self.waiting or self.resigned is not None else self.match.deciders
 
     @property
     def bot_due(self) -> int | None:
@@ -139,9 +170,11 @@ class Hosted:
         """How it ended; None while it runs."""
         if not self.over:
             return None
-        scores = self.match.scores
+        scores: tuple[float, float] | None
         if self.resigned is not None:
             scores = (float(self.resigned != 0), float(self.resigned != 1))
+        else:
+            scores = self.match.scores
         return game_pb2.Result(scores=scores, reason=RESULT_REASONS[self.resigned is not None])
 
     def version_of(self, seat: int, request_id: str) -> int | None:
@@ -150,7 +183,8 @@ class Hosted:
 
     def is_stale(self, seat: int, version: int) -> bool:
         """Whether what a seat owes has changed since a version, or the version is yet to come."""
-        return not self.match.since[seat] <= version <= self.version
+        since = 0 if self.waiting else self.match.since[seat]
+        return not since <= version <= self.version
 
     def view(self, viewer: int) -> game_pb2.View:
         """What a seat, or SPECTATOR, knows. Not to be changed."""
@@ -172,18 +206,24 @@ class Hosted:
             view.legal_actions.extend(
                 wire.write_action(self.game, action) for action in self.match.legal(viewer)
             )
-        wire.write_view(self.game, self.match.view(viewer), view)
+        if self.waiting:
+            view.entropy_owed.CopyFrom(self.waiting.owed)
+        else:
+            wire.write_view(self.game, self.match.view(viewer), view)
         return view
 
     def happened(self, version: int, viewer: int) -> list[game_pb2.Event]:
         """What a seat, or SPECTATOR, saw happen at a version."""
         happened = self._happened(version)
-        events = [
+        entry = self.entries[version - 1] if version else None
+        events = []
+        if entry is not None and entry.kind in CONTRIBUTIONS:
+            events.append(game_pb2.Event(version=version, **_contribution(entry)))
+        events += [
             wire.write_event(self.game, event, version)
             for event in happened
             if event.seen_by(viewer)
         ]
-        entry = self.entries[version - 1] if version else None
         if entry is not None and entry.kind == EntryKind.ACTION and not happened:
             decided = game_pb2.SeatDecided(seat=entry.seat)
             events.append(game_pb2.Event(version=version, seat_decided=decided))
@@ -199,13 +239,19 @@ class Hosted:
 
     def record(self) -> match_pb2.Record:
         """Everything that happened, hidden cards and all. Only for a match that is over."""
+        header = self.header
         record = match_pb2.Record(
-            match=f"matches/{self.header.match_id}",
+            match=f"matches/{header.match_id}",
             ruleset=wire.write_ruleset(self.game),
-            rules_version=self.header.rules_version,
-            secret=self.header.secret,
+            rules_version=header.rules_version,
+            secret=header.secret,
             result=self.result,
+            secret_hash=header.secret_hash,
+            seeded=header.seeded,
+            entropy_from_seats=header.entropy_from_seats,
+            seats=write_seats(header.bots),
         )
+        record.create_time.FromMilliseconds(header.created)
         for version in range(self.version + 1):
             if version:
                 self._record_entry(record.entries.add(version=version), self.entries[version - 1])
@@ -214,11 +260,40 @@ class Hosted:
                     record.entries.add(
                         version=version, event=wire.write_event(self.game, event, version)
                     )
+        record.digest = digest(record)
         return record
 
     def _record_entry(self, into: match_pb2.RecordEntry, entry: Entry) -> None:
+        into.time.FromMilliseconds(entry.at)
         if entry.kind == EntryKind.ACTION:
             into.action.seat = entry.seat
             into.action.action.MergeFromString(entry.action)
-        else:
+        elif entry.kind == EntryKind.RESIGNATION:
             into.resignation.seat = entry.seat
+        else:
+            into.MergeFrom(match_pb2.RecordEntry(**_contribution(entry)))
+
+
+def digest(record: match_pb2.Record) -> bytes:
+    """The digest that belongs into a record."""
+    whole = match_pb2.Record()
+    whole.CopyFrom(record)
+    whole.ClearField("digest")
+    return hashlib.sha256(_DIGEST_DOMAIN + whole.SerializeToString(deterministic=True)).digest()
+
+
+def write_seats(bots: Sequence[int]) -> list[match_pb2.SeatConfig]:
+    """Who plays, as a message."""
+    return [
+        match_pb2.SeatConfig(bot=match_pb2.Bot(strength=match_pb2.BotStrength.Name(bot)))
+        if bot
+        else match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+        for bot in bots
+    ]
+
+
+def _contribution(entry: Entry) -> dict[str, Any]:
+    # As the fields of an event, and of an entry of a record, are called.
+    if entry.kind == EntryKind.ENTROPY_HASH:
+        return {"entropy_hash": game_pb2.SeatEntropyHash(seat=entry.seat, hash=entry.action)}
+    return {"entropy": game_pb2.SeatEntropy(seat=entry.seat, entropy=entry.action)}

@@ -1,22 +1,43 @@
 """MatchService: from requests to the hosted matches and back."""
 
+import hmac
 from collections.abc import AsyncIterator
 
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
-from service.errors import Refusal
+from service.errors import Refusal, invalid_field
 from service.gate import Context
-from service.hosted import Hosted
+from service.hosted import Hosted, write_seats
 from service.matches import Matches, check_seat
-from service.tokens import SPECTATOR, Caller, Tokens
+from service.pages import read_page, write_page_token
+from service.store import EntryKind, Listed
+from service.tokens import SPECTATOR, Caller, Tokens, read_bearer
 
 
 class Door:
     """Finds out who calls about a match, and what the match is."""
 
-    def __init__(self, tokens: Tokens, matches: Matches) -> None:
+    def __init__(self, tokens: Tokens, matches: Matches, operator_token: str | None = None) -> None:
         self._tokens = tokens
         self._matches = matches
+        self._operator_token = operator_token
+
+    def is_operator(self, context: Context) -> bool:
+        """Whether the operator calls; raises Refusal if nobody says who he is."""
+        metadata = dict(context.invocation_metadata() or ())
+        token = read_bearer(str(metadata.get("authorization", "")))
+        operator = self._operator_token
+        return operator is not None and hmac.compare_digest(token.encode(), operator.encode())
+
+    def admit_operator(self, context: Context) -> None:
+        """Raises Refusal unless the operator calls."""
+        if not self.is_operator(context):
+            why = "this server has none: it was not started with --operator-token-file"
+            raise Refusal(
+                ErrorReason.ERROR_REASON_NOT_OPERATOR,
+                "this call needs the operator's token"
+                + (f", and {why}" if self._operator_token is None else ""),
+            )
 
     async def admit(self, context: Context, match: str) -> Caller:
         """Who calls about the match named "matches/{match}"; raises Refusal."""
@@ -55,7 +76,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 "this server takes no seeds: it was not started with --allow-seeds",
             )
         bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
-        hosted = await self._matches.create(request.ruleset, bots, seed)
+        if request.entropy_from_seats and (seed is not None or all(bots)):
+            raise invalid_field("entropy_from_seats", "needs an open seat, and excludes a seed")
+        hosted = await self._matches.create(request.ruleset, bots, seed, request.entropy_from_seats)
         match_id = hosted.header.match_id
         return match_pb2.CreateMatchResponse(
             match=f"matches/{match_id}",
@@ -65,7 +88,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 if not bot
             ],
             spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
-            secret_hash=hosted.match.secret_hash,
+            secret_hash=hosted.header.secret_hash,
         )
 
     async def GetView(
@@ -120,10 +143,69 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def GetRecord(
         self, request: match_pb2.GetRecordRequest, context: Context
     ) -> match_pb2.GetRecordResponse:
-        _, hosted = await self._door.enter(context, request.match)
+        if self._door.is_operator(context):
+            hosted = await self._matches.load(request.match.removeprefix("matches/"))
+        else:
+            _, hosted = await self._door.enter(context, request.match)
         if not hosted.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
                 "the record holds hidden cards: it is for matches that are over",
             )
         return match_pb2.GetRecordResponse(record=hosted.record())
+
+    async def ContributeEntropy(
+        self, request: match_pb2.ContributeEntropyRequest, context: Context
+    ) -> match_pb2.ContributeEntropyResponse:
+        caller = await self._door.admit(context, request.match)
+        check_seat(caller)
+        if request.HasField("hash"):
+            view = await self._matches.contribute(caller, EntryKind.ENTROPY_HASH, request.hash)
+        else:
+            view = await self._matches.contribute(caller, EntryKind.ENTROPY, request.entropy)
+        return match_pb2.ContributeEntropyResponse(view=view)
+
+    async def Rematch(
+        self, request: match_pb2.RematchRequest, context: Context
+    ) -> match_pb2.RematchResponse:
+        caller, hosted = await self._door.enter(context, request.match)
+        check_seat(caller)
+        rematch = await self._matches.rematch(hosted)
+        match_id, seat = rematch.header.match_id, 1 - caller.seat
+        return match_pb2.RematchResponse(
+            match=f"matches/{match_id}",
+            # Who holds the token of a seat gets that of the other seat of the next match: as in the
+            # match before, nobody holds both who did not.
+            seat_token=match_pb2.SeatToken(
+                seat=seat, token=self._tokens.make(Caller(match_id, seat))
+            ),
+            spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
+            secret_hash=rematch.header.secret_hash,
+        )
+
+    async def ListMatches(
+        self, request: match_pb2.ListMatchesRequest, context: Context
+    ) -> match_pb2.ListMatchesResponse:
+        self._door.admit_operator(context)
+        query, size = read_page(request)
+        # One more than is shown tells whether another page follows.
+        found = await self._matches.find(query, size + 1)
+        token = write_page_token(query, found[size - 1]) if len(found) > size else ""
+        return match_pb2.ListMatchesResponse(
+            matches=[_summary(listed) for listed in found[:size]], next_page_token=token
+        )
+
+
+def _summary(listed: Listed) -> match_pb2.MatchSummary:
+    over = listed.ended is not None
+    summary = match_pb2.MatchSummary(
+        match=f"matches/{listed.match_id}",
+        game=f"games/{listed.game}",
+        state=match_pb2.MATCH_STATE_OVER if over else match_pb2.MATCH_STATE_RUNNING,
+        version=listed.version,
+        seats=write_seats(listed.bots),
+    )
+    summary.create_time.FromMilliseconds(listed.created)
+    if listed.ended is not None:
+        summary.end_time.FromMilliseconds(listed.ended)
+    return summary

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakValueDictionary
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -16,11 +16,12 @@ from service import wire
 from service.errors import Refusal, shutting_down
 from service.hosted import Hosted
 from service.metrics import Metrics
-from service.store import Entry, EntryKind, Header, Standing, Store
+from service.store import Entry, EntryKind, Header, Listed, Query, Standing, Store
 from service.tokens import SPECTATOR, Caller
 
 MATCHES_KEPT = 1024  # In memory; the others are computed from the log again.
 SNAPSHOT_EVERY = 64  # Versions.
+_ID_BYTES = 16
 TAKEN_OVER_AFTER = 10_000  # Milliseconds; by then a server that can act has acted.
 
 
@@ -41,10 +42,19 @@ class Matches:
         # Called with each match that was read anew or has changed.
         self.on_change: Callable[[Hosted], None] = lambda hosted: None
 
-    async def create(self, ruleset: Ruleset, bots: tuple[int, ...], seed: int | None) -> Hosted:
-        """Deals a match; raises Refusal for a ruleset that breaks a rule."""
+    async def create(
+        self,
+        ruleset: Ruleset,
+        bots: tuple[int, ...],
+        seed: int | None,
+        entropy_from_seats: bool = False,
+    ) -> Hosted:
+        """Deals a match, or lets it wait for the entropy of its seats.
+
+        Raises Refusal for a ruleset that breaks a rule.
+        """
         game = wire.read_ruleset(ruleset, "ruleset")
-        match_id = base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()
+        match_id = _write_id(secrets.token_bytes(_ID_BYTES))
         secret = secrets.token_bytes(32)
         chance_id = match_id
         if seed is not None:
@@ -59,12 +69,56 @@ class Matches:
             chance_id=chance_id,
             bots=bots,
             created=_now(),
+            entropy_from_seats=entropy_from_seats,
         )
+        return await self._create(header)
+
+    async def _create(self, header: Header) -> Hosted:
         hosted = Hosted(header)
         await self._store.create(header, _standing(hosted))
-        self._metrics.match(game.id, "created")
+        self._metrics.match(header.game, "created")
         self._keep(hosted)
         return hosted
+
+    async def rematch(self, hosted: Hosted) -> Hosted:
+        """The one match that follows a match that is over, the seats exchanged."""
+        if not hosted.over:
+            raise Refusal(ErrorReason.ERROR_REASON_MATCH_NOT_OVER, "the match is not over yet")
+        header = hosted.header
+        # Its id follows from that of the match, so that whoever asks, wherever, means the same one.
+        what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
+        match_id = _write_id(hashlib.sha256(what).digest()[:_ID_BYTES])
+        try:
+            return await self.load(match_id)
+        except Refusal as refusal:
+            if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
+                raise
+        again = header._replace(
+            match_id=match_id,
+            rules_version=hosted.game.rules_version,
+            secret=secrets.token_bytes(32),
+            chance_id=match_id,
+            bots=header.bots[::-1],
+            created=_now(),
+        )
+        try:
+            return await self._create(again)
+        except ValueError:
+            # The other seat has asked meanwhile.
+            return await self.load(match_id)
+
+    async def find(self, query: Query, most: int) -> Sequence[Listed]:
+        """The matches that are asked for, those that were created last first, at most so many."""
+        return await self._store.find(query, most)
+
+    async def forget(self, before: int, most: int) -> int:
+        """Deletes matches that ended before then, at most so many; how many it were."""
+        forgotten = await self._store.forget(before, most)
+        # Also those that another server has deleted.
+        for match_id, hosted in list(self._kept.items()):
+            if hosted.over and hosted.time < before:
+                del self._kept[match_id]
+        return len(forgotten)
 
     async def load(self, match_id: str) -> Hosted:
         """A match as the log has it now; raises Refusal if there is none."""
@@ -133,6 +187,19 @@ class Matches:
                 "this request_id was used for another action or another version",
             )
         return hosted.at(version).view(entry.seat)
+
+    async def contribute(self, caller: Caller, kind: EntryKind, data: bytes) -> View:
+        """Adds a seat's contribution to the chance of the match; returns its view after it."""
+
+        def decide(hosted: Hosted) -> View | Hosted:
+            entry = Entry(kind, caller.seat, _time_after(hosted), data)
+            # When it was made does not matter.
+            if any(each._replace(at=entry.at) == entry for each in hosted.entries):
+                return hosted.view(caller.seat)
+            check_running(hosted)
+            return hosted.after(entry)
+
+        return await self._carry_out(caller, decide)
 
     async def resign(self, caller: Caller) -> View:
         """Gives a match up; returns the seat's view at the end. Raises Refusal if it is over."""
@@ -213,6 +280,10 @@ class Matches:
         if len(self._kept) > MATCHES_KEPT:
             self._kept.popitem(last=False)
         self.on_change(hosted)
+
+
+def _write_id(data: bytes) -> str:
+    return base64.b32encode(data).decode().rstrip("=").lower()
 
 
 def _now() -> int:

@@ -28,9 +28,10 @@ from service.hint_service import HintService
 from service.match_service import Door, MatchService
 from service.matches import Matches
 from service.metrics import Metrics
+from service.retention import Retention
 from service.searches import Lane
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
-from service.tokens import Tokens, read_key
+from service.tokens import Tokens, read_key, read_operator_token
 
 HINTS_WAITING_MOST = 64
 GRACE_SECONDS = 5.0
@@ -62,6 +63,8 @@ class Options(NamedTuple):
     token_key_file: Path | None = None
     store: str = "memory"  # Or "sqlite", or the URL of a PostgreSQL database.
     data: Path = Path()  # The directory of "sqlite".
+    operator_token_file: Path | None = None
+    retain_finished: float | None = None  # Seconds; None: for ever.
 
 
 class Server:
@@ -72,6 +75,8 @@ class Server:
         self._options = options
         threads = options.search_threads or os.cpu_count() or 1
         self._key = read_key(options.token_key_file) if options.token_key_file else None
+        operator_file = options.operator_token_file
+        self._operator_token = read_operator_token(operator_file) if operator_file else None
         self.metrics = Metrics()
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
@@ -81,6 +86,8 @@ class Server:
         bots_search = Parameters(single_action=0)
         self._bot_moves = Lane("bot", threads, self.metrics, parameters=bots_search)
         self._bots = Bots(self.matches, self._bot_moves)
+        retained = options.retain_finished
+        self._retention = None if retained is None else Retention(self.matches, retained)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
         self._grpc = grpc.aio.server(interceptors=[Gate(self.metrics)], options=_OPTIONS)
@@ -102,12 +109,14 @@ class Server:
         if self._options.metrics_port:
             self._serve_metrics()
         await self._grpc.start()
+        if self._retention is not None:
+            self._retention.start()
         for service in ("", *SERVICES):
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
 
     def _add_services(self, tokens: Tokens) -> None:
-        door = Door(tokens, self.matches)
+        door = Door(tokens, self.matches, self._operator_token)
         match_service = MatchService(self.matches, tokens, door, self._options.allow_seeds)
         catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
         match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
@@ -128,6 +137,8 @@ class Server:
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Says that it goes, ends streams, lets calls end for `grace` seconds, and stops."""
         await self._health.enter_graceful_shutdown()
+        if self._retention is not None:
+            self._retention.close()
         self._bots.close()
         self.matches.close()
         await self._grpc.stop(grace)

@@ -11,6 +11,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.errors import Refusal
 from service.store import KEY_BYTES
 
+OPERATOR_TOKEN_LEAST = 32
 SPECTATOR = 2  # As a viewer, as the engine numbers it.
 _DOMAIN = b"croupier/token/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
@@ -37,15 +38,7 @@ class Tokens:
 
     def read(self, authorization: str) -> Caller:
         """Who sent this "authorization" header; raises Refusal."""
-        if not authorization:
-            raise Refusal(
-                ErrorReason.ERROR_REASON_TOKEN_MISSING,
-                'this call needs a token of the match, as the metadata "authorization: Bearer '
-                '{token}"',
-            )
-        if not authorization.lower().startswith(_SCHEME):
-            raise _invalid()
-        token = authorization[len(_SCHEME) :].strip()
+        token = read_bearer(authorization)
         try:
             data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
@@ -57,6 +50,29 @@ class Tokens:
 
     def _mac(self, claim: bytes) -> bytes:
         return hmac.digest(self._key, _DOMAIN + claim, "sha256")
+
+
+def read_bearer(authorization: str) -> str:
+    """The token in an "authorization" header; raises Refusal if there is none."""
+    if not authorization:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_TOKEN_MISSING,
+            'this call needs a token, as the metadata "authorization: Bearer {token}"',
+        )
+    if not authorization.lower().startswith(_SCHEME):
+        raise _invalid()
+    return authorization[len(_SCHEME) :].strip()
+
+
+def read_operator_token(path: Path) -> str:
+    """The operator's token, which a file holds in a line; raises OSError or ValueError."""
+    token = path.read_text("ascii").strip()
+    if len(token) < OPERATOR_TOKEN_LEAST or not token.isprintable() or " " in token:
+        raise ValueError(
+            f"{path}: an operator's token is one word of at least {OPERATOR_TOKEN_LEAST} letters, "
+            "digits and signs of ASCII"
+        )
+    return token
 
 
 def read_key(path: Path) -> bytes:

@@ -20,11 +20,14 @@ BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
 
 
 def record_of(table):
-    """The record when the match is over, without the name of the match."""
+    """The record when the match is over, but for the name of the match and its times."""
     last = list(table.spectator.watch())[-1]
     assert last.view.HasField("result")
     record = table.spectator.record()
-    record.match = ""
+    for name in ("match", "create_time", "digest"):
+        record.ClearField(name)
+    for entry in record.entries:
+        entry.ClearField("time")
     return record
 
 

@@ -8,6 +8,8 @@ What a store adds to that can be lost or wrong without harm: snapshots spare wor
 says what is due so that it is found without reading every match.
 """
 
+import hashlib
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -19,6 +21,8 @@ class EntryKind(IntEnum):
 
     ACTION = 0
     RESIGNATION = 1
+    ENTROPY_HASH = 4
+    ENTROPY = 5
 
 
 class Header(NamedTuple):
@@ -32,6 +36,17 @@ class Header(NamedTuple):
     chance_id: str  # The id under which it is drawn: the match's own, or none if seeded.
     bots: tuple[int, ...]  # A croupier.v1.BotStrength for each seat; 0: the seat is open.
     created: int  # Milliseconds since 1970, UTC.
+    entropy_from_seats: bool = False  # Whether the open seats contribute to its chance.
+
+    @property
+    def seeded(self) -> bool:
+        """Whether its chance was drawn under no id."""
+        return self.chance_id == ""
+
+    @property
+    def secret_hash(self) -> bytes:
+        """What is published when the match is created."""
+        return hashlib.sha256(self.secret).digest()
 
 
 class Entry(NamedTuple):
@@ -40,7 +55,7 @@ class Entry(NamedTuple):
     kind: EntryKind
     seat: int
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    action: bytes = b""  # A croupier.v1.Action.
+    action: bytes = b""  # A croupier.v1.Action; or what the seat contributes to the chance.
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
 
@@ -72,6 +87,27 @@ class Due(NamedTuple):
 
     match_id: str
     at: int  # Milliseconds since 1970.
+
+
+class Query(NamedTuple):
+    """Which matches to list."""
+
+    game: str = ""  # Empty: any.
+    over: bool | None = None
+    before: tuple[int, str] | None = (
+        None  # Only those after it in the list, by (created, match_id).
+    )
+
+
+class Listed(NamedTuple):
+    """What is found about a match without computing it."""
+
+    match_id: str
+    game: str
+    bots: tuple[int, ...]
+    created: int  # Milliseconds since 1970, as is `ended`.
+    ended: int | None  # None: it is not over.
+    version: int
 
 
 class Store(Protocol):
@@ -120,4 +156,13 @@ class Store(Protocol):
         """Changes when a match is due, if it has not changed since; whether it did.
 
         Who succeeds may take it that others leave the match alone until then.
+        """
+
+    async def find(self, query: Query, most: int) -> Sequence[Listed]:
+        """The matches that are asked for, those that were created last first, at most so many."""
+
+    async def forget(self, before: int, most: int) -> Sequence[str]:
+        """Deletes matches that ended before then, at most so many, the oldest first.
+
+        Returns which; there may be more of them if they are as many as asked for.
         """

@@ -1,7 +1,9 @@
 """A log that ends with the process."""
 
+from collections.abc import Sequence
+
 from service.store.changes import Changes
-from service.store.interface import Due, Entry, Header, Snapshot, Standing, Stored
+from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 
 class MemoryStore:
@@ -13,6 +15,7 @@ class MemoryStore:
         self._entries: dict[str, list[Entry]] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self._due: dict[str, int] = {}
+        self._ended: dict[str, int] = {}
         self._changes = Changes()
 
     async def open(self) -> None:
@@ -47,6 +50,8 @@ class MemoryStore:
             return False
         entries.append(entry)
         self._stand(match_id, standing)
+        if standing.over:
+            self._ended[match_id] = entry.at
         self._changes.tell(match_id, len(entries))
         return True
 
@@ -67,6 +72,31 @@ class MemoryStore:
             return False
         self._due[due.match_id] = to
         return True
+
+    async def find(self, query: Query, most: int) -> list[Listed]:
+        found = [
+            Listed(
+                header.match_id,
+                header.game,
+                header.bots,
+                header.created,
+                self._ended.get(header.match_id),
+                len(self._entries[header.match_id]),
+            )
+            for header in self._headers.values()
+            if query.game in ("", header.game)
+            and query.over in (None, header.match_id in self._ended)
+            and (query.before is None or (header.created, header.match_id) < query.before)
+        ]
+        found.sort(key=lambda listed: (listed.created, listed.match_id), reverse=True)
+        return found[:most]
+
+    async def forget(self, before: int, most: int) -> Sequence[str]:
+        old = sorted((at, match_id) for match_id, at in self._ended.items() if at < before)[:most]
+        for _, match_id in old:
+            for table in (self._headers, self._entries, self._snapshots, self._due, self._ended):
+                table.pop(match_id, None)
+        return [match_id for _, match_id in old]
 
     async def _head(self, match_id: str) -> int:
         return len(self._entries.get(match_id, []))

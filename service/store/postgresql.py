@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from service.errors import Refusal, store_full, store_unavailable
 from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
-from service.store.interface import Due, Entry, Header, Snapshot, Standing, Stored
+from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 CHANNEL = "croupier"
 CONNECTIONS = 8
@@ -114,7 +114,7 @@ class PostgresStore:
         return await self._use("write", ask)
 
     async def create(self, header: Header, standing: Standing) -> None:
-        values = (*header[:-2], bytes(header.bots), header.created, standing.due)
+        values = (*header._replace(bots=bytes(header.bots)), standing.due)  # type: ignore[arg-type]
         began = time.perf_counter()
         created = await self._use(
             "write", lambda connection: connection.fetchval(tables.CREATE, *values)
@@ -138,6 +138,17 @@ class PostgresStore:
         sql = "UPDATE agenda SET at = $1 WHERE match_id = $2 AND at = $3"
         done = await self._use("write", lambda connection: connection.execute(sql, to, *due))
         return bool(done == "UPDATE 1")
+
+    async def find(self, query: Query, most: int) -> Sequence[Listed]:
+        return await self._use(
+            "read", lambda connection: tables.read_listed(connection, query, most)
+        )
+
+    async def forget(self, before: int, most: int) -> Sequence[str]:
+        rows = await self._use(
+            "write", lambda connection: connection.fetch(tables.FORGET, before, most)
+        )
+        return [match_id for (match_id,) in rows]
 
     async def _use(self, kind: str, ask: Callable[[Any], Awaitable[_T]]) -> _T:
         try:

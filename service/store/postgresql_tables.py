@@ -4,7 +4,7 @@ from typing import Any
 
 import asyncpg
 
-from service.store.interface import Due, Entry, EntryKind, Header, Snapshot, Stored
+from service.store.interface import Due, Entry, EntryKind, Header, Listed, Query, Snapshot, Stored
 
 # So that of several servers that start, one makes the tables.
 _LOCK = 0x43525550
@@ -53,17 +53,24 @@ MIGRATIONS = (
     );
     CREATE INDEX agenda_at ON agenda (at);
     """,
+    """
+    ALTER TABLE matches ADD COLUMN entropy_from_seats boolean NOT NULL DEFAULT false;
+    CREATE INDEX matches_created ON matches (created, match_id);
+    CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL;
+    CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL;
+    """,
 )
 
-CREATE = """
+_HEADER = ", ".join(Header._fields)
+
+CREATE = f"""
     WITH created AS (
-        INSERT INTO matches
-            (match_id, game, ruleset, rules_version, secret, chance_id, bots, created)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        INSERT INTO matches ({_HEADER})
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         ON CONFLICT DO NOTHING
         RETURNING match_id
     ), due AS (
-        INSERT INTO agenda SELECT match_id, $9::bigint FROM created WHERE $9::bigint IS NOT NULL
+        INSERT INTO agenda SELECT match_id, $10::bigint FROM created WHERE $10::bigint IS NOT NULL
     )
     SELECT match_id FROM created
 """
@@ -107,6 +114,21 @@ APPEND = """
     SELECT match_id FROM added
 """
 
+# Servers that forget at the same time share the work.
+FORGET = """
+    WITH old AS (
+        SELECT match_id FROM matches WHERE ended < $1
+        ORDER BY ended LIMIT $2 FOR UPDATE SKIP LOCKED
+    ), no_entries AS (
+        DELETE FROM entries USING old WHERE entries.match_id = old.match_id
+    ), no_snapshots AS (
+        DELETE FROM snapshots USING old WHERE snapshots.match_id = old.match_id
+    ), not_due AS (
+        DELETE FROM agenda USING old WHERE agenda.match_id = old.match_id
+    )
+    DELETE FROM matches USING old WHERE matches.match_id = old.match_id RETURNING old.match_id
+"""
+
 KEEP = """
     INSERT INTO snapshots VALUES ($1, $2, $3)
     ON CONFLICT (match_id) DO UPDATE SET version = excluded.version, data = excluded.data
@@ -136,9 +158,8 @@ async def migrate(connection: Any) -> None:
 async def read_match(connection: Any, match_id: str) -> Stored | None:
     """All that is stored of a match, if there is such a match."""
     row = await connection.fetchrow(
-        "SELECT matches.match_id, game, ruleset, rules_version, secret, chance_id, bots, created, "
-        "snapshots.version, snapshots.data "
-        "FROM matches LEFT JOIN snapshots USING (match_id) WHERE matches.match_id = $1",
+        f"SELECT {_HEADER}, snapshots.version, snapshots.data "
+        "FROM matches LEFT JOIN snapshots USING (match_id) WHERE match_id = $1",
         match_id,
     )
     if row is None:
@@ -182,6 +203,28 @@ async def read_due(connection: Any, until: int, most: int) -> list[Due]:
         "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2", until, most
     )
     return [Due(*row) for row in rows]
+
+
+async def read_listed(connection: Any, query: Query, most: int) -> list[Listed]:
+    """The matches that are asked for, the newest first, at most so many."""
+    conditions: list[str] = ["TRUE"]
+    values: list[Any] = [most]
+    if query.game:
+        values.append(query.game)
+        conditions.append(f"game = ${len(values)}")
+    if query.over is not None:
+        conditions.append(f"ended IS {'NOT ' if query.over else ''}NULL")
+    if query.before is not None:
+        values.extend(query.before)
+        conditions.append(f"(created, match_id) < (${len(values) - 1}, ${len(values)})")
+    rows = await connection.fetch(
+        "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
+        "WHERE entries.match_id = matches.match_id), 0) "
+        f"FROM matches WHERE {' AND '.join(conditions)} "
+        "ORDER BY created DESC, match_id DESC LIMIT $1",
+        *values,
+    )
+    return [Listed(*row)._replace(bots=tuple(row[2])) for row in rows]
 
 
 def is_away(error: Exception) -> bool:

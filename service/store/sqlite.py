@@ -13,7 +13,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ from service.errors import Refusal, store_full, store_unavailable
 from service.metrics import Metrics
 from service.store import sqlite_tables as tables
 from service.store.changes import Changes
-from service.store.interface import Due, Entry, Header, Snapshot, Standing, Stored
+from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 FILE = "croupier.db"
 BATCH_MOST = 256
@@ -33,6 +33,7 @@ READERS = 2
 BUSY_SECONDS = 2.0
 
 _ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?)"
+_HEADER = ", ".join("?" * len(Header._fields))
 
 _log = logging.getLogger(__name__)
 
@@ -176,7 +177,20 @@ class SqliteStore:
         self._jobs.put(_Job(work, answer))
         return answer
 
+    async def forget(self, before: int, most: int) -> Sequence[str]:
+        def work(connection: sqlite3.Connection) -> Sequence[str]:
+            forgotten = tables.forget(connection, before, most)
+            for match_id in forgotten:
+                self._heads.pop(match_id, None)
+            return forgotten
+
+        forgotten: Sequence[str] = await self._ask(work)
+        return forgotten
+
     # Reading
+
+    async def find(self, query: Query, most: int) -> Sequence[Listed]:
+        return await self._read(tables.read_listed, query, most)
 
     async def load(self, match_id: str) -> Stored | None:
         return await self._read(tables.read_match, match_id)
@@ -359,9 +373,8 @@ class SqliteStore:
     def _create(self, connection: sqlite3.Connection, work: _Create, heads: dict[str, int]) -> bool:
         header = work.header
         done = connection.execute(
-            "INSERT INTO matches (match_id, game, ruleset, rules_version, secret, chance_id, bots, "
-            "created) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (*header[:-2], bytes(header.bots), header.created),
+            f"INSERT INTO matches ({tables.HEADER}) VALUES ({_HEADER}) ON CONFLICT DO NOTHING",
+            header._replace(bots=bytes(header.bots)),  # type: ignore[arg-type]
         )
         if not done.rowcount:
             return False

@@ -3,10 +3,20 @@
 import sqlite3
 from pathlib import Path
 
-from service.store.interface import Due, Entry, EntryKind, Header, Snapshot, Stored
+from service.store.interface import (
+    Due,
+    Entry,
+    EntryKind,
+    Header,
+    Listed,
+    Query,
+    Snapshot,
+    Stored,
+)
 
 APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
 NO_MATCH = -1
+HEADER = ", ".join(Header._fields)  # The columns of a match that hold its header.
 
 # A log remembers how many of them it has seen. Those that have been released are never changed: a
 # new one is added at the end.
@@ -65,6 +75,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX agenda_at ON agenda (at)",
     ),
+    (
+        "ALTER TABLE matches ADD COLUMN entropy_from_seats INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX matches_created ON matches (created, match_id)",
+        "CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL",
+        "CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL",
+    ),
 )
 
 
@@ -92,9 +108,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 def read_match(connection: sqlite3.Connection, match_id: str) -> Stored | None:
     """All that is stored of a match, if there is such a match."""
     row = connection.execute(
-        "SELECT match_id, game, ruleset, rules_version, secret, chance_id, bots, created "
-        "FROM matches WHERE match_id = ?",
-        (match_id,),
+        f"SELECT {HEADER} FROM matches WHERE match_id = ?", (match_id,)
     ).fetchone()
     if row is None:
         return None
@@ -104,7 +118,9 @@ def read_match(connection: sqlite3.Connection, match_id: str) -> Stored | None:
         "SELECT version, data FROM snapshots WHERE match_id = ?", (match_id,)
     ).fetchone()
     return Stored(
-        header._replace(bots=tuple(header.bots)),
+        header._replace(
+            bots=tuple(header.bots), entropy_from_seats=bool(header.entropy_from_seats)
+        ),
         read_entries(connection, match_id, 0),
         Snapshot(*kept) if kept else None,
     )
@@ -136,3 +152,35 @@ def read_due(connection: sqlite3.Connection, until: int, most: int) -> list[Due]
         "SELECT match_id, at FROM agenda WHERE at <= ? ORDER BY at LIMIT ?", (until, most)
     )
     return [Due(*row) for row in rows]
+
+
+def read_listed(connection: sqlite3.Connection, query: Query, most: int) -> list[Listed]:
+    """The matches that are asked for, the newest first, at most so many."""
+    conditions: list[str] = ["TRUE"]
+    values: list[object] = []
+    if query.game:
+        conditions.append("game = ?")
+        values.append(query.game)
+    if query.over is not None:
+        conditions.append(f"ended IS {'NOT ' if query.over else ''}NULL")
+    if query.before is not None:
+        conditions.append("(created, match_id) < (?, ?)")
+        values.extend(query.before)
+    rows = connection.execute(
+        "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
+        "WHERE entries.match_id = matches.match_id), 0) "
+        f"FROM matches WHERE {' AND '.join(conditions)} "
+        "ORDER BY created DESC, match_id DESC LIMIT ?",
+        (*values, most),
+    )
+    return [Listed(*row)._replace(bots=tuple(row[2])) for row in rows]
+
+
+def forget(connection: sqlite3.Connection, before: int, most: int) -> list[str]:
+    """Deletes matches that ended before then, at most so many, the oldest first; returns which."""
+    rows = connection.execute(
+        "SELECT match_id FROM matches WHERE ended < ? ORDER BY ended LIMIT ?", (before, most)
+    ).fetchall()
+    for table in ("matches", "entries", "snapshots", "agenda"):
+        connection.executemany(f"DELETE FROM {table} WHERE match_id = ?", rows)
+    return [match_id for (match_id,) in rows]

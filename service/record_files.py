@@ -1,0 +1,54 @@
+"""Records as files: JSON, or the binary form of croupier.v1.Record."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+
+from croupier.v1.match_pb2 import Record
+
+SUFFIXES = {"json": ".json", "binary": ".binpb"}
+
+
+def find(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files, and the records in the directories; raises ValueError for one without any."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES.values())
+        if not files:
+            raise ValueError(f"{path}: there are no records, *.json or *.binpb, in it")
+        yield from files
+
+
+def read(path: Path) -> Record:
+    """The record in a file of either form; raises OSError or ValueError."""
+    data = path.read_bytes()
+    record = Record()
+    try:
+        # No message begins with a brace: it would be the end of a group.
+        if data.lstrip().startswith(b"{"):
+            json_format.Parse(data.decode(), record)
+        else:
+            record.ParseFromString(data)
+    except (json_format.ParseError, DecodeError, UnicodeDecodeError, RecursionError) as error:
+        what = " ".join(str(error).split())
+        raise ValueError(f"it is not a record: {what}") from None
+    return record
+
+
+def write(record: Record, directory: Path, form: str) -> Path:
+    """Writes a record into a directory, as "json" or "binary"; raises OSError."""
+    path = directory / f"{record.match.removeprefix('matches/')}{SUFFIXES[form]}"
+    if form == "json":
+        data = (json_format.MessageToJson(record, indent=1) + "\n").encode()
+    else:
+        data = record.SerializeToString(deterministic=True)
+    # Whoever looks sees all of it or none.
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_bytes(data)
+    unfinished.replace(path)
+    return path
