@@ -1,4 +1,4 @@
-"""The command line: `croupier serve`, `games`, `health`, `play`, `arena`, `exploit`, and records."""
+"""The command line: serving, playing, measuring, and what an operator does with records."""
 
 import argparse
 import asyncio
