@@ -130,6 +130,7 @@ class Server:
         await self._health.enter_graceful_shutdown()
         self._bots.close()
         self.matches.close()
+        self.hints.end_streams()
         await self._grpc.stop(grace)
         self.hints.close()
         self._bot_moves.close()
