@@ -41,8 +41,8 @@ from libc.string cimport memcpy, memset
 
 from engine.game cimport (
     BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
-    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_next, rng_shuffle,
-    uint8_t, uint64_t,
+    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_next,
+    rng_shuffle, uint8_t, uint64_t,
 )
 
 from engine.game import ActionError, RulesetError

@@ -154,8 +154,8 @@ cdef class Game:
     # apart whose keys differ. It may be coarser than what was seen, never finer.
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil
 
-    # Writes what lies at each of the places in this state that are hidden from `seat`, for those who
-    # ask what may lie there; all is 0 before. The default knows of none.
+    # Writes what lies at each of the places that are hidden from `seat`, for those who ask what may
+    # lie there; all is 0 before. The default knows of none.
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil
 
     # A key of what `seat` alone knows in this state, its private cards, for a game so small that

@@ -450,12 +450,12 @@ cdef class Sampler:
         cdef uint64_t[PLACES][CARD_TYPES] copies
         cdef uint32_t[PLACES][CARD_TYPES] present
         cdef Rng rng
-        cdef int world, place, card
+        cdef int _world, place, card
         rng_seed(&rng, seed)
         memset(copies, 0, sizeof(copies))
         memset(present, 0, sizeof(present))
         with nogil:
-            for world in range(worlds):
+            for _world in range(worlds):
                 memset(places, 0, sizeof(places))
                 self.draw(&state, &rng)
                 self.game.hidden(&state, self.seat, places)

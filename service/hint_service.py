@@ -4,7 +4,8 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from ai.strengths import STRENGTHS
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
@@ -21,6 +22,7 @@ from service.searches import Lane, Limits, Turn
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)
 REPORT_SECONDS = 0.2
+LAST_SECONDS = 0.03  # Before a deadline: then what is known is sent.
 
 Request = hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest
 
@@ -37,8 +39,13 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
     ) -> hint_pb2.SuggestActionResponse:
         question = await self._read(request, context)
         limits = read_limits(request, SUGGESTION)
-        report = await self._lane.run(limits, question.answer)
-        return hint_pb2.SuggestActionResponse(**report._asdict())
+        # A report meanwhile is worth its time only if the final one may come too late.
+        every = (question.deadline - time.monotonic()) / 2
+        async with aclosing(self._reports(question, limits, every)) as reports:
+            async for report, final in reports:
+                if final:
+                    return hint_pb2.SuggestActionResponse(**report._asdict())
+        raise AssertionError("the last report is final")
 
     async def AnalyzePosition(
         self, request: hint_pb2.AnalyzePositionRequest, context: Context
@@ -46,16 +53,26 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         question = await self._read(request, context)
         limits = read_limits(request, ANALYSIS)
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
+        async with aclosing(self._reports(question, limits, every, followed=True)) as reports:
+            async for report, final in reports:
+                yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final=final)
+
+    async def _reports(
+        self, question: Question, limits: Limits, every: float, followed: bool = False
+    ) -> AsyncGenerator[tuple[Report, bool], None]:
+        # What was found, and whether that is final. Only the newest is kept, so that a slow reader
+        # costs no memory.
         loop = asyncio.get_running_loop()
-        newest: list[Report] = []  # One at most: a slow reader costs no memory.
+        newest: Report | None = None
         news = asyncio.Event()
 
         def keep(report: Report) -> None:
-            newest[:] = [report]
+            nonlocal newest
+            newest = report
             news.set()
 
         def work(turn: Turn) -> Report:
-            turn.followed = True
+            turn.followed = followed
             return question.answer(
                 turn, every, lambda report: loop.call_soon_threadsafe(keep, report)
             )
@@ -63,14 +80,23 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         search = asyncio.create_task(self._lane.run(limits, work))
         search.add_done_callback(lambda _: news.set())
         try:
-            while True:
-                await news.wait()
-                news.clear()
-                if search.done():
+            while not search.done():
+                left = question.deadline - LAST_SECONDS - time.monotonic()
+                try:
+                    await asyncio.wait_for(news.wait(), left if left < math.inf else None)
+                except TimeoutError:
+                    if newest is None:  # There is nothing to say: the call ends by its deadline.
+                        await search
                     break
-                yield hint_pb2.AnalyzePositionResponse(**newest.pop()._asdict())
-            report = await search
-            yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final=True)
+                news.clear()
+                if not search.done() and newest is not None:
+                    yield newest, False
+            if search.done():
+                yield await search, True
+            elif newest is not None:
+                # The search has got no processor in time.
+                newest.hint.stop_reason = hint_pb2.StopReason.STOP_REASON_DEADLINE
+                yield newest, True
         finally:
             search.cancel()
 

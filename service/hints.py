@@ -21,9 +21,9 @@ COMPARING_ITERATIONS = 1 / 4  # What is played to compare them, as a share of th
 COMPARING_TIME = 1 / 10  # and of the time.
 
 # What is kept of the time before a deadline to write the answer and send it: for each legal action,
-# and besides.
+# and besides. A search has a low priority, and may have to wait for a processor.
 WRITING_SECONDS = 1e-4
-DEADLINE_SECONDS = 0.05
+DEADLINE_SECONDS = 0.1
 
 
 class Report(NamedTuple):
