@@ -9,7 +9,7 @@ PROTOS := $(wildcard proto/croupier/v1/*.proto)
 FOLDERS := $(wildcard ai croupier engine service tests)
 
 .DEFAULT_GOAL := help
-.PHONY: help build serve test check format bench arena records coverage sanitize wheel constraints clean
+.PHONY: help build serve test soak check format bench arena records coverage sanitize wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -21,6 +21,9 @@ serve: build ## run the server
 
 test: build ## run the tests
 	$(PY) -m pytest $(ARGS)
+
+soak: build ## the long form of the tests that repeat: 10,000 searches given up one after the other
+	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)
 
 check: build ## run every linter and the type checker; changes nothing
 	$(PY) -m ruff format --check .

@@ -214,6 +214,6 @@ cdef class DealSearch(Worker):
                 for i in range(info.count)]
 
     def summary(self):
-        """(iterations, playouts, wins, draws, nodes)."""
+        """(iterations, playouts, wins, draws, nodes, full)."""
         return (self.iterations, self.tried, self.wins, self.draws,
-                self.histories.info_count - 1)
+                self.histories.info_count - 1, False)

@@ -57,3 +57,6 @@ cdef class Worker:
 
     cdef bint iterate(self) noexcept nogil:
         return False
+
+    cdef Action expect(self, const State* state, int seat, uint64_t key, Rng* rng) noexcept nogil:
+        return 0

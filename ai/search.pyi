@@ -1,5 +1,6 @@
 """The types of the search; ai/search.pyx says what everything does."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ai.limits import Stop as Stop
@@ -21,7 +22,9 @@ class Result(NamedTuple):
     draw: float
     loss: float
     iterations: int
+    worlds: int
     nodes: int
+    full: bool
     stop_reason: str
 
 class Parameters(NamedTuple):
@@ -35,6 +38,8 @@ class Parameters(NamedTuple):
 
 class Search:
     legal: tuple[int, ...]
+    sampler: Sampler
+    seed: int
     stop_reason: str
     def __init__(
         self,
@@ -45,9 +50,19 @@ class Search:
         parameters: Parameters = ...,
         most_iterations: int = 0,
         sampler: Sampler | None = None,
+        only: Sequence[int] | None = None,
+        most_nodes: int = 0,
     ) -> None: ...
+    @property
+    def iterations(self) -> int: ...
     def run(
-        self, *, iterations: int = 0, seconds: float = 0.0, stop: Stop | None = None
+        self,
+        *,
+        iterations: int = 0,
+        seconds: float = 0.0,
+        stop: Stop | None = None,
+        every: float = 0.0,
+        report: Callable[[], object] | None = None,
     ) -> None: ...
     def result(self) -> Result: ...
 

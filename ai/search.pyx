@@ -49,6 +49,7 @@ from ai.limits import Stop
 
 cdef enum:
     NO_NODE = 0                # Node 0 is never used.
+    KNOWN_VISITS = 16          # From here on a node tells what its seat is expected to do.
     PATH_MOST = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
 
@@ -76,8 +77,9 @@ class Result(NamedTuple):
     """What a search found: for each legal action, the likeliest first, and at the root.
 
     `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
-    `draw` and `loss` are shares of the playouts. `stop_reason` is iterations, time, single_action
-    or cancelled.
+    `draw` and `loss` are shares of the playouts, each of which was played in a world of its own:
+    `worlds`. `full`: the trees ran out of memory, and stayed as they were. `stop_reason` is
+    iterations, time, single_action, cancelled or memory.
     """
 
     action: int
@@ -87,7 +89,9 @@ class Result(NamedTuple):
     draw: float
     loss: float
     iterations: int
+    worlds: int
     nodes: int
+    full: bool
     stop_reason: str
 
 
@@ -167,7 +171,13 @@ cdef class Tree(Worker):
     cdef uint64_t root_key
     cdef uint64_t wins, draws
 
-    def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters, size_t most_nodes):
+    cdef Action* only          # The actions to search for at the root; NULL: all.
+    cdef int only_count
+    cdef bint full             # A node or child found no room.
+    cdef bint ends_when_full
+
+    def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters, size_t most_nodes,
+                  only=None, bint ends_when_full=False):
         cdef size_t child_bytes
         self.sampler = sampler
         self.game = sampler.game
@@ -190,11 +200,20 @@ cdef class Tree(Worker):
         self.sigma = <double*> malloc(SCRATCH * sizeof(double))
         self.table_mask -= 1
         self.node_count = 1
+        self.ends_when_full = ends_when_full
         if (self.nodes == NULL or self.children == NULL or self.table == NULL
                 or self.scratch == NULL or self.sigma == NULL):
             raise MemoryError
+        if only is not None:
+            self.only = <Action*> malloc(len(only) * sizeof(Action))
+            if self.only == NULL:
+                raise MemoryError
+            for action in sorted(only):
+                self.only[self.only_count] = action
+                self.only_count += 1
 
     def __dealloc__(self):
+        free(self.only)
         free(self.nodes)
         free(self.children)
         free(self.table)
@@ -208,6 +227,8 @@ cdef class Tree(Worker):
         cdef double score
         cdef int seat, owed
         cdef bint at_leaf = False
+        if self.full and self.ends_when_full:
+            return False
         self.sampler.draw(&state, &self.rng)
         self.path_length = 0
         self.scratch_used = 0
@@ -247,6 +268,8 @@ cdef class Tree(Worker):
         cdef int count = self.game.legal(state, seat, actions)
         cdef Step* step
         cdef uint32_t at
+        if self.only != NULL and key == self.root_key:
+            count = self.narrow(actions, count)
         # What is forced needs no node, but at the root, where it is told how it scores.
         if count == 1 and key != self.root_key:
             return actions[0]
@@ -270,6 +293,17 @@ cdef class Tree(Worker):
             self.choose_by_ucb(step)
         return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
 
+    cdef int narrow(self, Action* actions, int count) noexcept nogil:
+        # Keeps those that are searched for at the root; how many.
+        cdef int i, j = 0, kept = 0
+        for i in range(count):
+            while j < self.only_count and self.only[j] < actions[i]:
+                j += 1
+            if j < self.only_count and self.only[j] == actions[i]:
+                actions[kept] = actions[i]
+                kept += 1
+        return kept
+
     cdef uint32_t find(self, uint64_t key, bint* at_leaf) noexcept nogil:
         # The node of a key; a new one makes this the leaf of the iteration.
         cdef size_t slot = key & self.table_mask
@@ -280,6 +314,7 @@ cdef class Tree(Worker):
             slot = (slot + 1) & self.table_mask
         at_leaf[0] = True
         if self.node_count == self.node_room:
+            self.full = True
             return NO_NODE
         node = &self.nodes[self.node_count]
         memset(node, 0, sizeof(Node))
@@ -321,6 +356,7 @@ cdef class Tree(Worker):
             # The first actions often are all there will be.
             room = node.count + fresh if node.count == 0 else (node.count + fresh) * 3 // 2 + 1
             if room > MAX_ACTIONS * 8 or self.child_count + room > self.child_room:
+                self.full = True
                 return False
             new = self.children + self.child_count
             node.first = self.child_count
@@ -431,16 +467,55 @@ cdef class Tree(Worker):
 
     # What was found
 
+    cdef uint32_t known(self, uint64_t key) noexcept nogil:
+        # The node of a key, if there is one.
+        cdef size_t slot = key & self.table_mask
+        while self.table[slot] != NO_NODE and self.nodes[self.table[slot]].key != key:
+            slot = (slot + 1) & self.table_mask
+        return self.table[slot]
+
+    cdef Action expect(self, const State* state, int seat, uint64_t key, Rng* rng) noexcept nogil:
+        # By the average strategy where there is one, else the most visited; of those available.
+        cdef Action actions[MAX_ACTIONS]
+        cdef int count = self.game.legal(state, seat, actions)
+        cdef uint32_t at
+        cdef Child* child
+        cdef Action likeliest = 0, most_visited = 0
+        cdef double share, total = 0, most = 0, visits = 0
+        cdef int i, j = 0
+        if count == 1:
+            return actions[0]
+        at = self.known(key)
+        if at == NO_NODE or self.nodes[at].visits < KNOWN_VISITS:
+            return 0
+        child = self.children + self.nodes[at].first
+        for i in range(count):
+            while j < self.nodes[at].count and child[j].action < actions[i]:
+                j += 1
+            if j == self.nodes[at].count:
+                break
+            if child[j].action != actions[i] or child[j].availability == 0:
+                continue
+            share = <double> child[j].visits / child[j].availability
+            if share > visits:
+                visits = share
+                most_visited = actions[i]
+            share = child[j].strategy / child[j].availability
+            total += share
+            if rng == NULL:
+                if share > most:
+                    most = share
+                    likeliest = actions[i]
+            elif share > 0 and rng_double(rng) * total < share:
+                likeliest = actions[i]
+        return likeliest or most_visited
+
     def root(self):
         """The root's actions: (action, visits, availability, tried, total, squares, strategy) each,
         where `tried` is how many scores the total is of.
         """
-        cdef uint32_t at
-        cdef size_t slot = self.root_key & self.table_mask
+        cdef uint32_t at = self.known(self.root_key)
         cdef Child* child
-        while self.table[slot] != NO_NODE and self.nodes[self.table[slot]].key != self.root_key:
-            slot = (slot + 1) & self.table_mask
-        at = self.table[slot]
         if self.iterations == 0 or at == NO_NODE:
             return []
         child = self.children + self.nodes[at].first
@@ -449,74 +524,117 @@ cdef class Tree(Worker):
                 for i in range(self.nodes[at].count)]
 
     def summary(self):
-        """(iterations, playouts, wins, draws, nodes)."""
-        return self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1
+        """(iterations, playouts, wins, draws, nodes, full)."""
+        return (self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1,
+                self.full)
 
 
 class Search:
     """A search from one view, which can be run on and asked at any time.
 
     `threads` grow a tree each; `seed` decides all chance; `sampler` is the view's, if the caller
-    has it already. Raises ViewError if the view contradicts itself, and ValueError if its seat owes
-    no decision.
+    has it already. `only` are the legal actions to search for (None: all). At `most_nodes` (0: what
+    fits in memory), all threads together, it ends. Raises ViewError if the view contradicts itself,
+    and ValueError if its seat owes no decision, or not one of `only`.
     """
 
     def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0,
-                 sampler=None):
+                 sampler=None, only=None, most_nodes=0):
         sampler = sampler or view.game.sampler(view)
         self.legal = sampler.sample(seed).legal(view.seat)
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
+        if only is not None:
+            if not only or not set(only) <= set(self.legal):
+                raise ValueError("only what is legal can be searched for")
+            self.legal = tuple(sorted(set(only)))
+        self.only = only
         self.parameters = parameters
         self.sampler = sampler
         self.seed = seed
         self.most_iterations = -(-most_iterations // threads)    # Of a thread; 0: any number.
+        self.most_nodes = -(-most_nodes // threads)
         from_deal = parameters.from_deal
         if from_deal is None:
             from_deal = sampler.game.searched_from_deal
-        self.trees = [self.tree(thread, from_deal) for thread in range(threads)]
+        self.from_deal = from_deal and only is None and not most_nodes
+        self.trees = [self.tree(thread) for thread in range(threads)]
         self.stop_reason = "iterations"
 
-    def tree(self, thread, from_deal):
+    def tree(self, thread):
         """What one thread grows."""
         seed = mix(self.seed, thread)
-        if from_deal:
+        if self.from_deal:
             return DealSearch(self.sampler, seed, self.parameters)
         most_nodes = SEATS * self.most_iterations + 2 if self.most_iterations else 1 << 40
-        return Tree(self.sampler, seed, self.parameters, most_nodes)
+        ends = 0 < self.most_nodes < most_nodes
+        return Tree(self.sampler, seed, self.parameters,
+                    self.most_nodes + 1 if ends else most_nodes, self.only, ends)
 
-    def run(self, *, iterations=0, seconds=0.0, stop=None):
-        """Searches on until a limit (0: none) is reached or `stop` is set."""
+    @property
+    def iterations(self):
+        """How many were done."""
+        return sum(tree.iterations for tree in self.trees)
+
+    def run(self, *, iterations=0, seconds=0.0, stop=None, every=0.0, report=None):
+        """Searches on until a limit (0: none) is reached or `stop` is set.
+
+        Meanwhile `report` is called about every `every` seconds; what was found so far can be asked
+        for there. A search that reports finds what it would without.
+        """
         if iterations <= 0 and seconds <= 0 and stop is None:
             raise ValueError("a search needs a limit")
         stop = stop or Stop()
         start = time.monotonic()
+        end = start + seconds if seconds > 0 else None
         single = len(self.legal) == 1 and self.parameters.single_action > 0
         if single:
             iterations = min(iterations or self.parameters.single_action,
                              self.parameters.single_action)
-        reasons = self.grow(iterations, seconds, stop)
-        if "memory" in reasons:        # All that can be played does not fit: from the present then.
-            self.trees = [self.tree(thread, False) for thread in range(len(self.trees))]
-            if seconds > 0:
-                seconds = max(1e-9, seconds - (time.monotonic() - start))
-            reasons = self.grow(iterations, seconds, stop)
-        for self.stop_reason in ("cancelled", "time", "iterations"):
+        reasons = self.grow(iterations, end, stop, every, report)
+        if "memory" in reasons and self.from_deal:
+            # All that can be played does not fit: from the present then.
+            self.from_deal = False
+            self.trees = [self.tree(thread) for thread in range(len(self.trees))]
+            reasons = self.grow(iterations, end, stop, every, report)
+        for self.stop_reason in ("cancelled", "memory", "time", "iterations"):
             if self.stop_reason in reasons:
                 break
         if single and self.stop_reason == "iterations":
             self.stop_reason = "single_action"
 
-    def grow(self, iterations, seconds, stop):
+    def grow(self, iterations, end, stop, every, report):
         """Runs all threads, which share the iterations, and returns why they ended."""
-        shares = [iterations // len(self.trees) + (i < iterations % len(self.trees))
-                  for i in range(len(self.trees))] if iterations else [0] * len(self.trees)
+        left = [iterations // len(self.trees) + (i < iterations % len(self.trees))
+                for i in range(len(self.trees))] if iterations else None
+        pause = every
+        while True:
+            before = [tree.iterations for tree in self.trees]
+            until = time.monotonic() + pause if report is not None else None
+            reports = until is not None and (end is None or until < end)
+            reasons = self.spread(left, until if reports else end, stop)
+            if left:
+                left = [n - tree.iterations + done
+                        for n, tree, done in zip(left, self.trees, before)]
+            if not reports or "time" not in reasons or {"cancelled", "memory"} & set(reasons):
+                return reasons
+            began = time.monotonic()
+            report()
+            # To tell what was found must not take more time than to find it.
+            pause = max(every, time.monotonic() - began)
+
+    def spread(self, left, end, stop):
+        """Runs each thread for its iterations, if they are limited, or to the end."""
+        seconds = max(1e-9, end - time.monotonic()) if end is not None else 0
         reasons = []
 
         def run(tree, share):
-            if share or not iterations:
+            if share or left is None:
                 reasons.append(tree.run(share, seconds, stop))
+            else:
+                reasons.append("iterations")
 
+        shares = left or [0] * len(self.trees)
         helpers = [threading.Thread(target=run, args=pair)
                    for pair in zip(self.trees[1:], shares[1:])]
         for helper in helpers:
@@ -532,7 +650,7 @@ class Search:
         for tree in self.trees:
             for action, *values in tree.root():
                 sums[action] = [a + b for a, b in zip(sums[action], values)]
-        iterations, playouts, wins, draws, nodes = (
+        iterations, playouts, wins, draws, nodes, full = (
             sum(column) for column in zip(*(tree.summary() for tree in self.trees)))
         probabilities = self.probabilities(sums)
         actions = []
@@ -553,7 +671,7 @@ class Search:
         return Result(
             action=self.drawn(actions), actions=actions, expected_score=expected,
             win=wins * share, draw=draws * share, loss=(playouts - wins - draws) * share,
-            iterations=iterations, nodes=nodes,
+            iterations=iterations, worlds=playouts, nodes=nodes, full=full > 0,
             stop_reason=self.stop_reason)
 
     def probabilities(self, sums):

@@ -236,6 +236,23 @@ class Client:
         request = hint_pb2.SuggestActionRequest(view=view, seed=seed)
         return self._search(request, iterations, seconds, threads)
 
+    def analyze(
+        self,
+        view: game_pb2.View,
+        *,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+        every: float = 0.2,
+    ) -> "Analysis":
+        """What a search finds for a seat's view, as it finds it; ten seconds if no limit is given.
+
+        A report about every `every` seconds, and a final one.
+        """
+        request = hint_pb2.AnalyzePositionRequest(view=view, seed=seed)
+        return self._analyze(request, iterations, seconds, threads, every)
+
     def _search(
         self,
         request: hint_pb2.SuggestActionRequest,
@@ -244,17 +261,32 @@ class Client:
         threads: int,
         token: str | None = None,
     ) -> hint_pb2.Hint:
-        if iterations or seconds is not None or threads:
-            request.limits.iterations = iterations
-            request.limits.threads = threads
-            if seconds is not None or not iterations:
-                request.limits.time.CopyFrom(_duration(1.0 if seconds is None else seconds))
-        # The server limits every search to 60 seconds, and it may have to wait for its turn.
-        timeout = self.timeout + (60.0 if seconds is None else seconds)
+        _limit(request, iterations, seconds, threads, 1.0)
         response: hint_pb2.SuggestActionResponse = self._call(
-            self.hint_stub.SuggestAction, request, token, timeout
+            self.hint_stub.SuggestAction, request, token, self._patience(seconds)
         )
         return response.hint
+
+    def _analyze(
+        self,
+        request: hint_pb2.AnalyzePositionRequest,
+        iterations: int,
+        seconds: float | None,
+        threads: int,
+        every: float,
+        token: str | None = None,
+    ) -> "Analysis":
+        _limit(request, iterations, seconds, threads, 10.0)
+        request.report_interval.CopyFrom(_duration(every))
+        return Analysis(
+            self.hint_stub.AnalyzePosition(
+                request, timeout=self._patience(seconds), metadata=_bearer(token)
+            )
+        )
+
+    def _patience(self, seconds: float | None) -> float:
+        # The server limits every search to 60 seconds, and it may have to wait for its turn.
+        return self.timeout + (60.0 if seconds is None else seconds)
 
     def _call(
         self,
@@ -267,6 +299,42 @@ class Client:
             return rpc(request, timeout=timeout or self.timeout, metadata=_bearer(token))
         except grpc.RpcError as error:
             raise CroupierError.from_call(error) from error
+
+
+class Analysis:
+    """The reports of a search, to be iterated over; the last one has `final` set.
+
+        with seat.analyze(seconds=10) as reports:
+            for report in reports:
+                if report.hint.expected_score > 0.9:
+                    break
+
+    Leaving the `with` ends the search.
+    """
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def __iter__(self) -> Iterator[hint_pb2.AnalyzePositionResponse]:
+        try:
+            yield from self._call
+        except grpc.RpcError as error:
+            raise CroupierError.from_call(error) from error
+
+    def __enter__(self) -> "Analysis":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.cancel()
+
+    def cancel(self) -> None:
+        """Ends the search. May be called from another thread."""
+        self._call.cancel()
 
 
 class Spectator:
@@ -382,6 +450,19 @@ class Seat(Spectator):
         request = hint_pb2.SuggestActionRequest(match=self.match, seed=seed)
         return self.client._search(request, iterations, seconds, threads, self.token)
 
+    def analyze(
+        self,
+        *,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+        every: float = 0.2,
+    ) -> Analysis:
+        """What a search finds for what the seat knows now; see `Client.analyze`."""
+        request = hint_pb2.AnalyzePositionRequest(match=self.match, seed=seed)
+        return self.client._analyze(request, iterations, seconds, threads, every, self.token)
+
     def contribute(self, entropy: bytes | None = None) -> game_pb2.View:
         """Contributes to the chance of a match that was created with `entropy_from_seats`.
 
@@ -461,6 +542,20 @@ class Operator:
 
 def _bearer(token: str | None) -> tuple[tuple[str, str], ...]:
     return () if token is None else (("authorization", f"Bearer {token}"),)
+
+
+def _limit(
+    request: hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest,
+    iterations: int,
+    seconds: float | None,
+    threads: int,
+    default: float,
+) -> None:
+    if iterations or seconds is not None or threads:
+        request.limits.iterations = iterations
+        request.limits.threads = threads
+        if seconds is not None or not iterations:
+            request.limits.time.CopyFrom(_duration(default if seconds is None else seconds))
 
 
 def _duration(seconds: float) -> Duration:

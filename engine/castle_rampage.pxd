@@ -172,6 +172,7 @@ cdef bint is_purple(int card) noexcept nogil
 cdef class CastleRampage(Game):
     cdef int set_ups
     cdef int turn_limit
+    cdef uint8_t row[CARDS]      # In the card list, and in `cards`.
     cdef uint8_t copies[CARDS]
     cdef uint8_t defence[STRUCTURES * CARDS]     # By structure, then by card.
     cdef uint8_t attack[CARDS]

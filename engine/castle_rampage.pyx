@@ -56,9 +56,9 @@ import itertools
 from libc.string cimport memset
 
 from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1,
-    Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
-    uint8_t, uint64_t,
+    BOTH, MAX_ACTIONS, NOBODY, OPPONENT_GATE, OPPONENT_HAND, OPPONENT_PILE, SEATS, SET_ASIDE,
+    SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, Log, Rng, State,
+    View, log_event, mix, rng_below, rng_shuffle, uint8_t, uint64_t,
 )
 
 from engine.castle_rampage_cards import (
@@ -276,8 +276,9 @@ cdef class CastleRampage(Game):
     cdef set_cards(self, specs):
         cdef uint8_t hand[CARDS]
         cdef int dealt = SEATS * DEAL * self.set_ups
-        for spec in specs:
+        for row, spec in enumerate(specs):
             card = spec["card"]
+            self.row[card] = row
             self.copies[card] = spec["copies"]
             self.defence[GATE * CARDS + card] = spec["gate"]
             self.defence[CASTLE * CARDS + card] = spec["castle"]
@@ -518,6 +519,24 @@ cdef class CastleRampage(Game):
         for each in range(SEATS * STRUCTURES):
             sizes = sizes << 8 | standing(&table.stacks[each])
         return mix(key, sizes)
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef const Own* own = &table.own[1 - seat]
+        cdef const Stack* stack
+        cdef int structure, card, i
+        for card in range(1, CARDS):
+            places[OPPONENT_HAND][self.row[card]] += own.hand[card]
+        if own.kept:
+            places[SET_ASIDE][self.row[own.kept]] += 1
+        for i in range(table.common.draw_size):
+            places[OPPONENT_PILE][self.row[table.draw_pile[i]]] += 1
+        for structure in range(STRUCTURES):
+            stack = &table.stacks[(1 - seat) * STRUCTURES + structure]
+            for i in range(stack.top, stack.count):
+                if stack.known[i] == HIDDEN:
+                    card = self.row[stack.cards[i]]
+                    places[OPPONENT_GATE + structure][card] += 1
 
     # What can be done in a turn
 

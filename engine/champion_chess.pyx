@@ -40,9 +40,9 @@ from pathlib import Path
 from libc.string cimport memcpy, memset
 
 from engine.game cimport (
-    BOTH, NOBODY, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1,
-    Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_next, rng_shuffle,
-    uint8_t, uint64_t,
+    BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
+    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_next,
+    rng_shuffle, uint8_t, uint64_t,
 )
 
 from engine.game import ActionError, RulesetError
@@ -385,6 +385,14 @@ cdef class ChampionChess(Game):
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # Both decisions are revealed. What a seat draws is left out: it shows in what is legal.
         return mix(joint[0], joint[1])
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef int other = 1 - seat
+        cdef int i
+        memcpy(places[OPPONENT_HAND], table.own[other].hand, CARDS)
+        for i in range(table.side[other].deck_size):
+            places[OPPONENT_PILE][table.deck[other][i]] += 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
         # As the default, without listing what can be chosen card by card.

@@ -35,6 +35,18 @@ cdef enum:
     TO_RECORD = 8
     TO_PUBLIC = 7          # Everyone, while the match runs.
 
+cdef enum:
+    # Where cards lie that a seat does not see: rows of `Game.hidden`.
+    OPPONENT_HAND = 0
+    OPPONENT_PILE          # That it will draw or pick from.
+    SET_ASIDE
+    OPPONENT_GATE          # Under its structures, where cards lie face down.
+    OPPONENT_CASTLE
+    PLACES
+    CARD_TYPES = 128       # Of a game, at the most.
+
+ctypedef uint8_t[CARD_TYPES] Cards     # Copies of each card, by its index in `Game.cards`.
+
 ctypedef uint64_t Action   # One decision of one seat, as the game encodes it; 0 is no action.
 
 cdef struct State:
@@ -143,6 +155,10 @@ cdef class Game:
     # A key of what a seat saw of `joint`, which has led to `after`: the search keeps decisions
     # apart whose keys differ. It may be coarser than what was seen, never finer.
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil
+
+    # Writes what lies at each of the places that are hidden from `seat`, for those who ask what may
+    # lie there; all is 0 before. The default knows of none.
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil
 
     # A key of what `seat` alone knows in this state, its private cards, for a game so small that
     # the search should keep decisions apart by it. The default is 0: one key for all.

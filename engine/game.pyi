@@ -15,6 +15,12 @@ class RulesetError(GameError): ...
 class ActionError(GameError): ...
 class ViewError(GameError): ...
 
+class Belief(NamedTuple):
+    place: str
+    card: int
+    expected: float
+    probability: float
+
 class Event(NamedTuple):
     kind: str
     seat: int
@@ -63,6 +69,7 @@ class Sampler:
     seat: int
     def __init__(self, view: SeatView) -> None: ...
     def sample(self, seed: int) -> Position: ...
+    def beliefs(self, worlds: int, seed: int) -> list[Belief]: ...
 
 class Position:
     game: Game

@@ -25,6 +25,9 @@ from libc.string cimport memcpy, memset
 
 TAPE_BYTES = 1024          # Enough for most deals; a longer tape begins with the same bytes.
 ANY_SEAT = -1              # The seat of an event that is nobody's.
+PLACE_NAMES = {OPPONENT_HAND: "opponent_hand", OPPONENT_PILE: "opponent_pile",
+               SET_ASIDE: "set_aside", OPPONENT_GATE: "opponent_gate",
+               OPPONENT_CASTLE: "opponent_castle"}
 
 
 class GameError(ValueError):
@@ -46,6 +49,18 @@ class ActionError(GameError):
 
 class ViewError(GameError):
     """A view contradicts itself."""
+
+
+class Belief(NamedTuple):
+    """A card that may lie at a hidden place, by its index among the game's cards.
+
+    `expected` is how many copies on average, `probability` that there is at least one.
+    """
+
+    place: str
+    card: int
+    expected: float
+    probability: float
 
 
 class Event(NamedTuple):
@@ -341,6 +356,9 @@ cdef class Game:
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         return 0
 
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        pass
+
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return 0
 
@@ -422,6 +440,33 @@ cdef class Sampler:
         with nogil:
             self.draw(&position.state, &rng)
         return position
+
+    def beliefs(self, int worlds, uint64_t seed):
+        """What may lie at the places that the seat does not see: Beliefs, by place and card.
+
+        They are shares of so many worlds. A place where nothing can lie is left out.
+        """
+        cdef State state
+        cdef Cards[PLACES] places
+        cdef uint64_t[PLACES][CARD_TYPES] copies
+        cdef uint32_t[PLACES][CARD_TYPES] present
+        cdef Rng rng
+        cdef int _world, place, card
+        rng_seed(&rng, seed)
+        memset(copies, 0, sizeof(copies))
+        memset(present, 0, sizeof(present))
+        with nogil:
+            for _world in range(worlds):
+                memset(places, 0, sizeof(places))
+                self.draw(&state, &rng)
+                self.game.hidden(&state, self.seat, places)
+                for place in range(PLACES):
+                    for card in range(CARD_TYPES):
+                        copies[place][card] += places[place][card]
+                        present[place][card] += places[place][card] > 0
+        return [Belief(PLACE_NAMES[place], card, copies[place][card] / <double> worlds,
+                       present[place][card] / <double> worlds)
+                for place in range(PLACES) for card in range(CARD_TYPES) if present[place][card]]
 
 
 # A position

@@ -16,11 +16,13 @@ from libc.string cimport memcpy, memset
 
 from engine.game cimport (
     NOBODY,
+    OPPONENT_HAND,
     SEATS,
     TO_PUBLIC,
     TO_RECORD,
     TO_SEAT_0,
     Action,
+    Cards,
     Game,
     Log,
     Rng,
@@ -174,6 +176,10 @@ cdef class KuhnPoker(Game):
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         return joint[0] | joint[1]                  # One seat decides at a time, for all to see.
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        places[OPPONENT_HAND][table.cards[1 - seat] - JACK] = 1
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return (<const Table*> state).cards[seat]

@@ -26,11 +26,13 @@ from libc.string cimport memcpy, memset
 
 from engine.game cimport (
     NOBODY,
+    OPPONENT_HAND,
     SEATS,
     TO_PUBLIC,
     TO_RECORD,
     TO_SEAT_0,
     Action,
+    Cards,
     Game,
     Log,
     Rng,
@@ -220,6 +222,10 @@ cdef class LeducPoker(Game):
         cdef const Table* table = <const Table*> after
         cdef uint64_t key = joint[0] | joint[1]     # One seat decides at a time, for all to see.
         return key << 2 | (table.common if round_of(table.decisions) == 1 else NO_CARD)
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        places[OPPONENT_HAND][table.cards[1 - seat] - JACK] = 1
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return (<const Table*> state).cards[seat]

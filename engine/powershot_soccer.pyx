@@ -42,11 +42,12 @@ reconstruction, from the sheet's examples and photographs of the cards.
 import csv
 from pathlib import Path
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from engine.game cimport (
-    NOBODY, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1,
-    Action, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle, uint8_t, uint64_t,
+    NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
+    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
+    uint8_t, uint64_t,
 )
 
 from engine.game import ActionError, RulesetError
@@ -292,6 +293,14 @@ cdef class PowerShotSoccer(Game):
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # The card and its role are seen. What a seat draws is left out: it shows in what is legal.
         return mix(joint[0], joint[1])
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef int other = 1 - seat
+        cdef int i
+        memcpy(places[OPPONENT_HAND], table.own[other].hand, self.types)
+        for i in range(table.common.draw_sizes[other]):
+            places[OPPONENT_PILE][table.own[other].draw_pile[i]] += 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
         # As the default, with the hands kept as sets of bits instead of lists of actions.

@@ -8,17 +8,19 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ai.search import Parameters, Result, Stop, search
+from ai.search import Parameters, Result, Search, Stop
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import Sampler, SeatView
 from service.errors import Refusal
 from service.metrics import Metrics
 
 LOWEST_PRIORITY = 19
+
+T = TypeVar("T")
 
 
 class Limits(NamedTuple):
@@ -27,11 +29,54 @@ class Limits(NamedTuple):
     iterations: int = 0
     seconds: float = 0.0
     threads: int = 1
+    nodes: int = 0
 
     @property
     def cost(self) -> float:
         """Seconds that it may take, roughly: an iteration takes about 10 microseconds."""
         return min(1e-5 * self.iterations or math.inf, self.seconds or math.inf)
+
+
+class Turn:
+    """What a search may use while it is its turn."""
+
+    def __init__(self, limits: Limits, parameters: Parameters) -> None:
+        self.limits = limits
+        self.stop = Stop()
+        self.followed = False  # By a caller who is told what was found when it is stopped.
+        self.abandoned = False  # Nobody waits for an answer any more.
+        self._parameters = parameters
+        self._search: Search | None = None
+
+    def search(
+        self,
+        view: SeatView,
+        seed: int,
+        sampler: Sampler | None = None,
+        only: Sequence[int] | None = None,
+    ) -> Search:
+        """The search of this turn, not run yet."""
+        self._search = Search(
+            view,
+            threads=self.limits.threads,
+            seed=seed,
+            parameters=self._parameters,
+            most_iterations=self.limits.iterations,
+            most_nodes=self.limits.nodes,
+            sampler=sampler,
+            only=only,
+        )
+        return self._search
+
+    def abandon(self) -> None:
+        """Stops it; nobody waits for an answer."""
+        self.abandoned = True
+        self.stop.set()
+
+    @property
+    def iterations(self) -> int:
+        """The iterations done."""
+        return self._search.iterations if self._search else 0
 
 
 class Lane:
@@ -57,7 +102,7 @@ class Lane:
         # A heap by cost and order of arrival.
         self._waiting: list[tuple[float, int, int, asyncio.Future[None]]] = []
         self._arrivals = itertools.count()
-        self._running: set[Stop] = set()
+        self._running: set[Turn] = set()
         self._metrics = metrics
         self._mean_seconds = 1.0
         self._pool = ThreadPoolExecutor(
@@ -70,48 +115,59 @@ class Lane:
         view: SeatView,
         limits: Limits,
         seed: int,
-        prepare: Callable[[], Sampler | None] = lambda: None,
+        prepare: Callable[[], object] = lambda: None,
     ) -> tuple[Result, float]:
         """Searches when it is its turn; the result, and the seconds that it took from then on.
 
-        Raises Refusal if the queue is full. `prepare` runs first, beside the calls too, and may
-        return the view's sampler; what it raises is raised here. When the caller is cancelled, so
-        is the search.
+        `prepare` runs first, beside the calls too. Else as `run`.
+        """
+        began = time.perf_counter()
+
+        def work(turn: Turn) -> Result:
+            nonlocal began
+            began = time.perf_counter()
+            prepare()
+            search = turn.search(view, seed)
+            search.run(iterations=limits.iterations, seconds=limits.seconds, stop=turn.stop)
+            return search.result()
+
+        result = await self.run(limits, work)
+        return result, time.perf_counter() - began
+
+    async def run(self, limits: Limits, work: Callable[["Turn"], T]) -> T:
+        """Runs `work` beside the calls when it is its turn; what it returns, or raises, comes out.
+
+        Raises Refusal if the queue is full. When the caller is cancelled, what the turn watches is
+        stopped, and the work is not waited for.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         await self._take(limits)
-        stop = Stop()
-        self._running.add(stop)
+        turn = Turn(limits, self._parameters)
+        self._running.add(turn)
         self._report()
-
-        def work() -> Result:
-            sampler = prepare()
-            return search(
-                view,
-                **limits._asdict(),
-                seed=seed,
-                stop=stop,
-                parameters=self._parameters,
-                sampler=sampler,
-            )
-
         began = time.perf_counter()
-        done = asyncio.get_running_loop().run_in_executor(self._pool, work)
-        done.add_done_callback(lambda _: self._give_back(stop, limits.threads))
+        done = asyncio.get_running_loop().run_in_executor(self._pool, work, turn)
+        done.add_done_callback(lambda _: self._give_back(turn, limits.threads))
         try:
-            result = await asyncio.shield(done)
+            answer = await asyncio.shield(done)
         except asyncio.CancelledError:
-            stop.set()
+            turn.abandon()
             raise
         seconds = time.perf_counter() - began
         self._mean_seconds += (seconds - self._mean_seconds) / 8
-        self._metrics.search(self._kind, result.iterations, seconds)
-        return result, seconds
+        self._metrics.search(self._kind, turn.iterations, seconds)
+        return answer
+
+    def end_streams(self) -> None:
+        """Stops the searches whose callers follow them: what they have found is their answer."""
+        for turn in self._running:
+            if turn.followed:
+                turn.stop.set()
 
     def close(self) -> None:
         """Stops all searches."""
-        for stop in self._running:
-            stop.set()
+        for turn in self._running:
+            turn.abandon()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     async def _take(self, limits: Limits) -> None:
@@ -140,8 +196,8 @@ class Lane:
             self._next()
             raise
 
-    def _give_back(self, stop: Stop, threads: int) -> None:
-        self._running.discard(stop)
+    def _give_back(self, turn: Turn, threads: int) -> None:
+        self._running.discard(turn)
         self._free += threads
         self._next()
 

@@ -141,6 +141,7 @@ class Server:
             self._retention.close()
         self._bots.close()
         self.matches.close()
+        self.hints.end_streams()
         await self._grpc.stop(grace)
         self.hints.close()
         self._bot_moves.close()

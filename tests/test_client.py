@@ -337,3 +337,19 @@ def test_the_client_imports_nothing_of_the_server() -> None:
     command = (sys.executable, "-c", code)
     imported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert not {"ai", "engine", "service", "rich"} & set(imported.split())
+
+
+def test_an_analysis_is_followed_and_given_up(address: str) -> None:
+    with Client(address) as client:
+        seat = client.create_match("skystones", seed=1).seats[0]
+        reports = list(seat.analyze(iterations=2000, seed=1))
+        assert [report.final for report in reports[-1:]] == [True]
+        assert reports[-1].hint == seat.suggest(iterations=2000, seed=1)
+        assert list(client.analyze(seat.view(), iterations=2000, seed=1))[-1].final
+        with seat.analyze(seconds=60, every=0.02) as going_on:
+            for report in going_on:
+                assert not report.final
+                break
+        with pytest.raises(CroupierError) as caught:
+            list(going_on)
+        assert caught.value.code is grpc.StatusCode.CANCELLED

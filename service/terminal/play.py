@@ -8,12 +8,12 @@ from contextlib import suppress
 import grpc
 from rich.console import Console
 
+from ai.strengths import STRENGTHS
 from croupier.client import OPEN, Client, CroupierError, bot
 from service.terminal import drawing, options
 from service.terminal.session import HINT_ITERATIONS, Left, Session
 
 SERVER = "127.0.0.1:50051"
-STRENGTHS = ("random", "beginner", "casual", "skilled", "expert")
 WIDTH = 100
 MOST_SECONDS = 60
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("game", metavar="GAME", help="the game, such as champion_chess; the server lists its own")
     add("--server", metavar="HOST:PORT", default=SERVER, help="the server (%(default)s)")
     add("--seat", type=int, choices=(0, 1), default=0, help="the seat to play (%(default)s)")
-    add("--opponent", choices=STRENGTHS, default="casual", help="the bot (%(default)s)")
+    add("--opponent", choices=tuple(STRENGTHS), default="casual", help="the bot (%(default)s)")
     add("--option", metavar="NAME=VALUE", action="append", default=[], help="an option of the game")
     add(
         "--language",

@@ -15,7 +15,8 @@ from croupier.v1 import game_pb2, hint_pb2
 from service.terminal import drawing
 
 HINT_ITERATIONS = 5000
-ROWS = 8  # Actions that a hint shows.
+ROWS = 8  # Actions that a hint shows,
+STEPS = 4  # and how far it looks ahead.
 TRIES = 10  # How often a hint is asked for when the server is too busy.
 
 HELP = """\
@@ -232,6 +233,7 @@ class Session:
         table.add_column("play", justify="right")
         table.add_column("action")
         table.add_column("score", justify="right")
+        table.add_column("best in", justify="right")
         table.add_column("searched", justify="right")
         shown = list(hint.actions[:ROWS])
         shown += [item for item in hint.actions[ROWS:] if item.action == hint.action]
@@ -241,12 +243,22 @@ class Session:
                 f"{item.probability:.0%}",
                 self.draw.action(item.action),
                 f"{item.expected_score:.2f}{deviation}",
+                f"{item.best_share:.0%}" if item.best_share else "",
                 f"{item.visits:,}",
             )
         self.console.print(table)
         if len(hint.actions) > len(shown):
             self.console.print(f"  and {len(hint.actions) - len(shown)} more", style="dim")
+        self._show_line(hint)
         self.console.print("p plays it.", style="dim")
+
+    def _show_line(self, hint: hint_pb2.Hint) -> None:
+        # What is expected to follow the action that the hint would play.
+        line = next(item.line for item in hint.actions if item.action == hint.action)
+        for number, step in enumerate(line[:STEPS]):
+            who = "you" if step.seat == hint.seat else self.draw.seat_title(step.seat)
+            text = Text(f"  {'then' if number else 'expected:'} {who} ", style="dim")
+            self.console.print(text.append(self.draw.action(step.action)))
 
     # What the player sees.
 
