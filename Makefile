@@ -2,6 +2,7 @@
 # ARGS= is passed on: make serve ARGS='--listen 0.0.0.0:50051', make test ARGS='-k hints -x'.
 
 PYTHON ?= python3
+JOBS ?= auto
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 CYTHON := $(wildcard engine/*.pyx engine/*.pxd ai/*.pyx ai/*.pxd)
@@ -20,7 +21,7 @@ serve: build ## run the server
 	.venv/bin/croupier serve $(ARGS)
 
 test: build ## run the tests
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
 soak: build ## the long form of the tests that repeat: 10,000 searches given up one after the other
 	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)

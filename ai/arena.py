@@ -20,10 +20,11 @@ import os
 import platform
 import signal
 import subprocess
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
@@ -40,6 +41,7 @@ WIN, DRAW, LOSS = 1.0, 0.5, 0.0
 PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 FIRST, SECOND = 0, 1  # Configurations.
 AHEAD = 4  # Pairs a worker that are begun or waiting: the end of a test throws them away.
+ANSWER_TO_INTERRUPT = 0.1  # Seconds.
 
 
 class Effort(NamedTuple):
@@ -284,22 +286,52 @@ def _played(tasks: Sequence[Task], workers: int) -> Iterator[Iterator[Pair]]:
     executor = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
     )
-    try:
-        yield _in_order(executor, tasks, AHEAD * workers)
-    finally:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        executor.shutdown(wait=True)
+    with _noted_interrupts() as interrupts:
+        try:
+            yield _in_order(executor, tasks, AHEAD * workers, interrupts)
+        finally:
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+            executor.shutdown(wait=True)
 
 
-def _in_order(executor: ProcessPoolExecutor, tasks: Sequence[Task], ahead: int) -> Iterator[Pair]:
+def _in_order(
+    executor: ProcessPoolExecutor, tasks: Sequence[Task], ahead: int, interrupts: list[int]
+) -> Iterator[Pair]:
     waiting: deque[Future[Pair]] = deque()
     for task in tasks:
         waiting.append(executor.submit(play_pair, task))
         if len(waiting) > ahead:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft(), interrupts)
     while waiting:
-        yield waiting.popleft().result()
+        yield _result(waiting.popleft(), interrupts)
+
+
+def _result(future: Future[Pair], interrupts: list[int]) -> Pair:
+    while not interrupts:
+        if wait((future,), timeout=ANSWER_TO_INTERRUPT).done:
+            return future.result()
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _noted_interrupts() -> Iterator[list[int]]:
+    # An exception in the middle of the executor's own work would leave its locks broken, so
+    # interrupts are only noted while it is there.
+    interrupts: list[int] = []
+    replaced = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is signal.default_int_handler
+        and threading.current_thread() is threading.main_thread()
+    ]
+    for number in replaced:
+        signal.signal(number, lambda received, _: interrupts.append(received))
+    try:
+        yield interrupts
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _ignore_interrupts() -> None:

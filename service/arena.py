@@ -269,15 +269,16 @@ def _table(results: Sequence[Result]) -> Table:
 
 
 def _ladder(results: Sequence[Result]) -> Table:
-    # A row a step, a column a game: how much Elo the step is.
-    game_ids = list(dict.fromkeys(result.pairing.game_id for result in results))
-    steps = list(dict.fromkeys(result.pairing[1:] for result in results))
-    cells = {(result.pairing[1:], result.pairing.game_id): _elo(result) for result in results}
-    columns = [Column(title, overflow="fold") for title in ("Player", "over")]
-    table = Table(*columns, *game_ids)
-    for step in steps:
-        first, second = step
-        table.add_row(first.text, second.text, *(cells.get((step, g), "") for g in game_ids))
+    # How much Elo each step is, in each game.
+    players = [Column(title, overflow="fold") for title in ("Player", "over")]
+    table = Table(*players, "Game", "Elo, 95 %")
+    for step in dict.fromkeys(result.pairing[1:] for result in results):
+        shown = [player.text for player in step]
+        for result in results:
+            if result.pairing[1:] == step:
+                table.add_row(*shown, result.pairing.game_id, _elo(result))
+                shown = ["", ""]
+        table.add_section()
     return table
 
 

@@ -109,9 +109,9 @@ class CastleRampageFacts(Facts):
         "one_set_up": {"set_ups": 1},
         "short": {"turns": 7},
         "costly": {"turns": 30, "cards": read_card_list(COSTLY)},
-        "purple": {"cards": read_card_list(PURPLE)},
+        "purple": {"turns": 60, "cards": read_card_list(PURPLE)},
         "tiny": {"set_ups": 1, "cards": read_card_list(TINY)},
-        "informers": {"turns": 60, "cards": read_card_list(INFORMERS)},
+        "informers": {"turns": 40, "cards": read_card_list(INFORMERS)},
     }
     small_rulesets: ClassVar[dict] = {
         "priest": {"set_ups": 1, "turns": 6, "cards": read_card_list(SMALL_PRIEST)},
