@@ -56,7 +56,7 @@ import itertools
 from libc.string cimport memset
 
 from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, OPPONENT_GATE, OPPONENT_HAND, OPPONENT_PILE, SEATS, SET_ASIDE,
+    ASIDE, BOTH, MAX_ACTIONS, NOBODY, OPPONENT_GATE, OPPONENT_HAND, OPPONENT_PILE, SEATS,
     SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, Log, Rng, State,
     View, log_event, mix, rng_below, rng_shuffle, uint8_t, uint64_t,
 )
@@ -528,7 +528,7 @@ cdef class CastleRampage(Game):
         for card in range(1, CARDS):
             places[OPPONENT_HAND][self.row[card]] += own.hand[card]
         if own.kept:
-            places[SET_ASIDE][self.row[own.kept]] += 1
+            places[ASIDE][self.row[own.kept]] += 1
         for i in range(table.common.draw_size):
             places[OPPONENT_PILE][self.row[table.draw_pile[i]]] += 1
         for structure in range(STRUCTURES):

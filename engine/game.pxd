@@ -39,7 +39,7 @@ cdef enum:
     # Where cards lie that a seat does not see: rows of `Game.hidden`.
     OPPONENT_HAND = 0
     OPPONENT_PILE          # That it will draw or pick from.
-    SET_ASIDE
+    ASIDE
     OPPONENT_GATE          # Under its structures, where cards lie face down.
     OPPONENT_CASTLE
     PLACES

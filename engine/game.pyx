@@ -26,7 +26,7 @@ from libc.string cimport memcpy, memset
 TAPE_BYTES = 1024          # Enough for most deals; a longer tape begins with the same bytes.
 ANY_SEAT = -1              # The seat of an event that is nobody's.
 PLACE_NAMES = {OPPONENT_HAND: "opponent_hand", OPPONENT_PILE: "opponent_pile",
-               SET_ASIDE: "set_aside", OPPONENT_GATE: "opponent_gate",
+               ASIDE: "set_aside", OPPONENT_GATE: "opponent_gate",
                OPPONENT_CASTLE: "opponent_castle"}
 
 

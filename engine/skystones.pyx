@@ -36,7 +36,7 @@ from pathlib import Path
 from libc.string cimport memcpy, memmove, memset
 
 from engine.game cimport (
-    BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SET_ASIDE, SPECTATOR, TO_PUBLIC, TO_RECORD,
+    ASIDE, BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD,
     TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below,
     rng_shuffle, uint8_t, uint64_t,
 )
@@ -332,7 +332,7 @@ cdef class Skystones(Game):
         memcpy(places[OPPONENT_HAND], table.hands[1 - seat], self.types)
         memcpy(places[OPPONENT_PILE], table.piles[1 - seat], self.types)
         if table.aside:
-            places[SET_ASIDE][table.aside - 1] = 1
+            places[ASIDE][table.aside - 1] = 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
         # As the default, on a form made for speed. Of the state only the phase and the points are

@@ -103,9 +103,14 @@ def found(path, changed):
 def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
     rng = seeded("forged", game_id, kind)
     record = played(game_id, "default", rng, **kind).record()
+    # A decision that was held when the match was given up has led to nothing.
+    last = max(n for n, entry in enumerate(record.entries) if entry.HasField("event"))
+    held = tuple(f"entries[{n}].action" for n in range(last + 1, len(record.entries)))
     binding = 0
     for path, change in rng.sample(changes(record), min(RECORDS, 1000)):
-        if path.startswith(NOT_REPLAYED) or ".time" in path or path.startswith("ruleset."):
+        if path.startswith((*NOT_REPLAYED, *held)) or ".time" in path:
+            continue
+        if path.startswith("ruleset."):
             continue
         binding += 1
         assert rejected(with_its_digest(changed_by(record, change))) is not None, path
