@@ -4,8 +4,8 @@ A match is its header and its entries; everything else is computed from them. An
 or it is not, and an answered action is in it. Nothing here knows a rule: rulesets and actions are
 serialized messages of the API, which outlast any change of the engine's own encodings.
 
-What a store adds to that can be lost or wrong without harm: snapshots spare work, and the agenda
-says what is due so that it is found without reading every match.
+What a store adds to that spares work: snapshots, which may be lost, and the agenda, which says what
+is due so that it is found without reading every match. It is written with the entries.
 """
 
 import hashlib
@@ -21,6 +21,7 @@ class EntryKind(IntEnum):
 
     ACTION = 0
     RESIGNATION = 1
+    EXPIRY = 2
     ENTROPY_HASH = 4
     ENTROPY = 5
 
@@ -37,6 +38,7 @@ class Header(NamedTuple):
     bots: tuple[int, ...]  # A croupier.v1.BotStrength for each seat; 0: the seat is open.
     created: int  # Milliseconds since 1970, UTC.
     entropy_from_seats: bool = False  # Whether the open seats contribute to its chance.
+    time_control: bytes = b""  # A croupier.v1.TimeControl, or nothing.
 
     @property
     def seeded(self) -> bool:
@@ -50,12 +52,13 @@ class Header(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One thing that a seat did. The n-th entry makes version n of the match."""
+    """One thing that a seat or its clock did. The n-th entry makes version n of the match."""
 
     kind: EntryKind
     seat: int
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    action: bytes = b""  # A croupier.v1.Action; or what the seat contributes to the chance.
+    # A croupier.v1.Action, or what the seat contributes to the chance; nothing where it gives up.
+    action: bytes = b""
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
 

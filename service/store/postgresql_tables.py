@@ -59,18 +59,20 @@ MIGRATIONS = (
     CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL;
     CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL;
     """,
+    "ALTER TABLE matches ADD COLUMN time_control bytea NOT NULL DEFAULT ''",
 )
 
 _HEADER = ", ".join(Header._fields)
+_VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
+_DUE = f"${len(Header._fields) + 1}::bigint"
 
 CREATE = f"""
     WITH created AS (
-        INSERT INTO matches ({_HEADER})
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        INSERT INTO matches ({_HEADER}) VALUES ({_VALUES})
         ON CONFLICT DO NOTHING
         RETURNING match_id
     ), due AS (
-        INSERT INTO agenda SELECT match_id, $10::bigint FROM created WHERE $10::bigint IS NOT NULL
+        INSERT INTO agenda SELECT match_id, {_DUE} FROM created WHERE {_DUE} IS NOT NULL
     )
     SELECT match_id FROM created
 """

@@ -81,6 +81,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX matches_running ON matches (created, match_id) WHERE ended IS NULL",
         "CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL",
     ),
+    ("ALTER TABLE matches ADD COLUMN time_control BLOB NOT NULL DEFAULT x''",),
 )
 
 
