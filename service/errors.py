@@ -37,6 +37,7 @@ _CODES = {
     ErrorReason.ERROR_REASON_INTERNAL: code_pb2.INTERNAL,
     ErrorReason.ERROR_REASON_STORE_UNAVAILABLE: code_pb2.UNAVAILABLE,
     ErrorReason.ERROR_REASON_STORE_FULL: code_pb2.RESOURCE_EXHAUSTED,
+    ErrorReason.ERROR_REASON_RULES_CHANGED: code_pb2.FAILED_PRECONDITION,
     ErrorReason.ERROR_REASON_ENTROPY_NOT_OWED: code_pb2.FAILED_PRECONDITION,
     ErrorReason.ERROR_REASON_NOT_OPERATOR: code_pb2.PERMISSION_DENIED,
 }
@@ -86,10 +87,13 @@ def invalid_field(path: str, rule: str) -> Refusal:
     return Refusal(ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, rule)])
 
 
-def shutting_down() -> Refusal:
-    """The server goes; another, or the same one soon, can be asked."""
+def shutting_down(after_version: int | None = None) -> Refusal:
+    """The server goes; another, or the same one soon, can be asked, from a version on."""
     return Refusal(
-        ErrorReason.ERROR_REASON_SHUTTING_DOWN, "the server is shutting down", retry_seconds=1.0
+        ErrorReason.ERROR_REASON_SHUTTING_DOWN,
+        "the server is shutting down",
+        retry_seconds=1.0,
+        metadata=None if after_version is None else {"after_version": str(after_version)},
     )
 
 

@@ -4,16 +4,16 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from croupier.v1 import game_pb2, match_pb2
+from croupier.v1 import clock_pb2, game_pb2, match_pb2
+from croupier.v1.error_pb2 import ErrorReason
 from engine import game as engine
 from service import snapshots, wire
 from service.entropy import CONTRIBUTIONS, Contributions, not_owed
+from service.errors import Refusal
 from service.store import Entry, EntryKind, Header, Snapshot, Standing, Stored
+from service.time_control import Clocks, read_control
 
-RESULT_REASONS = {
-    False: game_pb2.EndReason.END_REASON_RULES,
-    True: game_pb2.EndReason.END_REASON_RESIGNATION,
-}
+_DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
 
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
 
@@ -33,14 +33,17 @@ class Hosted:
     """
 
     def __init__(self, header: Header) -> None:
-        """The match as it was dealt."""
+        """The match as it was dealt; raises Refusal if it was dealt under other rules."""
         self.header = header
         self.ruleset = game_pb2.Ruleset.FromString(header.ruleset)
-        self.game = wire.read_ruleset(self.ruleset, "ruleset")
+        self.game = _game(header, self.ruleset)
         # What is contributed to its chance, as long as it is not dealt.
         self.waiting: Contributions | None = None
         self.entries: tuple[Entry, ...] = ()
         self.resigned: int | None = None
+        self.forfeited: tuple[int, ...] = ()
+        control = read_control(header.time_control)
+        self.clocks = None if control is None else Clocks.start(control, header.created)
         dealt: tuple[engine.Event, ...] = ()
         if header.entropy_from_seats:
             self.waiting = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
@@ -59,29 +62,43 @@ class Hosted:
         entries, snapshot = stored.entries, stored.snapshot
         if snapshot is None or snapshot.version > len(entries):
             return hosted.after(*entries)
-        match = snapshots.read(stored.header, hosted.game, snapshot)
-        if match is None:
+        control = None if hosted.clocks is None else hosted.clocks.control
+        read = snapshots.read(stored.header, hosted.game, control, snapshot)
+        if read is None:
             return hosted.after(*entries)
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
-        return hosted._next(match, None, skipped, [None] * len(skipped)).after(*rest)
+        match, clocks = read
+        return hosted._next(match, None, clocks, (), skipped, [None] * len(skipped)).after(*rest)
 
     def after(self, *entries: Entry) -> "Hosted":
         """The match with more entries; raises ActionError if the rules do not allow one.
 
-        Raises Refusal for a contribution to its chance that is not owed.
+        Nor do they if it says otherwise than the clocks. Raises Refusal for a contribution to its
+        chance that is not owed.
         """
         if not entries:
             return self
-        waiting = self.waiting
+        waiting, clocks, forfeited = self.waiting, self.clocks, self.forfeited
         match = None if waiting else self.match.copy()
         happened: list[tuple[engine.Event, ...] | None] = []
         for version, entry in enumerate(entries, self.version + 1):
             events: list[engine.Event] = []
-            if entry.kind == EntryKind.ACTION:
+            expired = clocks.expired(self._clocked(match), entry.at) if clocks and match else ()
+            expires = entry.kind == EntryKind.EXPIRY
+            if expires != bool(expired) or (expires and entry.seat != expired[0]):
+                raise engine.ActionError("at", "this is not what the clocks say")
+            if expired and clocks and clocks.control.forfeits != (not entry.action):
+                raise engine.ActionError("action", "this is not what happens when time is up")
+            if expired and not entry.action:
+                forfeited = expired
+            elif entry.kind in _DECISIONS:
                 if match is None:
                     raise engine.ActionError("seat", "the cards are not dealt yet")
-                action = game_pb2.Action.FromString(entry.action)
-                events = match.apply(entry.seat, wire.read_action(self.game, action))
+                action = wire.read_action(self.game, game_pb2.Action.FromString(entry.action))
+                if expired and action != _default_action(match, expired[0]):
+                    raise engine.ActionError("action", "this is not what is played by default")
+                events = match.apply(entry.seat, action)
+                clocks = clocks and clocks.after(entry.seat, entry.at)
             elif entry.kind in CONTRIBUTIONS:
                 if waiting is None:
                     raise not_owed("the cards are dealt")
@@ -89,8 +106,11 @@ class Hosted:
                 if waiting.complete:
                     match, waiting = self._deal(waiting, version), None
                     events = match.events
+            if clocks and match:
+                changed = [seat for seat, since in enumerate(match.since) if since == version]
+                clocks = clocks.restarted(changed, entry.at)
             happened.append(tuple(events))
-        return self._next(match, waiting, entries, happened)
+        return self._next(match, waiting, clocks, forfeited, entries, happened)
 
     def _deal(self, contributed: Contributions, version: int) -> engine.Match:
         secret = contributed.mixed_into(self.header.secret)
@@ -100,12 +120,14 @@ class Hosted:
         self,
         match: engine.Match | None,
         waiting: Contributions | None,
+        clocks: Clocks | None,
+        forfeited: tuple[int, ...],
         entries: Sequence[Entry],
         happened: Sequence[tuple[engine.Event, ...] | None],
     ) -> "Hosted":
         hosted = Hosted.__new__(Hosted)
         hosted.header, hosted.ruleset, hosted.game = self.header, self.ruleset, self.game
-        hosted.waiting = waiting
+        hosted.waiting, hosted.clocks, hosted.forfeited = waiting, clocks, forfeited
         if match is not None:
             hosted.match = match
         hosted.entries = (*self.entries, *entries)
@@ -128,7 +150,7 @@ class Hosted:
 
     def snapshot(self) -> Snapshot:
         """What spares computing it again."""
-        return snapshots.write(self.header, self.version, self.match)
+        return snapshots.write(self.header, self.version, self.match, self.clocks)
 
     @property
     def version(self) -> int:
@@ -143,39 +165,68 @@ class Hosted:
     @property
     def over(self) -> bool:
         """Whether nothing can happen any more."""
-        return self.resigned is not None or (not self.waiting and self.match.over)
+        return self._broken_off or (not self.waiting and self.match.over)
+
+    @property
+    def _broken_off(self) -> bool:
+        return self.resigned is not None or bool(self.forfeited)
 
     @property
     def deciders(self) -> tuple[int, ...]:
         """The seats that owe a decision."""
-        return () if self.waiting or self.resigned is not None else self.match.deciders
+        return () if self.waiting or self._broken_off else self.match.deciders
 
     @property
     def bot_due(self) -> int | None:
-        """The bot that must decide now; the lower seat first, so that a match repeats.
+        """The bot that must decide now; the lower seat first, so that a match of bots repeats."""
+        return next((seat for seat in self.deciders if self.header.bots[seat]), None)
 
-        Where both seats decide at the same time, the open one goes first.
-        """
-        deciders = self.deciders
-        due = [seat for seat in deciders if self.header.bots[seat]]
-        return due[0] if due and len(due) == len(deciders) else None
+    def _clocked(self, match: engine.Match) -> list[int]:
+        # The seats whose clocks run.
+        return [seat for seat in match.deciders if not self.header.bots[seat]]
+
+    @property
+    def deadline(self) -> int | None:
+        """When the time of a seat is up, if a clock runs."""
+        if self.clocks is None or self.waiting or self._broken_off:
+            return None
+        clocked = self._clocked(self.match)
+        return min((self.clocks.deadline(seat) for seat in clocked), default=None)
+
+    def expiry(self, at: int) -> Entry | None:
+        """What the clocks add at a time, before anything else can be: at a deadline or after it."""
+        if self.clocks is None or self.waiting or self._broken_off:
+            return None
+        expired = self.clocks.expired(self._clocked(self.match), at)
+        if not expired:
+            return None
+        action = b""
+        if not self.clocks.control.forfeits:
+            chosen = _default_action(self.match, expired[0])
+            action = wire.write_action(self.game, chosen).SerializeToString(deterministic=True)
+        return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
     @property
     def standing(self) -> Standing:
         """What is to be found about it without computing it."""
-        return Standing(over=self.over, due=None if self.bot_due is None else self.time)
+        return Standing(
+            over=self.over, due=self.time if self.bot_due is not None else self.deadline
+        )
 
     @property
     def result(self) -> game_pb2.Result | None:
         """How it ended; None while it runs."""
         if not self.over:
             return None
-        scores: tuple[float, float] | None
         if self.resigned is not None:
-            scores = (float(self.resigned != 0), float(self.resigned != 1))
+            scores: tuple[float, float] | None = _scores_without(self.resigned)
+            reason = game_pb2.EndReason.END_REASON_RESIGNATION
+        elif self.forfeited:
+            scores = _scores_without(*self.forfeited)
+            reason = game_pb2.EndReason.END_REASON_TIME
         else:
-            scores = self.match.scores
-        return game_pb2.Result(scores=scores, reason=RESULT_REASONS[self.resigned is not None])
+            scores, reason = self.match.scores, game_pb2.EndReason.END_REASON_RULES
+        return game_pb2.Result(scores=scores, reason=reason)
 
     def version_of(self, seat: int, request_id: str) -> int | None:
         """The version that a request of a seat has made, if it was carried out."""
@@ -210,7 +261,23 @@ class Hosted:
             view.entropy_owed.CopyFrom(self.waiting.owed)
         else:
             wire.write_view(self.game, self.match.view(viewer), view)
+        if self.clocks is not None:
+            self._write_clocks(self.clocks, view.clocks)
         return view
+
+    def _write_clocks(self, clocks: Clocks, into: clock_pb2.Clocks) -> None:
+        into.time.FromMilliseconds(self.time)
+        into.time_control.MergeFromString(self.header.time_control)
+        for seat, bot in enumerate(self.header.bots):
+            if bot:
+                continue
+            owes = not self.waiting and seat in self.match.deciders
+            clock = into.seats.add(seat=seat)
+            left = clocks.left_at(seat, self.time, owes=owes)
+            if left is not None:
+                clock.time_left.FromMilliseconds(left)
+            if owes and not self._broken_off:
+                clock.deadline.FromMilliseconds(clocks.deadline(seat))
 
     def happened(self, version: int, viewer: int) -> list[game_pb2.Event]:
         """What a seat, or SPECTATOR, saw happen at a version."""
@@ -219,12 +286,15 @@ class Hosted:
         events = []
         if entry is not None and entry.kind in CONTRIBUTIONS:
             events.append(game_pb2.Event(version=version, **_contribution(entry)))
+        if entry is not None and entry.kind == EntryKind.EXPIRY:
+            expired = game_pb2.TimeExpired(seats=self.forfeited or (entry.seat,))
+            events.append(game_pb2.Event(version=version, time_expired=expired))
         events += [
             wire.write_event(self.game, event, version)
             for event in happened
             if event.seen_by(viewer)
         ]
-        if entry is not None and entry.kind == EntryKind.ACTION and not happened:
+        if entry is not None and entry.kind in _DECISIONS and entry.action and not happened:
             decided = game_pb2.SeatDecided(seat=entry.seat)
             events.append(game_pb2.Event(version=version, seat_decided=decided))
         if self.over and version == self.version:
@@ -252,6 +322,8 @@ class Hosted:
             seats=write_seats(header.bots),
         )
         record.create_time.FromMilliseconds(header.created)
+        if self.header.time_control:
+            record.time_control.MergeFromString(self.header.time_control)
         for version in range(self.version + 1):
             if version:
                 self._record_entry(record.entries.add(version=version), self.entries[version - 1])
@@ -268,6 +340,10 @@ class Hosted:
         if entry.kind == EntryKind.ACTION:
             into.action.seat = entry.seat
             into.action.action.MergeFromString(entry.action)
+        elif entry.kind == EntryKind.EXPIRY:
+            into.expiry.seat = entry.seat
+            if entry.action:
+                into.expiry.action.MergeFromString(entry.action)
         elif entry.kind == EntryKind.RESIGNATION:
             into.resignation.seat = entry.seat
         else:
@@ -297,3 +373,36 @@ def _contribution(entry: Entry) -> dict[str, Any]:
     if entry.kind == EntryKind.ENTROPY_HASH:
         return {"entropy_hash": game_pb2.SeatEntropyHash(seat=entry.seat, hash=entry.action)}
     return {"entropy": game_pb2.SeatEntropy(seat=entry.seat, entropy=entry.action)}
+
+
+def _game(header: Header, ruleset: game_pb2.Ruleset) -> engine.Game:
+    game = None
+    if header.game in wire.hosted():
+        game = wire.read_ruleset(ruleset, "ruleset")
+        if game.rules_version == header.rules_version:
+            return game
+    versions = {"game": header.game, "rules_version": str(header.rules_version)}
+    if game is not None:
+        versions["server_rules_version"] = str(game.rules_version)
+    raise Refusal(
+        ErrorReason.ERROR_REASON_RULES_CHANGED,
+        f"the match was begun under version {header.rules_version} of the rules of {header.game}, "
+        + ("which is not here" if game is None else f"and here they have {game.rules_version}"),
+        metadata=versions,
+    )
+
+
+def _scores_without(*losers: int) -> tuple[float, float]:
+    if len(losers) > 1:
+        return 0.5, 0.5
+    return float(losers[0] != 0), float(losers[0] != 1)
+
+
+def _default_action(match: engine.Match, seat: int) -> int:
+    # A fixed choice, the lowest action say, would tell of the hand that it holds nothing lower.
+    # What is drawn with equal chances tells no more than what it is, and only the server can know
+    # it before.
+    what = f"croupier/default-action/v1\0{match.match_id}\0{match.since[seat]}\0{seat}\0"
+    drawn = int.from_bytes(hashlib.shake_256(what.encode() + match.secret).digest(32), "big")
+    legal = match.legal(seat)
+    return legal[drawn % len(legal)]

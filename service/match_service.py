@@ -1,17 +1,24 @@
 """MatchService: from requests to the hosted matches and back."""
 
+import asyncio
 import hmac
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
-from service.errors import Refusal, invalid_field
+from service.clock import Clock
+from service.errors import Refusal, invalid_field, shutting_down
 from service.gate import Context
 from service.hosted import Hosted, write_seats
 from service.matches import Matches, check_seat
+from service.metrics import Metrics
 from service.pages import read_page, write_page_token
 from service.store import EntryKind, Listed
 from service.tokens import SPECTATOR, Caller, Tokens, read_bearer
+
+LONGEST_WAIT = 60.0  # Seconds.
+ANSWER_WITHIN = 0.25  # Seconds before the deadline of a call that waits, at most a quarter of it.
 
 
 class Door:
@@ -60,11 +67,21 @@ class Door:
 class MatchService(match_pb2_grpc.MatchServiceServicer):
     """Hosts matches."""
 
-    def __init__(self, matches: Matches, tokens: Tokens, door: Door, allow_seeds: bool) -> None:
+    def __init__(
+        self,
+        matches: Matches,
+        tokens: Tokens,
+        door: Door,
+        allow_seeds: bool,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
         self._matches = matches
         self._tokens = tokens
         self._door = door
         self._allow_seeds = allow_seeds
+        self._metrics = metrics
+        self._clock = clock
 
     async def CreateMatch(
         self, request: match_pb2.CreateMatchRequest, context: Context
@@ -78,7 +95,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
         if request.entropy_from_seats and (seed is not None or all(bots)):
             raise invalid_field("entropy_from_seats", "needs an open seat, and excludes a seed")
-        hosted = await self._matches.create(request.ruleset, bots, seed, request.entropy_from_seats)
+        hosted = await self._matches.create(
+            request.ruleset,
+            bots,
+            seed,
+            request.entropy_from_seats,
+            request.time_control if request.HasField("time_control") else None,
+        )
         match_id = hosted.header.match_id
         return match_pb2.CreateMatchResponse(
             match=f"matches/{match_id}",
@@ -95,7 +118,20 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self, request: match_pb2.GetViewRequest, context: Context
     ) -> match_pb2.GetViewResponse:
         caller, hosted = await self._door.enter(context, request.match)
-        return match_pb2.GetViewResponse(view=hosted.view(caller.seat))
+        wanted = request.wait_for_version
+        if hosted.version < wanted:
+            with self._metrics.watching(), suppress(TimeoutError):
+                async with asyncio.timeout(_patience(context)):
+                    while hosted.version < wanted and not hosted.over:
+                        await self._matches.changed(caller.match_id, hosted.version)
+                        if self._matches.closing:
+                            raise shutting_down()
+                        hosted = await self._matches.load(caller.match_id)
+        response = match_pb2.GetViewResponse(
+            view=hosted.view(caller.seat), timed_out=hosted.version < wanted and not hosted.over
+        )
+        response.server_time.FromMilliseconds(self._clock.now())
+        return response
 
     async def SubmitAction(
         self, request: match_pb2.SubmitActionRequest, context: Context
@@ -118,20 +154,26 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 f"the match is at version {hosted.version}",
                 metadata={"current_version": str(hosted.version)},
             )
-        # Only the version is kept between two responses, so a slow reader costs no memory.
-        while True:
-            if version < hosted.version:
-                version += 1
-                yield match_pb2.WatchMatchResponse(
-                    version=version,
-                    events=hosted.happened(version, caller.seat),
-                    view=hosted.view(caller.seat) if version == hosted.version else None,
-                )
-            elif hosted.over:
-                return
-            else:
-                await self._matches.changed(caller.match_id, version)
-            hosted = await self._matches.load(caller.match_id)
+        sent = None if version < 0 else version
+        with self._metrics.watching():
+            while not self._matches.closing:
+                if version + 1 >= hosted.version:
+                    # The view comes with the last version that there is: so it is the newest.
+                    hosted = await self._matches.load(caller.match_id)
+                if version < hosted.version:
+                    # Made when there is room for it, so that a slow reader costs no memory.
+                    version += 1
+                    yield match_pb2.WatchMatchResponse(
+                        version=version,
+                        events=hosted.happened(version, caller.seat),
+                        view=hosted.view(caller.seat) if version == hosted.version else None,
+                    )
+                    sent = version
+                elif hosted.over:
+                    return
+                else:
+                    await self._matches.changed(caller.match_id, version)
+        raise shutting_down(sent)
 
     async def ResignMatch(
         self, request: match_pb2.ResignMatchRequest, context: Context
@@ -209,3 +251,10 @@ def _summary(listed: Listed) -> match_pb2.MatchSummary:
     if listed.ended is not None:
         summary.end_time.FromMilliseconds(listed.ended)
     return summary
+
+def _patience(context: Context) -> float:
+    # How long a call may wait, so that its answer comes before its deadline.
+    left = context.time_remaining()
+    if left is None:
+        return LONGEST_WAIT
+    return min(LONGEST_WAIT, left - min(ANSWER_WITHIN, left / 4))

@@ -4,16 +4,18 @@ import asyncio
 import base64
 import hashlib
 import secrets
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from weakref import WeakValueDictionary
+
+from croupier.v1.clock_pb2 import TimeControl
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Action, Ruleset, View
 from engine.game import ActionError
 from service import wire
-from service.errors import Refusal, shutting_down
+from service.clock import Clock
+from service.errors import Refusal
 from service.hosted import Hosted
 from service.metrics import Metrics
 from service.store import Entry, EntryKind, Header, Listed, Query, Standing, Store
@@ -22,7 +24,7 @@ from service.tokens import SPECTATOR, Caller
 MATCHES_KEPT = 1024  # In memory; the others are computed from the log again.
 SNAPSHOT_EVERY = 64  # Versions.
 _ID_BYTES = 16
-TAKEN_OVER_AFTER = 10_000  # Milliseconds; by then a server that can act has acted.
+TAKEN_OVER_AFTER = 5_000  # Milliseconds; by then a server that can act has acted, or said so.
 
 
 class Matches:
@@ -33,14 +35,16 @@ class Matches:
     work; that an action is applied at most once rests on the store's append alone.
     """
 
-    def __init__(self, store: Store, metrics: Metrics) -> None:
+    def __init__(self, store: Store, metrics: Metrics, clock: Clock | None = None) -> None:
         self._store = store
         self._metrics = metrics
+        self._clock = clock or Clock()
         self._kept: OrderedDict[str, Hosted] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._closing = asyncio.Event()
-        # Called with each match that was read anew or has changed.
-        self.on_change: Callable[[Hosted], None] = lambda hosted: None
+        self._waiting: set[asyncio.Future[None]] = set()
+        self.closing = False
+        # Called with each match that this server has created or added to.
+        self.on_commit: Callable[[Hosted], None] = lambda hosted: None
 
     async def create(
         self,
@@ -48,6 +52,7 @@ class Matches:
         bots: tuple[int, ...],
         seed: int | None,
         entropy_from_seats: bool = False,
+        time_control: TimeControl | None = None,
     ) -> Hosted:
         """Deals a match, or lets it wait for the entropy of its seats.
 
@@ -68,16 +73,18 @@ class Matches:
             secret=secret,
             chance_id=chance_id,
             bots=bots,
-            created=_now(),
+            created=self._clock.now(),
             entropy_from_seats=entropy_from_seats,
+            time_control=_write_time_control(time_control),
         )
         return await self._create(header)
 
     async def _create(self, header: Header) -> Hosted:
         hosted = Hosted(header)
-        await self._store.create(header, _standing(hosted))
+        await self._store.create(header, agreed_standing(hosted))
         self._metrics.match(header.game, "created")
         self._keep(hosted)
+        self.on_commit(hosted)
         return hosted
 
     async def rematch(self, hosted: Hosted) -> Hosted:
@@ -99,7 +106,7 @@ class Matches:
             secret=secrets.token_bytes(32),
             chance_id=match_id,
             bots=header.bots[::-1],
-            created=_now(),
+            created=self._clock.now(),
         )
         try:
             return await self._create(again)
@@ -145,20 +152,26 @@ class Matches:
     ) -> View:
         """Decides for a seat; returns its view right after. Raises Refusal, and nothing changed."""
 
-        def decide(hosted: Hosted) -> View | Hosted:
-            return self._decide(hosted, caller.seat, expected_version, action, request_id)
+        def decide(hosted: Hosted, at: int) -> View | Hosted:
+            return self._decide(hosted, at, caller.seat, expected_version, action, request_id)
 
         return await self._carry_out(caller, decide)
 
     def _decide(
-        self, hosted: Hosted, seat: int, expected_version: int, action: Action, request_id: str
+        self,
+        hosted: Hosted,
+        at: int,
+        seat: int,
+        expected_version: int,
+        action: Action,
+        request_id: str,
     ) -> View | Hosted:
         wire.check_game(hosted.game, action, "action")
         canonical = wire.canonical_action(hosted.game, action)
         entry = Entry(
             EntryKind.ACTION,
             seat,
-            _time_after(hosted),
+            at,
             canonical.SerializeToString(deterministic=True),
             expected_version,
             request_id,
@@ -191,8 +204,8 @@ class Matches:
     async def contribute(self, caller: Caller, kind: EntryKind, data: bytes) -> View:
         """Adds a seat's contribution to the chance of the match; returns its view after it."""
 
-        def decide(hosted: Hosted) -> View | Hosted:
-            entry = Entry(kind, caller.seat, _time_after(hosted), data)
+        def decide(hosted: Hosted, at: int) -> View | Hosted:
+            entry = Entry(kind, caller.seat, at, data)
             # When it was made does not matter.
             if any(each._replace(at=entry.at) == entry for each in hosted.entries):
                 return hosted.view(caller.seat)
@@ -204,20 +217,25 @@ class Matches:
     async def resign(self, caller: Caller) -> View:
         """Gives a match up; returns the seat's view at the end. Raises Refusal if it is over."""
 
-        def decide(hosted: Hosted) -> Hosted:
+        def decide(hosted: Hosted, at: int) -> Hosted:
             check_running(hosted)
-            return hosted.after(Entry(EntryKind.RESIGNATION, caller.seat, _time_after(hosted)))
+            return hosted.after(Entry(EntryKind.RESIGNATION, caller.seat, at))
 
         return await self._carry_out(caller, decide)
 
-    async def _carry_out(self, caller: Caller, decide: Callable[[Hosted], View | Hosted]) -> View:
-        # `decide` says what a match becomes, or what to answer at once.
+    async def _carry_out(
+        self, caller: Caller, decide: Callable[[Hosted, int], View | Hosted]
+    ) -> View:
+        # `decide` says what a match becomes at a time, or what to answer at once.
         match_id = caller.match_id
         async with self._lock(match_id):
             hosted = self._kept.get(match_id) or await self.load(match_id)
             while True:
+                at = self._time_after(hosted)
+                expiry = hosted.expiry(at)
                 try:
-                    decided = decide(hosted)
+                    # What comes at a deadline or later comes after it, also if nobody has said so.
+                    decided = hosted.after(expiry) if expiry else decide(hosted, at)
                 except Refusal:
                     # What is kept may be behind what another server has written.
                     latest = await self.load(match_id)
@@ -227,26 +245,43 @@ class Matches:
                     continue
                 if isinstance(decided, View):
                     return decided
-                if await self._commit(decided):
+                if not await self._commit(decided):
+                    hosted = await self.load(match_id)
+                elif expiry:
+                    hosted = decided
+                else:
                     return decided.view(caller.seat)
+
+    async def expire(self, match_id: str) -> Hosted:
+        """The match after what its clocks say now, as the log has it then."""
+        async with self._lock(match_id):
+            while True:
                 hosted = await self.load(match_id)
+                expiry = hosted.expiry(self._time_after(hosted))
+                if expiry is None:
+                    return hosted
+                await self._commit(hosted.after(expiry))
 
     async def changed(self, match_id: str, version: int) -> None:
-        """Returns when a match may be past a version; raises Refusal when the server shuts down."""
+        """Returns when a match may be past a version, or the server shuts down."""
+        if self.closing:
+            return
         change = asyncio.ensure_future(self._store.wait(match_id, version))
-        closing = asyncio.ensure_future(self._closing.wait())
+        self._waiting.add(change)
         try:
-            await asyncio.wait((change, closing), return_when=asyncio.FIRST_COMPLETED)
-            if closing.done():
-                raise shutting_down()
-            change.result()
+            await change
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.closing or (task and task.cancelling()):
+                raise
         finally:
-            change.cancel()
-            closing.cancel()
+            self._waiting.discard(change)
 
     def close(self) -> None:
         """Ends all waiting for changes."""
-        self._closing.set()
+        self.closing = True
+        for change in self._waiting:
+            change.cancel()
 
     def _lock(self, match_id: str) -> asyncio.Lock:
         return self._locks.setdefault(match_id, asyncio.Lock())
@@ -254,7 +289,9 @@ class Matches:
     async def _commit(self, after: Hosted) -> bool:
         version = after.version - 1
         appending = asyncio.ensure_future(
-            self._store.append(after.header.match_id, version, after.entries[-1], _standing(after))
+            self._store.append(
+                after.header.match_id, version, after.entries[-1], agreed_standing(after)
+            )
         )
         # Whether the caller stays or not, what is in the log is seen.
         appending.add_done_callback(lambda done: self._committed(after, done))
@@ -263,13 +300,15 @@ class Matches:
     def _committed(self, after: Hosted, done: asyncio.Future[bool]) -> None:
         if done.cancelled() or done.exception() is not None or not done.result():
             return
+        if after.entries[-1].kind == EntryKind.EXPIRY:
+            self._metrics.expiry(after.game.id)
         if after.over:
-            self._metrics.match(
-                after.game.id, "resigned" if after.resigned is not None else "ended"
-            )
+            resigned = "resigned" if after.resigned is not None else "ended"
+            self._metrics.match(after.game.id, "expired" if after.forfeited else resigned)
         elif after.version % SNAPSHOT_EVERY == 0:
             self._store.keep(after.header.match_id, after.snapshot())
         self._keep(after)
+        self.on_commit(after)
 
     def _keep(self, hosted: Hosted) -> None:
         match_id = hosted.header.match_id
@@ -279,28 +318,30 @@ class Matches:
         self._kept.move_to_end(match_id)
         if len(self._kept) > MATCHES_KEPT:
             self._kept.popitem(last=False)
-        self.on_change(hosted)
+
+    def _time_after(self, hosted: Hosted) -> int:
+        # Clocks can be set back, and those of two servers differ; the time of a match only goes on.
+        return max(self._clock.now(), hosted.time)
 
 
 def _write_id(data: bytes) -> str:
     return base64.b32encode(data).decode().rstrip("=").lower()
 
 
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+def _write_time_control(time_control: TimeControl | None) -> bytes:
+    return b"" if time_control is None else time_control.SerializeToString(deterministic=True)
 
 
-def _time_after(hosted: Hosted) -> int:
-    # Clocks can be set back, and those of two servers differ; the time of a match only goes on.
-    return max(_now(), hosted.time)
+def agreed_standing(hosted: Hosted) -> Standing:
+    """What goes into the agenda with the last entry of a match.
 
-
-def _standing(hosted: Hosted) -> Standing:
-    # Whoever writes the entry acts first, at once; the others if it does not.
+    Whoever writes the entry lets its bots decide, at once; the others if it does not.
+    """
     standing = hosted.standing
-    if standing.due is None:
+    if hosted.bot_due is None or standing.due is None:
         return standing
-    return standing._replace(due=standing.due + TAKEN_OVER_AFTER)
+    due = standing.due + TAKEN_OVER_AFTER
+    return standing._replace(due=due if hosted.deadline is None else min(due, hosted.deadline))
 
 
 def check_running(hosted: Hosted) -> None:

@@ -1,5 +1,7 @@
 """What the operator sees: counts and durations, and nothing that tells a card or who plays."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
@@ -32,10 +34,28 @@ class Metrics:
         )
         self._matches = Counter(
             "croupier_matches",
-            "Matches that this server has brought into a state: created, ended (by the rules) or "
-            "resigned.",
+            "Matches that this server has brought into a state: created, ended (by the rules), "
+            "resigned or expired (a seat forfeited when its time was up).",
             ["game", "state"],
             registry=self.registry,
+        )
+        self._expiries = Counter(
+            "croupier_clock_expiries",
+            "How often the time of a seat was up.",
+            ["game"],
+            registry=self.registry,
+        )
+        self._watchers = Gauge(
+            "croupier_watchers", "Calls that follow or wait for a match.", registry=self.registry
+        )
+        self._overdue = Gauge(
+            "croupier_overdue_seconds",
+            "For how long something has been due that no server has taken up: a bot's decision, or "
+            "a clock that has run out.",
+            registry=self.registry,
+        )
+        self._bot_failures = Counter(
+            "croupier_bot_failures", "Decisions of bots that failed.", registry=self.registry
         )
         self._searches = Counter(
             "croupier_searches",
@@ -89,6 +109,27 @@ class Metrics:
     def match(self, game: str, state: str) -> None:
         """A match has come into a state."""
         self._matches.labels(game, state).inc()
+
+    def expiry(self, game: str) -> None:
+        """The time of a seat was up."""
+        self._expiries.labels(game).inc()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """A call follows a match, or waits for it."""
+        self._watchers.inc()
+        try:
+            yield
+        finally:
+            self._watchers.dec()
+
+    def overdue(self, seconds: float) -> None:
+        """For how long the most overdue match waits."""
+        self._overdue.set(seconds)
+
+    def bot_failed(self) -> None:
+        """A bot could not decide."""
+        self._bot_failures.inc()
 
     def search(self, kind: str, iterations: int, seconds: float) -> None:
         """A search is done."""

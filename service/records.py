@@ -13,6 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from protovalidate import Validator
 
 from croupier.v1 import match_pb2
+from croupier.v1.error_pb2 import ErrorReason
 from engine.game import ActionError
 from service import wire
 from service.errors import Refusal
@@ -35,7 +36,8 @@ def verify(record: match_pb2.Record) -> Hosted:
     try:
         hosted = Hosted(_read_header(record))
     except Refusal as refusal:
-        raise RecordError("", str(refusal)) from None
+        changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
+        raise RecordError("rules_version" if changed else "", str(refusal)) from None
     _check_header(record, hosted)
     for number, entry in enumerate(record.entries):
         if entry.HasField("event"):
@@ -87,17 +89,12 @@ def _read_header(record: match_pb2.Record) -> Header:
         bots=tuple(int(seat.bot.strength) for seat in record.seats),
         created=_read_time(record.create_time, "create_time"),
         entropy_from_seats=record.entropy_from_seats,
+        time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
     )
 
 
 def _check_header(record: match_pb2.Record, hosted: Hosted) -> None:
     header = hosted.header
-    if record.rules_version != hosted.game.rules_version:
-        raise RecordError(
-            "rules_version",
-            f"is {record.rules_version}; this program has version {hosted.game.rules_version} of "
-            f"the rules of {hosted.game.id}",
-        )
     if record.secret_hash != header.secret_hash:
         raise RecordError("secret_hash", "is not the hash of the secret")
     if header.entropy_from_seats and (header.seeded or all(header.bots)):
@@ -116,6 +113,12 @@ def _read_entry(message: match_pb2.RecordEntry, hosted: Hosted) -> Entry:
         return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
     if kind == "entropy":
         return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
+    if kind == "expiry":
+        if message.expiry.HasField("action"):
+            wire.check_game(hosted.game, message.expiry.action, "expiry.action")
+            action = wire.canonical_action(hosted.game, message.expiry.action)
+            return Entry(EntryKind.EXPIRY, seat, at, _as_bytes(action), hosted.version)
+        return Entry(EntryKind.EXPIRY, seat, at, b"", hosted.version)
     return Entry(EntryKind.RESIGNATION, seat, at)
 
 
@@ -140,7 +143,8 @@ def _after(hosted: Hosted, message: match_pb2.RecordEntry, path: str) -> Hosted:
     try:
         return hosted.after(entry)
     except ActionError as error:
-        raise RecordError(f"{path}.action", f"the rules do not allow it: {error}") from None
+        kind = message.WhichOneof("entry")
+        raise RecordError(f"{path}.{kind}", f"the rules do not allow it: {error}") from None
     except Refusal as refusal:
         raise RecordError(path, str(refusal)) from None
 

@@ -23,6 +23,8 @@ from croupier.v1 import (
 )
 from service.bots import Bots
 from service.catalog_service import CatalogService
+from service.clock import Clock
+from service.duties import Duties
 from service.gate import Gate
 from service.hint_service import HintService
 from service.match_service import Door, MatchService
@@ -70,7 +72,9 @@ class Options(NamedTuple):
 class Server:
     """One server. It is started once and stopped once."""
 
-    def __init__(self, options: Options, store: Store | None = None) -> None:
+    def __init__(
+        self, options: Options, store: Store | None = None, clock: Clock | None = None
+    ) -> None:
         """A store that is given is open, and stays so. Raises OSError or ValueError."""
         self._options = options
         threads = options.search_threads or os.cpu_count() or 1
@@ -80,14 +84,16 @@ class Server:
         self.metrics = Metrics()
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
-        self.matches = Matches(self._store, self.metrics)
+        self._clock = clock or Clock()
+        self.matches = Matches(self._store, self.metrics, self._clock)
         self.hints = Lane("hint", threads, self.metrics, HINTS_WAITING_MOST)
         # A bot with one action thinks as long as with many: who waits for it learns nothing.
         bots_search = Parameters(single_action=0)
         self._bot_moves = Lane("bot", threads, self.metrics, parameters=bots_search)
-        self._bots = Bots(self.matches, self._bot_moves)
         retained = options.retain_finished
         self._retention = None if retained is None else Retention(self.matches, retained)
+        bots = Bots(self.matches, self._bot_moves)
+        self._duties = Duties(self._store, self.matches, bots, self.metrics, self._clock)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
         self._grpc = grpc.aio.server(interceptors=[Gate(self.metrics)], options=_OPTIONS)
@@ -109,6 +115,7 @@ class Server:
         if self._options.metrics_port:
             self._serve_metrics()
         await self._grpc.start()
+        self._duties.start()
         if self._retention is not None:
             self._retention.start()
         for service in ("", *SERVICES):
@@ -117,7 +124,9 @@ class Server:
 
     def _add_services(self, tokens: Tokens) -> None:
         door = Door(tokens, self.matches, self._operator_token)
-        match_service = MatchService(self.matches, tokens, door, self._options.allow_seeds)
+        match_service = MatchService(
+            self.matches, tokens, door, self._options.allow_seeds, self.metrics, self._clock
+        )
         catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
         match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
         hint_pb2_grpc.add_HintServiceServicer_to_server(HintService(door, self.hints), self._grpc)
@@ -139,7 +148,7 @@ class Server:
         await self._health.enter_graceful_shutdown()
         if self._retention is not None:
             self._retention.close()
-        self._bots.close()
+        await self._duties.close()
         self.matches.close()
         self.hints.end_streams()
         await self._grpc.stop(grace)

@@ -76,14 +76,15 @@ class Servers:
         """The result of a coroutine on the servers' loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(TIMEOUT)
 
-    def start(self, store=None, **options):
+    def start(self, store=None, clock=None, **options):
         """A server on a free port, and its address."""
-        server, address = self.run(self._start(store or MemoryStore(), Options(port=0, **options)))
+        chosen = Options(port=0, **options)
+        server, address = self.run(self._start(store or MemoryStore(), chosen, clock))
         self._running.append(server)
         return server, address
 
-    async def _start(self, store, options):
-        server = Server(options, store)
+    async def _start(self, store, options, clock):
+        server = Server(options, store, clock)
         return server, await server.start()
 
     def stop(self, server):
@@ -109,9 +110,11 @@ class Client:
         self.matches = match_pb2_grpc.MatchServiceStub(self.channel)
         self.hints = hint_pb2_grpc.HintServiceStub(self.channel)
 
-    def create(self, ruleset, seats=(), seed=None):
+    def create(self, ruleset, seats=(), seed=None, time_control=None):
         """A new match: a Table."""
-        request = match_pb2.CreateMatchRequest(ruleset=ruleset, seats=seats, seed=seed)
+        request = match_pb2.CreateMatchRequest(
+            ruleset=ruleset, seats=seats, seed=seed, time_control=time_control
+        )
         return Table(self, self.matches.CreateMatch(request, timeout=TIMEOUT))
 
     def hint(self, view, limits, seed=None):
@@ -162,6 +165,11 @@ class Player:
     def view(self):
         request = match_pb2.GetViewRequest(match=self.match)
         return self._call(self._client.matches.GetView, request).view
+
+    def wait_later(self, version, timeout=TIMEOUT):
+        """The call of GetView under way that waits for a version."""
+        request = match_pb2.GetViewRequest(match=self.match, wait_for_version=version)
+        return self._client.matches.GetView.future(request, metadata=self.metadata, timeout=timeout)
 
     def request(self, action, version, request_id=None):
         """A request of SubmitAction, with a request_id of its own."""

@@ -71,6 +71,7 @@ def test_a_match_goes_on_from_a_snapshot(game_id):
 def other_headers(header):
     yield header._replace(match_id="two")
     yield header._replace(ruleset=header.ruleset + b"\0\0")
+    yield header._replace(time_control=b"\0\0")
 
 
 def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
@@ -78,7 +79,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     middle, last = matches[len(matches) // 2], matches[-1]
     good = middle.snapshot()
     game, header = middle.game, middle.header
-    assert snapshots.read(header, game, good) == middle.match
+    assert snapshots.read(header, game, None, good) == (middle.match, None)
     broken = [
         good._replace(version=good.version + 1),
         good._replace(data=b""),
@@ -91,15 +92,15 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         data[at] ^= 1
         broken.append(good._replace(data=bytes(data)))
     for snapshot in broken:
-        assert snapshots.read(header, game, snapshot) is None
+        assert snapshots.read(header, game, None, snapshot) is None
         loaded = Hosted.load(Stored(header, list(last.entries), snapshot))
         assert None not in loaded._events
         assert loaded.match == last.match
     for other in other_headers(header):
-        assert snapshots.read(other, game, good) is None
+        assert snapshots.read(other, game, None, good) is None
     # Of entries that are not there, as after a log was put back from a backup.
     few = list(middle.entries[:-1])
     assert Hosted.load(Stored(header, few, good)).match == matches[middle.version - 1].match
     # Of another build of the engine.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
-    assert snapshots.read(header, game, good) is None
+    assert snapshots.read(header, game, None, good) is None

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from service import matches, wire
+from service import wire
 from service.matches import MATCHES_KEPT, Matches
 from service.metrics import Metrics
 from service.store import MemoryStore
 from service.tokens import Caller
+from tests.manual_clock import ManualClock
 from tests.play import seeded
 from tests.serving import Client, Player, play_on, refused, ruleset_of, simultaneous_games
 from tests.stores import MemoryPlace, PostgresPlace
@@ -199,17 +200,15 @@ def test_what_is_kept_in_memory_is_bounded():
     asyncio.run(create_many())
 
 
-def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back(monkeypatch):
-    times = iter((1000, 900, 1100, 50, 60))
-    monkeypatch.setattr(matches, "_now", lambda: next(times))
-
+def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
     async def play():
-        store = MemoryStore()
-        hosted = await Matches(store, Metrics()).create(ruleset_of("skystones"), (0, 0), None)
+        store, clock = MemoryStore(), ManualClock(1000)
+        server = Matches(store, Metrics(), clock)
+        hosted = await server.create(ruleset_of("skystones"), (0, 0), None)
         match_id = hosted.header.match_id
-        for version in range(4):
+        for version, now in enumerate((900, 1100, 50, 60)):
             # Each at a server that has just been started.
-            server = Matches(store, Metrics())
+            server = Matches(store, Metrics(), ManualClock(now))
             hosted = await server.load(match_id)
             seat = hosted.deciders[0]
             legal = hosted.view(seat).legal_actions[0]

@@ -1,0 +1,44 @@
+"""A clock that goes on when a test says so."""
+
+import asyncio
+
+from service.clock import Clock
+
+
+class ManualClock(Clock):
+    """Stands still until it is moved on; for one event loop."""
+
+    def __init__(self, now=1_700_000_000_000):
+        self._now = now
+        self._sleepers = {}
+        self._changed = asyncio.Event()
+
+    def now(self):
+        return self._now
+
+    async def sleep(self, until, wake):
+        sleeping = asyncio.ensure_future(wake.wait())
+        self._sleepers[sleeping] = until
+        self._wake_up()
+        try:
+            await asyncio.wait([sleeping])
+        finally:
+            sleeping.cancel()
+            del self._sleepers[sleeping]
+
+    def advance(self, milliseconds):
+        """Moves on, and wakes who has slept long enough."""
+        self._now += milliseconds
+        self._wake_up()
+
+    def _wake_up(self):
+        for sleeping, until in self._sleepers.items():
+            if until <= self._now:
+                sleeping.cancel()
+        self._changed.set()
+
+    async def all_asleep(self, count):
+        """Waits until so many sleep to a time yet to come."""
+        while sum(until > self._now for until in self._sleepers.values()) < count:
+            self._changed.clear()
+            await self._changed.wait()
