@@ -30,6 +30,7 @@ from grpc_status import rpc_status
 from croupier.v1 import (
     catalog_pb2,
     catalog_pb2_grpc,
+    clock_pb2,
     game_pb2,
     hint_pb2,
     hint_pb2_grpc,
@@ -82,6 +83,28 @@ def bot(strength: str) -> match_pb2.SeatConfig:
     """A seat that the server plays: "random", "beginner", "casual", "skilled" or "expert"."""
     name = f"BOT_STRENGTH_{strength.upper()}"
     return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=name))
+
+
+def clock(
+    per_decision: float | None = None,
+    per_match: float | None = None,
+    increment: float | None = None,
+    *,
+    default_action: bool = False,
+) -> clock_pb2.TimeControl:
+    """How long the open seats of a match may take, in seconds.
+
+    `increment` is what a seat gets back after each decision. When its time is up a seat forfeits,
+    or with `default_action` one of its legal actions is played for it.
+    """
+    control = clock_pb2.TimeControl(
+        per_decision=None if per_decision is None else _duration(per_decision),
+        per_match=None if per_match is None else _duration(per_match),
+        increment=None if increment is None else _duration(increment),
+    )
+    if default_action:
+        control.on_expiry = clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION
+    return control
 
 
 class FieldViolation(NamedTuple):
@@ -204,6 +227,7 @@ class Client:
         *,
         seed: int | None = None,
         entropy_from_seats: bool = False,
+        time_control: clock_pb2.TimeControl | None = None,
     ) -> NewMatch:
         """Creates a match of a ruleset, or of a game by its name with the rules of its sheet.
 
@@ -213,7 +237,11 @@ class Client:
             name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
             getattr(ruleset, name).SetInParent()
         request = match_pb2.CreateMatchRequest(
-            ruleset=ruleset, seats=seats, seed=seed, entropy_from_seats=entropy_from_seats
+            ruleset=ruleset,
+            seats=seats,
+            seed=seed,
+            entropy_from_seats=entropy_from_seats,
+            time_control=time_control,
         )
         response: match_pb2.CreateMatchResponse = self._call(self.match_stub.CreateMatch, request)
         return NewMatch(
@@ -346,9 +374,13 @@ class Spectator:
         self.token = token
         self._version: int | None = None
 
-    def view(self) -> game_pb2.View:
-        """The match as the holder of the token knows it now."""
-        request = match_pb2.GetViewRequest(match=self.match)
+    def view(self, *, wait_for_version: int | None = None) -> game_pb2.View:
+        """The match as the holder of the token knows it now.
+
+        Or else, as it is when it has come to a version or is over: for clients that cannot hold a
+        stream. If that takes too long, the view is the current one, of a lower version.
+        """
+        request = match_pb2.GetViewRequest(match=self.match, wait_for_version=wait_for_version)
         response: match_pb2.GetViewResponse = self._call(self._stub.GetView, request)
         return self._seen(response.view)
 

@@ -105,6 +105,7 @@ class Client:
     """A client of one server."""
 
     def __init__(self, address, options=()):
+        self.address = address
         self.channel = grpc.insecure_channel(address, options)
         self.catalog = catalog_pb2_grpc.CatalogServiceStub(self.channel)
         self.matches = match_pb2_grpc.MatchServiceStub(self.channel)

@@ -18,7 +18,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from croupier.client import OPEN, Client, CroupierError, FieldViolation, NewMatch, Seat, bot
+from croupier.client import OPEN, Client, CroupierError, FieldViolation, NewMatch, Seat, bot, clock
 from croupier.v1 import catalog_pb2_grpc, game_pb2
 
 ROOT = Path(__file__).parent.parent
@@ -94,6 +94,25 @@ def test_a_match_is_played_turn_by_turn_and_its_record_fits_the_hash(
     record = seat.record()
     assert record.result == seat.view().result == events[-1].match_ended.result
     assert hashlib.sha256(record.secret).digest() == match.secret_hash
+
+
+def test_a_clock_is_shown_and_its_end_is_waited_for(client: Client) -> None:
+    match = client.create_match(
+        "powershot_soccer", time_control=clock(0.3, 60, 1.5, default_action=False)
+    )
+    view = match.spectator.view()
+    control = view.clocks.time_control
+    assert control.per_decision.ToMilliseconds() == 300
+    assert control.per_match.ToMilliseconds() == 60_000
+    assert control.increment.ToMilliseconds() == 1500
+    final = match.spectator.view(wait_for_version=1)
+    assert game_pb2.EndReason.Name(final.result.reason) == "END_REASON_TIME"
+    assert final.result.scores[view.deciders[0]] == 0
+
+
+def test_a_clock_can_play_on_by_itself(client: Client) -> None:
+    match = client.create_match("powershot_soccer", time_control=clock(0.1, default_action=True))
+    assert match.spectator.view(wait_for_version=2).version >= 2
 
 
 def test_a_turn_is_never_one_that_was_answered_already(match: NewMatch) -> None:

@@ -1,6 +1,8 @@
 """Clocks: what the log says of them, and what players see, across restarts and servers."""
 
 import collections
+import subprocess
+import sys
 from itertools import pairwise
 
 import grpc
@@ -18,6 +20,7 @@ from tests.play import seeded, told
 from tests.serving import (
     OPEN,
     SPECTATOR,
+    TIMEOUT,
     Client,
     bot,
     refused,
@@ -475,6 +478,29 @@ def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
         hints.append(client.hint(view, limits, seed=3).hint)
         view.ClearField("clocks")
     assert hints[0] == hints[1]
+
+
+def test_who_types_too_late_is_told(servers):
+    hall = Hall(servers, MemoryPlace())
+    try:
+        client = hall.open()
+        command = [sys.executable, "-m", "service", "play", IN_TURN, "--clock", "30"]
+        with subprocess.Popen(
+            [*command, "--server", client.address, "--opponent", "random"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as session:
+            for line in session.stdout:
+                if "You have 30 seconds." in line:
+                    break
+            hall.advance(30_000)
+            said, _ = session.communicate("1\n", timeout=TIMEOUT)
+        assert session.returncode == 0
+        assert "Too late: your time was up." in said
+        assert "result: seat 1 wins 0-1 (time)" in said
+    finally:
+        hall.close()
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ import grpc
 from rich.console import Console
 
 from ai.strengths import STRENGTHS
-from croupier.client import OPEN, Client, CroupierError, bot
+from croupier.client import OPEN, Client, CroupierError, bot, clock
 from service.terminal import drawing, options
 from service.terminal.session import HINT_ITERATIONS, Left, Session
 
 SERVER = "127.0.0.1:50051"
 WIDTH = 100
 MOST_SECONDS = 60
+CLOCK_SECONDS = range(1, 86401)
 
 
 class Failed(Exception):
@@ -45,6 +46,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         default="",
         help="the language of the names and texts of the game, such as de, if the server has it",
     )
+    add("--clock", type=_seconds_of_clock, metavar="S", help="seconds that you have a decision")
     add("--auto", action="store_true", help="let hints play the seat to the end")
     add(
         "--seed",
@@ -110,6 +112,14 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
+def _seconds_of_clock(text: str) -> int:
+    if not text.isdecimal() or int(text) not in CLOCK_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of seconds, {CLOCK_SECONDS[0]} to {CLOCK_SECONDS[-1]}"
+        )
+    return int(text)
+
+
 def _console(no_color: bool) -> Console:
     with suppress(AttributeError):  # A stream that a test has put in place of stdout.
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -147,7 +157,8 @@ def _open(client: Client, args: argparse.Namespace, console: Console) -> Session
     seats[1 - args.seat] = bot(args.opponent)
     try:
         game = client.game(name, language=args.language)
-        match = client.create_match(ruleset, seats, seed=args.seed)
+        time_control = None if args.clock is None else clock(args.clock)
+        match = client.create_match(ruleset, seats, seed=args.seed, time_control=time_control)
     except CroupierError as error:
         if error.reason == "SEEDS_NOT_ALLOWED":
             raise Failed(

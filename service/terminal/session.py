@@ -95,6 +95,14 @@ class Session:
     def _decide(self, view: game_pb2.View) -> None:
         self.decisions += 1
         self.hint = None
+        try:
+            self._decide_in_time(view)
+        except CroupierError as error:
+            if self.args.clock is None or error.reason != "MATCH_OVER":
+                raise
+            self.console.print("Too late: your time was up.")
+
+    def _decide_in_time(self, view: game_pb2.View) -> None:
         if self.args.auto:
             self._decide_by_hint(view)
         elif len(view.legal_actions) == 1:
@@ -135,6 +143,8 @@ class Session:
     def _ask(self, view: game_pb2.View) -> game_pb2.Action | None:
         # The action that the player chooses; None to resign.
         self._show_menu(view)
+        if self.args.clock is not None:
+            self.console.print(f"You have {self.args.clock} seconds.", style="dim")
         while True:
             typed = self._input("> ")
             command, _, rest = typed.lower().partition(" ")
