@@ -1,6 +1,7 @@
 """What is due is done: once, by whichever server is up, and also where nobody looks."""
 
 import asyncio
+import signal
 
 import pytest
 
@@ -17,8 +18,9 @@ from service.searches import Lane
 from service.store import Due, EntryKind
 from service.tokens import Caller
 from tests.manual_clock import ManualClock
-from tests.serving import ruleset_of
+from tests.serving import TIMEOUT, Client, bot, ruleset_of
 from tests.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened
+from tests.test_service_process import Process
 
 RANDOM = BotStrength.BOT_STRENGTH_RANDOM
 FAR = 10**15
@@ -57,6 +59,11 @@ class Worker:
         self.lane.close()
 
 
+def run_in_time(coroutine):
+    """Runs it, unless it waits for what does not come."""
+    asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
+
+
 async def ended(store, match_id):
     """Waits until a match is over; its entries."""
     while True:
@@ -85,7 +92,25 @@ def test_a_match_goes_on_where_a_server_has_died_though_nobody_looks(place, game
             assert entries
             assert await store.due(FAR, 9) == []
 
-    asyncio.run(run())
+    run_in_time(run())
+
+
+def test_a_server_that_was_killed_goes_on_when_it_is_up_again(tmp_path):
+    options = ["--store", "sqlite", "--data", str(tmp_path), "--metrics-port", "0"]
+    server = Process(*options)
+    client = Client(server.address)
+    tables = [
+        client.create(ruleset_of(game_id), [bot("CASUAL"), bot("RANDOM")])
+        for game_id in wire.hosted()
+        for _ in range(3)
+    ]
+    server.end(signal.SIGKILL)
+    again = Process(*options)
+    other = Client(again.address)
+    for table in tables:
+        table.spectator.move_to(other)
+        assert list(table.spectator.watch())[-1].view.HasField("result")
+    assert again.end()[0] == 0
 
 
 class Slow(Bots):
@@ -126,7 +151,7 @@ def test_who_thinks_longer_than_expected_is_not_overtaken(place):
             await ended(store, hosted.header.match_id)
             assert other.duties._bots.times == 0
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
@@ -141,7 +166,7 @@ def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
             async with Worker(store, clock):
                 await ended(store, hosted.header.match_id)
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
@@ -166,7 +191,7 @@ def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
                 ]
                 assert sum(done) == 20
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 class Failing(Bots):
@@ -207,7 +232,7 @@ def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
             failed = worker.metrics.registry.get_sample_value("croupier_bot_failures_total")
             assert failed == 6
 
-    asyncio.run(run())
+    run_in_time(run())
     assert "RuntimeError" in caplog.text
     assert f"seat {0} holds" not in caplog.text
     assert f"seat {1} holds" not in caplog.text
@@ -230,7 +255,7 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
                 # A bot has decided as far as it can, and nothing waits for the open seat.
                 assert hosted.deciders == (0,)
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 def test_a_change_while_a_bot_looks_is_not_missed():
@@ -238,8 +263,7 @@ def test_a_change_while_a_bot_looks_is_not_missed():
         async with opened(MemoryPlace()) as store, Worker(store) as worker:
             hosted = await create(worker.matches, bots=(0, RANDOM))
             match_id = hosted.header.match_id
-            if hosted.deciders == (1,):
-                await store.wait(match_id, 0)
+            await worker.rest()
             expire = worker.matches.expire
             entered, go_on = asyncio.Event(), asyncio.Event()
 
@@ -256,10 +280,11 @@ def test_a_change_while_a_bot_looks_is_not_missed():
             action = hosted.view(0).legal_actions[0]
             await worker.matches.submit(Caller(match_id, 0), hosted.version, action, "mine")
             version = hosted.version + 1
+            assert (await worker.matches.load(match_id)).bot_due is not None
             go_on.set()
             await asyncio.wait_for(store.wait(match_id, version), TAKEN_OVER_AFTER / 2000)
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 def test_what_is_overdue_is_told(place):
@@ -273,7 +298,7 @@ def test_what_is_overdue_is_told(place):
                 value = worker.metrics.registry.get_sample_value("croupier_overdue_seconds")
                 assert value == 3.0
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
@@ -283,13 +308,13 @@ def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
         clock = ManualClock()
         async with opened(place) as store:
             dead = Matches(store, Metrics(), clock)
-            names = [(await create(dead)).header.match_id for _ in range(30)]
+            names = [(await create(dead)).header.match_id for _ in range(12)]
             clock.advance(TAKEN_OVER_AFTER)
             async with Worker(store, clock):
                 for name in names:
                     await ended(store, name)
 
-    asyncio.run(run())
+    run_in_time(run())
 
 
 def test_a_match_of_other_rules_is_left_to_others(place, caplog):
@@ -307,7 +332,7 @@ def test_a_match_of_other_rules_is_left_to_others(place, caplog):
             (due,) = await store.due(FAR, 9)
             assert due == Due("other", clock.now() + duties.RETRY_UNREAD)
 
-    asyncio.run(run())
+    run_in_time(run())
     assert not caplog.text
 
 
@@ -330,4 +355,4 @@ def test_a_clock_is_due_beside_a_bot_that_fails(place):
             (entry,) = (await store.load(match_id)).entries
             assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
 
-    asyncio.run(run())
+    run_in_time(run())
