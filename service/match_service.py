@@ -252,6 +252,7 @@ def _summary(listed: Listed) -> match_pb2.MatchSummary:
         summary.end_time.FromMilliseconds(listed.ended)
     return summary
 
+
 def _patience(context: Context) -> float:
     # How long a call may wait, so that its answer comes before its deadline.
     left = context.time_remaining()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from weakref import WeakValueDictionary
 
 from croupier.v1.clock_pb2 import TimeControl
-
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Action, Ruleset, View
 from engine.game import ActionError

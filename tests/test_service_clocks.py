@@ -9,10 +9,10 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from croupier.v1 import clock_pb2, game_pb2, hint_pb2
+from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.game import ActionError
-from service import wire
-from service.hosted import Hosted
+from service import records, wire
+from service.hosted import Hosted, digest
 from service.store import Entry, EntryKind, Header, Stored
 from tests.chi_squared import p_of_distribution
 from tests.manual_clock import ManualClock
@@ -50,7 +50,7 @@ def control(per_decision=None, per_match=None, increment=None, *, default=False)
 def header(game_id, time_control, bots=(0, 0), secret=bytes(32)):
     ruleset = ruleset_of(game_id).SerializeToString()
     data = time_control.SerializeToString(deterministic=True)
-    return Header("one", game_id, ruleset, 1, secret, "one", bots, BEGAN, data)
+    return Header("one", game_id, ruleset, 1, secret, "one", bots, BEGAN, time_control=data)
 
 
 # What the log says
@@ -169,7 +169,7 @@ def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
 def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number):
     matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
     last = matches[-1]
-    for match in matches[:-1:5]:
+    for match in matches[:-1:9]:
         loaded = Hosted.load(Stored(last.header, list(last.entries), match.snapshot()))
         assert loaded._events[1:] == (None,) * match.version + last._events[match.version + 1 :]
         assert loaded.clocks == last.clocks
@@ -178,6 +178,58 @@ def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number)
             for version in range(last.version + 1):
                 assert loaded.happened(version, viewer) == last.happened(version, viewer)
         assert loaded.record() == last.record()
+
+
+def expiries_of(record):
+    return [entry for entry in record.entries if entry.HasField("expiry")]
+
+
+def changes_of(record):
+    """What the clocks of a match do not say, one at a time."""
+
+    def too_early(record):
+        entry = expiries_of(record)[-1]
+        entry.time.FromMilliseconds(entry.time.ToMilliseconds() - 10**5)
+
+    def other_seat(record):
+        expiries_of(record)[0].expiry.seat ^= 1
+
+    def as_an_action(record):
+        entry = expiries_of(record)[0]
+        action, seat = entry.expiry.action, entry.expiry.seat
+        entry.action.action.CopyFrom(action)
+        entry.action.seat = seat
+
+    def other_policy(record):
+        record.time_control.on_expiry ^= 3
+
+    def no_clock(record):
+        record.ClearField("time_control")
+
+    def more_time(record):
+        record.time_control.per_decision.FromSeconds(1000)
+        record.time_control.per_match.FromSeconds(1000)
+
+    for change in (too_early, other_seat, as_an_action, other_policy, no_clock, more_time):
+        changed = match_pb2.Record()
+        changed.CopyFrom(record)
+        change(changed)
+        changed.digest = digest(changed)
+        yield change.__name__, changed
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("number", range(len(CONTROLS)))
+def test_a_record_is_verified_by_its_clocks_too(game_id, number):
+    for seed in range(20):
+        *_, (hosted, _) = clocked_match(game_id, CONTROLS[number], seeded(game_id, seed))
+        record = hosted.record()
+        assert records.verify(record).record() == record
+        if expiries_of(record):
+            break
+    for name, changed in changes_of(record):
+        with told(change=name), pytest.raises(records.RecordError):
+            records.verify(changed)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted())

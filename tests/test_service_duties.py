@@ -74,7 +74,7 @@ async def ended(store, match_id):
 
 
 def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=None):
-    return matches.create(ruleset_of(game_id), bots, None, time_control)
+    return matches.create(ruleset_of(game_id), bots, None, time_control=time_control)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted())
