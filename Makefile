@@ -37,8 +37,9 @@ format: build ## rewrite Python and proto files in the house format
 	$(PY) -m ruff check --fix .
 	.venv/bin/buf format -w
 
-bench: build ## the search's fingerprint and speed: one number for the commit message
+bench: build ## speed and fingerprint of the search, and random self-play in numbers
 	$(PY) -m ai.bench $(ARGS)
+	$(PY) -m ai.self_play
 
 arena: build ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)

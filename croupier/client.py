@@ -173,16 +173,17 @@ class Client:
         """Closes the connection; streams end."""
         self._channel.close()
 
-    def games(self) -> list[catalog_pb2.Game]:
-        """The games of this server, without their cards."""
-        response: catalog_pb2.ListGamesResponse = self._call(
-            self.catalog_stub.ListGames, catalog_pb2.ListGamesRequest()
-        )
+    def games(self, *, language: str = "") -> list[catalog_pb2.Game]:
+        """The games of this server, without their cards; in a language ("de") if it has it."""
+        request = catalog_pb2.ListGamesRequest(language_code=language)
+        response: catalog_pb2.ListGamesResponse = self._call(self.catalog_stub.ListGames, request)
         return list(response.games)
 
-    def game(self, name: str) -> catalog_pb2.Game:
-        """A game with its cards, by its name with or without "games/"."""
-        request = catalog_pb2.GetGameRequest(name=f"games/{name.removeprefix('games/')}")
+    def game(self, name: str, *, language: str = "") -> catalog_pb2.Game:
+        """A game with its cards, by its name with or without "games/"; see `games`."""
+        request = catalog_pb2.GetGameRequest(
+            name=f"games/{name.removeprefix('games/')}", language_code=language
+        )
         response: catalog_pb2.GetGameResponse = self._call(self.catalog_stub.GetGame, request)
         return response.game
 

@@ -49,6 +49,11 @@ from engine.game import ActionError, RulesetError
 
 CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
               "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
+CARD_TEXTS = {
+    KING: "Who loses the King loses the match. "
+          "The first time that he is your only noble, a Rook of your deck may take his place.",
+    PAWN: "Any number may be played together.",
+}
 
 assert sizeof(Table) <= sizeof(State)
 assert sizeof(Sight) <= sizeof(View)
@@ -221,8 +226,7 @@ cdef class ChampionChess(Game):
             {"id": name.upper(), "title": name, "kind": "noble" if card < NOBLES else "aid",
              "copies": spec["copies"],
              "numbers": {"Move": spec["move"], "Attack": spec["attack"], "Defend": spec["defend"]},
-             "text": "Who loses the King loses the match." if card == KING else
-                     "Any number may be played together." if card == PAWN else ""}
+             "text": CARD_TEXTS.get(card, "")}
             for card, (name, spec) in enumerate(zip(CARD_NAMES, self.ruleset["cards"]))
         ]
 

@@ -18,11 +18,11 @@ cdef extern from "<stdint.h>":
 cdef enum:
     SEATS = 2
     SPECTATOR = 2          # As a viewer: someone who sees what both seats see.
-    STATE_WORDS = 256
+    STATE_WORDS = 768
     STATE_BYTES = 8 * STATE_WORDS
-    VIEW_WORDS = 256
+    VIEW_WORDS = 640
     VIEW_BYTES = 8 * VIEW_WORDS
-    MAX_ACTIONS = 2048     # Legal actions of one seat, at the most.
+    MAX_ACTIONS = 4096     # Legal actions of one seat, at the most.
 
     # Sets of seats.
     NOBODY = 0

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
-SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".typed")
+SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
 BUILT = (".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 

@@ -19,7 +19,7 @@ from google.protobuf import text_format
 from rich.console import Console
 
 from croupier.client import Client
-from croupier.v1 import catalog_pb2, game_pb2, match_pb2
+from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
 from service import wire
 from service.terminal import drawing, options
 
@@ -103,6 +103,18 @@ def test_auto_plays_the_other_seat_with_options_and_other_bots(server: str) -> N
     assert printed.splitlines()[-1].startswith("result: ")
 
 
+@pytest.mark.parametrize("game", GAMES)
+def test_cards_are_named_in_another_language(server: str, game: str) -> None:
+    with Client(server) as client:
+        titles, german = ({card.title for card in client.game(game, language=language).cards}
+                          for language in ("en", "de-CH"))  # fmt: skip
+    printed = auto(server, game, 7, "--language", "de-CH")
+    assert any(re.search(rf"\b{title}\b", printed) for title in german - titles)
+    assert not any(re.search(rf"\b{title}\b", printed) for title in titles - german)
+    # The match is the same one.
+    assert printed.splitlines()[-1] == auto(server, game, 7).splitlines()[-1]
+
+
 # A session of a player.
 
 
@@ -126,6 +138,15 @@ def test_a_player_places_stones_by_name_and_square(server: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert len(re.findall("You choose: ", done.stdout)) == 2
     assert re.search(r"You choose: .+ → \d", done.stdout)
+
+
+def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> None:
+    words = ("castle_rampage", "--seed", "5", "--opponent", "random", "--language", "de")
+    done = run_play(server, *words, typed="1 2 3 4 5\n1 2 3 4 5\nend\ncards\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(re.findall("You choose: Tor .+; Burg .+; keep ", done.stdout)) == 2
+    assert "You choose: end the turn" in done.stdout
+    assert re.search("Beschwörer +Sonderkarte", done.stdout)
 
 
 @pytest.mark.parametrize("typed", ["", "q\n"])
@@ -262,6 +283,43 @@ def placements() -> tuple[drawing.Drawing, game_pb2.View]:
     return drawing.find(game, 0, ""), view
 
 
+def castle_rampage(phase: int, *actions: str) -> tuple[drawing.Drawing, game_pb2.View]:
+    """A hand of a Knight, two Axe Men, a Dragon and a Spy, and what can be done with it."""
+    names = {1: "Knight", 3: "Axe Man", 7: "Dragon", 12: "Spy", 15: "Priest", 2: "Archer"}
+    game = catalog_pb2.Game(name="games/castle_rampage")
+    for card, name in names.items():
+        game.cards.add(id=castle_rampage_pb2.CastleRampageCard.Name(card)[20:], title=name)  # type: ignore[arg-type]
+    view = game_pb2.View(castle_rampage={"phase": phase, "hand": [1, 3, 3, 7, 12]})  # type: ignore[arg-type]
+    for action in actions:
+        text_format.Parse(f"castle_rampage {{ {action} }}", view.legal_actions.add())
+    return drawing.find(game, 0, ""), view
+
+
+def set_ups() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Some ways to share a hand out."""
+    ways = ((1, 3, 3, 7, 12), (1, 3, 7, 3, 12), (3, 1, 3, 7, 12))
+    return castle_rampage(
+        1,
+        *(f"set_up {{ gate: [{a}, {b}] castle: [{c}, {d}] keep: {e} }}" for a, b, c, d, e in ways),
+    )
+
+
+def turn() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Some of the actions of a turn."""
+    return castle_rampage(
+        2,
+        "strengthen { card: 1 structure: 1 }",
+        "strengthen { card: 1 structure: 2 }",
+        "play { card: 1 }",
+        "play { card: 3 }",
+        "play { card: 7 discards: [1, 3] }",
+        "play { card: 7 discards: [3, 3] }",
+        "play { card: 7 discards: [3, 12] }",
+        "play { card: 15 discards: 3 unit: 2 }",
+        "end_turn {}",
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "typed", "meant"),
     [
@@ -285,6 +343,29 @@ def placements() -> tuple[drawing.Drawing, game_pb2.View]:
         (placements, "fox 8", ["Ember Fox → 8"]),
         (placements, "m magma", ["Magma Moth → 1"]),
         (placements, "water", []),
+        (set_ups, "1 2 3 4 5", ["Gate Knight, Axe Man; Castle Axe Man, Dragon; keep Spy"]),
+        (set_ups, "a k axe dra s", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
+        (
+            set_ups,
+            "knight, axe",
+            [
+                "Gate Knight, Axe Man; Castle Axe Man, Dragon; keep Spy",
+                "Gate Knight, Axe Man; Castle Dragon, Axe Man; keep Spy",
+            ],
+        ),
+        (set_ups, "#3", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
+        (set_ups, "6", "6: number your cards 1 to 5."),
+        (set_ups, "priest", "priest: not in your hand."),
+        (set_ups, "1 1", "These are not five of your cards, each as often as you have it."),
+        (turn, "knight", ["Knight"]),
+        (turn, "knight gate", ["Knight under the Gate"]),
+        (turn, "k under", ["Knight under the Gate", "Knight under the Castle"]),
+        (turn, "dragon axe axe", ["Dragon, discarding Axe Man, Axe Man"]),
+        (turn, "dragon spy", ["Dragon, discarding Axe Man, Spy"]),
+        (turn, "priest archer", ["Priest against Archer, discarding Axe Man"]),
+        (turn, "end", ["end the turn"]),
+        (turn, "9", ["end the turn"]),
+        (turn, "digger", []),
     ],
 )
 def test_what_is_typed_means_actions(

@@ -127,7 +127,7 @@ def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
     # It takes 1 KB at a time, and reads nothing until the match is over.
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
     slow = Client(shared_server[1], narrow)
-    table = client.create(ruleset_of(game_id), seed=3)
+    table = client.create(ruleset_of(game_id), seed=4)
     player = table.players[0]
     stream = Player(slow, table.name, player.token).watch()
     play_on(table, seeded(game_id, "slow"))

@@ -448,7 +448,7 @@ def test_a_game_that_is_not_hosted(client, game):
     request = catalog_pb2.GetGameRequest(name=f"games/{game}")
     refusal = refused(lambda: client.catalog.GetGame(request, timeout=TIMEOUT))
     assert refusal[:2] == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
-    assert refusal.metadata == {"game": game}
+    assert refusal.metadata == {"game": f"games/{game}"}
 
 
 def test_a_failure_tells_nothing(servers, caplog):

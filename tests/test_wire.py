@@ -4,7 +4,7 @@ import pytest
 from protovalidate import Validator
 
 from croupier.v1 import game_pb2
-from engine.game import Match, RulesetError, ViewError
+from engine.game import ActionError, Match, RulesetError, ViewError
 from service import wire
 from service.errors import Refusal
 from tests.play import game_of, random_secret, seeded, told
@@ -75,6 +75,25 @@ def test_every_event_says_what_happened(game_id, name):
                     message = wire.write_event(game, event, match.version)
                     assert message.WhichOneof("event") == game_id
                     assert getattr(message, game_id).WhichOneof("event")
+
+
+def test_a_choice_is_not_taken_for_another_one():
+    # The engine has one number where the schema has three names.
+    game = wire.hosted()["castle_rampage"]()
+    for card, name, choice in (
+        ("VOLLEY", "unit", "CASTLE_RAMPAGE_UNIT_KNIGHT"),
+        ("PRIEST", "extra", True),
+        ("SABOTEUR", "extra", True),
+        ("KNIGHT", "permanent", "CASTLE_RAMPAGE_CARD_CATAPULT"),
+    ):
+        play = {"card": f"CASTLE_RAMPAGE_CARD_{card}", name: choice}
+        with pytest.raises(ActionError, match="must not be set for this card") as caught:
+            wire.read_action(game, game_pb2.Action(castle_rampage={"play": play}))
+        assert caught.value.field == name
+    without = game_pb2.Action(castle_rampage={"play": {"card": "CASTLE_RAMPAGE_CARD_VOLLEY"}})
+    written = wire.canonical_action(game, without)
+    assert written.castle_rampage.play.HasField("extra")
+    assert wire.read_action(game, without) == wire.read_action(game, written)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted())

@@ -27,6 +27,8 @@ class Drawing(drawing.Drawing):
         super().__init__(game, seat, opponent)
         self.order = (seat, 1 - seat)
         self.width = max(len(self.seat_title(s)) for s in self.order)
+        numbers = game.cards[0].numbers if game.cards else ()
+        self.labels = [number.title.lower() for number in numbers] or list(CATEGORIES)
         self.names = {
             value: self._enum(chess.ChampionChessCard.DESCRIPTOR, value)
             for value in chess.ChampionChessCard.values()
@@ -83,7 +85,10 @@ class Drawing(drawing.Drawing):
                 )
             case "challenge_decided":
                 result = what.challenge_decided
-                points = (f"{key} {getattr(result, key):>2}" for key in CATEGORIES)
+                points = (
+                    f"{label} {getattr(result, key):>2}"
+                    for label, key in zip(self.labels, CATEGORIES, strict=True)
+                )
                 line.append(
                     f"{self.names[result.champion]:<7}{'   '.join(points)}   ", style="default"
                 )
@@ -221,8 +226,8 @@ class Drawing(drawing.Drawing):
         table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
         table.add_column("champions", min_width=9)
         table.add_column("")
-        for key in CATEGORIES:
-            table.add_column(key, justify="right")
+        for label in self.labels:
+            table.add_column(label, justify="right")
         for seat in self.order:
             side = view.champion_chess.sides[seat]
             name = self.names[side.champion] + (" (castled)" if side.castled else "")
@@ -243,9 +248,9 @@ class Drawing(drawing.Drawing):
         if by_card:
             table.add_row("", *(Text(str(n + 1), style="bold yellow") for n in range(len(hand))))
         table.add_row("your hand", *(Text(self.names[card], style="bold") for card in hand))
-        for place, key in enumerate(CATEGORIES):
+        for place, label in enumerate(self.labels):
             numbers = (points[card][place] for card in hand)
-            table.add_row(key, *(str(n) if n else Text("·", style="dim") for n in numbers))
+            table.add_row(label, *(str(n) if n else Text("·", style="dim") for n in numbers))
         return table
 
     def _points(self, view: game_pb2.View) -> dict[int, tuple[int, int, int]]:

@@ -83,10 +83,14 @@ class Drawing:
             place = int(typed.removeprefix("#")) - 1
             return [place] if place in range(len(view.legal_actions)) else []
         wanted = _words(typed)
-        labels = [_words(self.action(action)) for action in view.legal_actions]
+        labels = [self.words(action) for action in view.legal_actions]
         found = [place for place, words in enumerate(labels) if _begin(wanted, words)]
         whole = [place for place in found if len(labels[place]) == len(wanted)]
         return whole if len(whole) == 1 else found
+
+    def words(self, action: game_pb2.Action) -> list[str]:
+        """The words by which an action can be named."""
+        return _words(self.action(action))
 
     # What subclasses share.
 

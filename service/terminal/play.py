@@ -39,6 +39,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add("--seat", type=int, choices=(0, 1), default=0, help="the seat to play (%(default)s)")
     add("--opponent", choices=STRENGTHS, default="casual", help="the bot (%(default)s)")
     add("--option", metavar="NAME=VALUE", action="append", default=[], help="an option of the game")
+    add(
+        "--language",
+        metavar="CODE",
+        default="",
+        help="the language of the names and texts of the game, such as de, if the server has it",
+    )
     add("--auto", action="store_true", help="let hints play the seat to the end")
     add(
         "--seed",
@@ -140,7 +146,7 @@ def _open(client: Client, args: argparse.Namespace, console: Console) -> Session
     seats = [OPEN, OPEN]
     seats[1 - args.seat] = bot(args.opponent)
     try:
-        game = client.game(name)
+        game = client.game(name, language=args.language)
         match = client.create_match(ruleset, seats, seed=args.seed)
     except CroupierError as error:
         if error.reason == "SEEDS_NOT_ALLOWED":

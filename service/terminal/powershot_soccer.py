@@ -14,9 +14,9 @@ from service.terminal import drawing
 HALVES = ("", "First half", "Second half")
 POWERSHOT = 9
 DEFENCES = {
-    soccer.POWER_SHOT_SOCCER_ROLE_PASS: "an Intercept",
-    soccer.POWER_SHOT_SOCCER_ROLE_DRIBBLE: "a Tackle",
-    soccer.POWER_SHOT_SOCCER_ROLE_SHOOT: "a Save",
+    soccer.POWER_SHOT_SOCCER_ROLE_PASS: soccer.POWER_SHOT_SOCCER_ROLE_INTERCEPT,
+    soccer.POWER_SHOT_SOCCER_ROLE_DRIBBLE: soccer.POWER_SHOT_SOCCER_ROLE_TACKLE,
+    soccer.POWER_SHOT_SOCCER_ROLE_SHOOT: soccer.POWER_SHOT_SOCCER_ROLE_SAVE,
 }
 FEWEST_STANDING = {
     soccer.POWER_SHOT_SOCCER_ROLE_SHOOT: 2,
@@ -48,6 +48,10 @@ class Drawing(drawing.Drawing):
         self.order = (seat, 1 - seat)
         self.width = max(len(self.seat_title(s)) for s in self.order)
         self.specs = list(game.default_ruleset.powershot_soccer.cards)
+        self.role_titles = {  # The title of a card is that of its role, and its power.
+            spec.role: card.title.removesuffix(f" {spec.power}")
+            for spec, card in zip(self.specs, game.cards, strict=False)
+        }
 
     def scene(self, view: game_pb2.View) -> Hashable:
         # Once for every attack.
@@ -113,10 +117,10 @@ class Drawing(drawing.Drawing):
         played = state.plays[-1]
         power = self._power(state, played)
         if played.role == soccer.POWER_SHOT_SOCCER_ROLE_SHOOT and power >= POWERSHOT:
-            return f"A PowerShot of {power}, which no Save stops. Play a card:"
-        defence = DEFENCES[played.role]
+            return f"A PowerShot of {power}, which nothing stops. Play a card:"
+        defence = self._role(DEFENCES[played.role])
         what = f"{self._play(played.card, played.role)}, of {power}"
-        return f"Answer {what}: {defence} above that wins possession, an equal one stops it:"
+        return f"Answer {what}: a higher {defence} wins possession, an equal one stops it:"
 
     def action(self, action: game_pb2.Action) -> str:
         played = action.powershot_soccer.play_card
@@ -164,7 +168,7 @@ class Drawing(drawing.Drawing):
             spec = self.specs[card]
             powers.setdefault(spec.role, []).append(str(spec.power))
         table = Table.grid(padding=(0, 2, 0, 0))
-        items = [(_name(role), " ".join(listed)) for role, listed in powers.items()]
+        items = [(self._role(role), " ".join(listed)) for role, listed in powers.items()]
         half = (len(items) + 1) // 2
         for row in range(half):
             cells = [cell for item in items[row::half] for cell in item]
@@ -203,7 +207,7 @@ class Drawing(drawing.Drawing):
         printed = self.specs[card].role if card < len(self.specs) else role
         if role == PLAYED_AS.get(printed, printed):
             return title
-        return f"{title} as {_name(role)}"
+        return f"{title} as {self._role(role)}"
 
     def _read_ruleset(self, view: game_pb2.View) -> None:
         self.specs = list(view.ruleset.powershot_soccer.cards) or self.specs
@@ -211,12 +215,13 @@ class Drawing(drawing.Drawing):
     def _title(self, card: int) -> str:
         if card >= len(self.specs):
             return f"card {card}"
-        return f"{_name(self.specs[card].role)} {self.specs[card].power}"
+        return f"{self._role(self.specs[card].role)} {self.specs[card].power}"
 
     def _line(self, seat: int, text: str, style: str = "default") -> Text:
         return self.seat_name(seat, width=self.width + 2).append(text, style=style)
 
-
-def _name(role: soccer.PowerShotSoccerRole) -> str:
-    name = soccer.PowerShotSoccerRole.Name(role).removeprefix("POWER_SHOT_SOCCER_ROLE_")
-    return name.replace("_", " ").title()
+    def _role(self, role: soccer.PowerShotSoccerRole) -> str:
+        if title := self.role_titles.get(role):
+            return title
+        name = soccer.PowerShotSoccerRole.Name(role).removeprefix("POWER_SHOT_SOCCER_ROLE_")
+        return name.replace("_", " ").title()

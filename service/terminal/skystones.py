@@ -32,6 +32,10 @@ class Drawing(drawing.Drawing):
         self.order = (seat, 1 - seat)
         self.width = max(len(self.seat_title(s)) for s in self.order)
         self.specs = list(game.default_ruleset.skystones.cards)
+        listed = list(zip(self.specs, game.cards, strict=False))
+        # Of the default list: the titles of another one have no translation.
+        self.card_titles = {spec.title: card.title for spec, card in listed}
+        self.elements = {int(spec.element): card.kind for spec, card in listed}
         self.limit = game.default_ruleset.skystones.hand_limit
         self.hand_size = game.default_ruleset.skystones.hand_size
 
@@ -67,7 +71,7 @@ class Drawing(drawing.Drawing):
         what = event.skystones
         match what.WhichOneof("event"):
             case "field_laid":
-                name = _field_name(what.field_laid.field)
+                name = self._field(what.field_laid.field)
                 return Text(f"square {what.field_laid.square}: {name}", style="dim")
             case "round_started":
                 started = what.round_started
@@ -156,7 +160,7 @@ class Drawing(drawing.Drawing):
             fill = Text("░" * CELL, style="dim")
             return [number_text, fill, Text("blocked".center(CELL), style="dim"), fill]
         if square.field:
-            name = _field_name(square.field).center(CELL)
+            name = self._field(square.field).center(CELL)
             # The values of the fields are those of their elements.
             only = Text(name, style=ELEMENT_STYLES.get(int(square.field), ""))  # type: ignore[call-overload]
             return [number_text, Text(" " * CELL), only, Text(" " * CELL)]
@@ -164,9 +168,10 @@ class Drawing(drawing.Drawing):
 
     def _card(self, card: int, style: str = "") -> Cell:
         spec = self.specs[card]
-        title = spec.title if len(spec.title) <= CELL else spec.title[: CELL - 1] + "…"
+        title = self._title(card)
+        title = title if len(title) <= CELL else title[: CELL - 1] + "…"
         element = Text(
-            _element_name(spec.element).center(CELL - 4), style=ELEMENT_STYLES[spec.element]
+            self._element(spec.element).center(CELL - 4), style=ELEMENT_STYLES[spec.element]
         )
         middle = Text(f" {spec.west}", style="bold").append_text(element).append(f"{spec.east} ")
         total = f"={self._total(card)}" if not style else ""
@@ -200,7 +205,7 @@ class Drawing(drawing.Drawing):
             parts += [Text(), Text(f"not seen: {len(state.unseen)} cards", style="dim")]
             parts.append(
                 Text(
-                    ", ".join(f"{_element_name(e)} {n}" for e, n in sorted(by_element.items())),
+                    ", ".join(f"{self._element(e)} {n}" for e, n in sorted(by_element.items())),
                     style="dim",
                 )
             )
@@ -232,8 +237,8 @@ class Drawing(drawing.Drawing):
         edges = f"{spec.north} {spec.east} {spec.south} {spec.west}"
         return [
             Text(str(number)),
-            Text(spec.title),
-            Text(_element_name(spec.element), style=ELEMENT_STYLES[spec.element]),
+            Text(self._title(card)),
+            Text(self._element(spec.element), style=ELEMENT_STYLES[spec.element]),
             Text(str(self._total(card))),
             Text(edges),
         ]
@@ -249,7 +254,18 @@ class Drawing(drawing.Drawing):
         return spec.north + spec.east + spec.south + spec.west
 
     def _title(self, card: int) -> str:
-        return self.specs[card].title if card < len(self.specs) else f"card {card}"
+        if card >= len(self.specs):
+            return f"card {card}"
+        title = self.specs[card].title
+        return self.card_titles.get(title, title)
+
+    def _element(self, element: int) -> str:
+        return self.elements.get(element, f"element {element}")
+
+    def _field(self, field: stones.SkystonesField) -> str:
+        # The values of the fields are those of their elements, but for the last.
+        blocked = field == stones.SKYSTONES_FIELD_BLOCKED
+        return "blocked" if blocked else f"only {self._element(int(field))}"
 
     def _line(self, seat: int, text: str, style: str = "default") -> Text:
         return self.seat_name(seat, width=self.width + 2).append(text, style=style)
@@ -272,12 +288,3 @@ def _grid(rows: list[list[Cell]]) -> Text:
 
 def _frame(width: int, left: str, middle: str, right: str) -> Text:
     return Text(left + middle.join(["─" * CELL] * width) + right, style="dim")
-
-
-def _element_name(element: stones.SkystonesElement) -> str:
-    return stones.SkystonesElement.Name(element).removeprefix("SKYSTONES_ELEMENT_").capitalize()
-
-
-def _field_name(field: stones.SkystonesField) -> str:
-    name = stones.SkystonesField.Name(field).removeprefix("SKYSTONES_FIELD_").capitalize()
-    return "blocked" if field == stones.SKYSTONES_FIELD_BLOCKED else f"only {name}"

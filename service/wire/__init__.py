@@ -202,7 +202,7 @@ def game_not_found(game_id: str) -> Refusal:
     return Refusal(
         ErrorReason.ERROR_REASON_GAME_NOT_FOUND,
         f"there is no game {game_id!r}; there are {', '.join(hosted())}",
-        metadata={"game": game_id},
+        metadata={"game": f"games/{game_id}"},
     )
 
 

@@ -6,6 +6,7 @@ from typing import cast
 from croupier.v1 import champion_chess_pb2 as pb
 from engine.game import Event, Game, ViewError
 from service.wire import Fields
+from service.wire.fields import counted, filled, options, plain, spread
 
 VIEW_PATHS = {"side[": "sides[", "own.": ""}
 
@@ -32,7 +33,7 @@ def _cards(indices: Iterable[int]) -> list[pb.ChampionChessCard]:
 
 
 def _spread(counts: Sequence[int]) -> list[pb.ChampionChessCard]:
-    return [_card(index) for index, count in enumerate(counts) for _ in range(count)]
+    return _cards(spread(counts))
 
 
 def _indices(cards: Iterable[int]) -> list[int]:
@@ -47,8 +48,7 @@ def _indices_in_view(cards: Iterable[int], path: str) -> list[int]:
 
 
 def _counts(cards: Iterable[int], path: str) -> list[int]:
-    indices = _indices_in_view(cards, path)
-    return [indices.count(index) for index in range(_CARDS)]
+    return counted(_indices_in_view(cards, path), _CARDS, path)
 
 
 # Rulesets and actions
@@ -56,20 +56,10 @@ def _counts(cards: Iterable[int], path: str) -> list[int]:
 
 def ruleset_to_fields(message: pb.ChampionChessRuleset) -> Fields:
     """The options that are set."""
-    fields: Fields = {}
-    if message.HasField("castling"):
-        fields["castling"] = message.castling
-    if message.HasField("hand_size"):
-        fields["hand_size"] = message.hand_size
+    fields = options(message, ("castling", "hand_size"))
     if message.cards:
         fields["cards"] = [
-            {
-                "card": spec.card - 1,
-                "copies": spec.copies,
-                "move": spec.move,
-                "attack": spec.attack,
-                "defend": spec.defend,
-            }
+            {"card": spec.card - 1, **plain(spec, ("copies", "move", "attack", "defend"))}
             for spec in message.cards
         ]
     return fields
@@ -212,11 +202,8 @@ def view_to_fields(game: Game, message: pb.ChampionChessView, seat: int) -> Fiel
 
 def _side_to_fields(message: pb.ChampionChessSide, path: str) -> Fields:
     memory = message.memory
-    if len(memory.turns) > _TURNS_MOST:
-        raise ViewError(f"{path}.memory.turns", f"must be at most {_TURNS_MOST} turns")
-    turns = [
-        _turn_to_fields(turn, f"{path}.memory.turns[{i}]") for i, turn in enumerate(memory.turns)
-    ]
+    all_turns = f"{path}.memory.turns"
+    turns = [_turn_to_fields(turn, f"{all_turns}[{i}]") for i, turn in enumerate(memory.turns)]
     return {
         "hand_size": message.hand_size,
         "deck_size": message.deck_size,
@@ -230,7 +217,7 @@ def _side_to_fields(message: pb.ChampionChessSide, path: str) -> Fields:
             "reserve": _counts(memory.reserve, f"{path}.memory.reserve"),
             "castling": memory.castling,
             "size": len(turns),
-            "turns": turns + [_NO_TURN] * (_TURNS_MOST - len(turns)),
+            "turns": filled(turns, _TURNS_MOST, _NO_TURN, all_turns),
         },
     }
 
@@ -240,8 +227,6 @@ def _turn_to_fields(message: pb.ChampionChessTurn, path: str) -> Fields:
         *sorted(_indices_in_view(message.aid, f"{path}.aid")),
         *sorted(_indices_in_view(message.discards, f"{path}.discards")),
     ]
-    if len(shown) > _HAND_MOST:
-        raise ViewError(path, f"must show at most {_HAND_MOST} cards")
     return {
         "mulligan": int(not message.champion),
         "champion": max(message.champion - 1, 0),
@@ -249,5 +234,5 @@ def _turn_to_fields(message: pb.ChampionChessTurn, path: str) -> Fields:
         "won": int(message.won),
         "aid_count": len(message.aid),
         "discard_count": len(message.discards),
-        "cards": shown + [0] * (_HAND_MOST - len(shown)),
+        "cards": filled(shown, _HAND_MOST, 0, path),
     }

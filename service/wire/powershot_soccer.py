@@ -1,11 +1,12 @@
 """PowerShot Soccer on the wire. The engine counts cards; a message lists them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import cast
 
 from croupier.v1 import powershot_soccer_pb2 as pb
-from engine.game import Event, Game, ViewError
+from engine.game import Event, Game
 from service.wire import Fields
+from service.wire.fields import chosen, counted, filled, options, plain, spread
 
 VIEW_PATHS = {
     "common.draw_sizes[": "sides[",
@@ -18,20 +19,9 @@ _SEATS = (0, 1)
 _TYPES = 60
 _PLAYS_MOST = 180
 _KICK_OFFS_MOST = 8
-_NO_PLAY = {"seat": 0, "card": 0, "role": 0, "outcome": 0}
-
-
-def _spread(counts: Iterable[int]) -> list[int]:
-    return [card for card, count in enumerate(counts) for _ in range(count)]
-
-
-def _counts(cards: Sequence[int], path: str) -> list[int]:
-    counts = [0] * _TYPES
-    for i, card in enumerate(cards):
-        if card >= _TYPES:
-            raise ViewError(f"{path}[{i}]", f"must be 0 to {_TYPES - 1}")
-        counts[card] += 1
-    return counts
+_PLAY = ("seat", "card", "role", "outcome")
+_NO_PLAY = dict.fromkeys(_PLAY, 0)
+_SHARED = ("phase", "half", "possession", "standing", "attack_start", "first_kick_off")
 
 
 # Rulesets and actions
@@ -39,18 +29,12 @@ def _counts(cards: Sequence[int], path: str) -> list[int]:
 
 def ruleset_to_fields(message: pb.PowerShotSoccerRuleset) -> Fields:
     """The options that are set."""
-    fields: Fields = {}
-    if message.HasField("hand_size"):
-        fields["hand_size"] = message.hand_size
+    fields = options(message, ("hand_size",))
     if message.cards:
-        fields["cards"] = [_card_to_fields(spec) for spec in message.cards]
-    return fields
-
-
-def _card_to_fields(message: pb.PowerShotSoccerCardSpec) -> Fields:
-    fields: Fields = {"role": message.role, "power": message.power}
-    if message.HasField("copies"):
-        fields["copies"] = message.copies
+        fields["cards"] = [
+            {**plain(spec, ("role", "power")), **options(spec, ("copies",))}
+            for spec in message.cards
+        ]
     return fields
 
 
@@ -72,8 +56,8 @@ def action_to_proto(game: Game, fields: Fields) -> pb.PowerShotSoccerAction:
 
 def action_to_fields(message: pb.PowerShotSoccerAction) -> Fields:
     """The fields of an action."""
-    played = message.play_card
-    return {"kind": str(message.WhichOneof("action")), "card": played.card, "role": played.role}
+    kind = str(message.WhichOneof("action"))
+    return {"kind": kind, **plain(message.play_card, ("card", "role"))}
 
 
 # Events
@@ -130,7 +114,7 @@ def view_to_proto(game: Game, fields: Fields) -> pb.PowerShotSoccerView:
     plays = common["plays"][: common["play_count"]]
     start = common["attack_start"]
     message = pb.PowerShotSoccerView(
-        hand=_spread(fields["hand"]),
+        hand=spread(fields["hand"]),
         plays=[pb.PowerShotSoccerPlay(**play) for play in plays],
         kick_offs=[
             pb.PowerShotSoccerKickOff(cards=pair)
@@ -146,17 +130,7 @@ def view_to_proto(game: Game, fields: Fields) -> pb.PowerShotSoccerView:
             )
             for side in _SEATS
         ],
-        **{
-            name: common[name]
-            for name in (
-                "phase",
-                "half",
-                "possession",
-                "standing",
-                "attack_start",
-                "first_kick_off",
-            )
-        },
+        **chosen(common, _SHARED),
     )
     if seat in _SEATS:
         message.draw_pile.extend(_left(game, _played(plays, seat) + list(message.hand)))
@@ -173,34 +147,23 @@ def _left(game: Game, gone: Iterable[int]) -> list[int]:
     counts = [spec["copies"] for spec in game.ruleset["cards"]]
     for card in gone:
         counts[card] -= 1
-    return _spread(counts)
+    return spread(counts)
 
 
 def view_to_fields(game: Game, message: pb.PowerShotSoccerView, seat: int) -> Fields:
     """The fields of a view; raises ViewError if they do not fit the engine's."""
-    for name, most in (("plays", _PLAYS_MOST), ("kick_offs", _KICK_OFFS_MOST)):
-        if len(getattr(message, name)) > most:
-            raise ViewError(name, f"must be at most {most}")
-    plays = [
-        {"seat": play.seat, "card": play.card, "role": play.role, "outcome": play.outcome}
-        for play in message.plays
-    ]
+    plays = [plain(play, _PLAY) for play in message.plays]
     pairs = [list(kick_off.cards) for kick_off in message.kick_offs]
     return {
         "seat": seat,
         "common": {
-            "phase": message.phase,
-            "half": message.half,
-            "possession": message.possession,
-            "first_kick_off": message.first_kick_off,
+            **plain(message, _SHARED),
             "kick_offs": len(pairs),
-            "kick_off_cards": pairs + [[0, 0]] * (_KICK_OFFS_MOST - len(pairs)),
+            "kick_off_cards": filled(pairs, _KICK_OFFS_MOST, [0, 0], "kick_offs"),
             "goals": [side.goals for side in message.sides],
             "draw_sizes": [side.draw_pile_size for side in message.sides],
-            "standing": message.standing,
-            "attack_start": message.attack_start,
             "play_count": len(plays),
-            "plays": plays + [_NO_PLAY] * (_PLAYS_MOST - len(plays)),
+            "plays": filled(plays, _PLAYS_MOST, _NO_PLAY, "plays"),
         },
-        "hand": _counts(message.hand, "hand"),
+        "hand": counted(message.hand, _TYPES, "hand"),
     }

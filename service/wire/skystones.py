@@ -1,11 +1,12 @@
 """Skystones on the wire. The engine counts cards; a message lists them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from croupier.v1 import skystones_pb2 as pb
 from engine.game import Event, Game, ViewError
 from service.wire import Fields
+from service.wire.fields import counted, filled, options, plain, spread
 
 VIEW_PATHS = {"common.": ""}
 
@@ -14,20 +15,8 @@ _TYPES = 60
 _SQUARES = 9
 _PLACEMENTS_MOST = 90
 _NO_SQUARE = {"field": 0, "card": 0, "owner": 0}
-_NO_PLACEMENT = {"round": 0, "seat": 0, "card": 0, "square": 0}
-
-
-def _spread(counts: Iterable[int]) -> list[int]:
-    return [card for card, count in enumerate(counts) for _ in range(count)]
-
-
-def _counts(cards: Sequence[int], path: str) -> list[int]:
-    counts = [0] * _TYPES
-    for i, card in enumerate(cards):
-        if card >= _TYPES:
-            raise ViewError(f"{path}[{i}]", f"must be 0 to {_TYPES - 1}")
-        counts[card] += 1
-    return counts
+_PLACEMENT = ("round", "seat", "card", "square")
+_NO_PLACEMENT = dict.fromkeys(_PLACEMENT, 0)
 
 
 # Rulesets and actions
@@ -35,24 +24,15 @@ def _counts(cards: Sequence[int], path: str) -> list[int]:
 
 def ruleset_to_fields(message: pb.SkystonesRuleset) -> Fields:
     """The options that are set."""
-    fields: Fields = {
-        option: getattr(message, option)
-        for option in ("special_fields", "board_size", "hand_size", "hand_limit")
-        if message.HasField(option)
-    }
+    fields = options(message, ("special_fields", "board_size", "hand_size", "hand_limit"))
     if message.cards:
         fields["cards"] = [_card_to_fields(spec) for spec in message.cards]
     return fields
 
 
 def _card_to_fields(message: pb.SkystonesCardSpec) -> Fields:
-    fields: Fields = {
-        name: getattr(message, name)
-        for name in ("title", "element", "north", "east", "south", "west")
-    }
-    if message.HasField("copies"):
-        fields["copies"] = message.copies
-    return fields
+    printed = plain(message, ("title", "element", "north", "east", "south", "west"))
+    return {**printed, **options(message, ("copies",))}
 
 
 def ruleset_to_proto(fields: Fields) -> pb.SkystonesRuleset:
@@ -144,9 +124,9 @@ def view_to_proto(game: Game, fields: Fields) -> pb.SkystonesView:
             for square in common["board"][: game.ruleset["board_size"] ** 2]
         ],
         sides=[pb.SkystonesSide(**side) for side in common["sides"]],
-        hand=_spread(fields["hand"]),
-        pile=_spread(fields["pile"]),
-        unseen=_spread(_unseen(game, fields, placements)) if seated else [],
+        hand=spread(fields["hand"]),
+        pile=spread(fields["pile"]),
+        unseen=spread(_unseen(game, fields, placements)) if seated else [],
         placements=[pb.SkystonesPlacement(**placement) for placement in placements],
     )
 
@@ -170,17 +150,7 @@ def _square_to_proto(fields: Fields) -> pb.SkystonesSquare:
 
 def view_to_fields(game: Game, message: pb.SkystonesView, seat: int) -> Fields:
     """The fields of a view; raises ViewError if they do not fit the engine's."""
-    if len(message.placements) > _PLACEMENTS_MOST:
-        raise ViewError("placements", f"must be at most {_PLACEMENTS_MOST}")
-    placements = [
-        {
-            "round": placement.round,
-            "seat": placement.seat,
-            "card": placement.card,
-            "square": placement.square,
-        }
-        for placement in message.placements
-    ]
+    placements = [plain(placement, _PLACEMENT) for placement in message.placements]
     squares = game.ruleset["board_size"] ** 2
     if len(message.board) != squares:
         raise ViewError("board", f"must have {squares} squares")
@@ -188,25 +158,14 @@ def view_to_fields(game: Game, message: pb.SkystonesView, seat: int) -> Fields:
     return {
         "seat": seat,
         "common": {
-            "phase": message.phase,
-            "round": message.round,
-            "first_starter": message.first_starter,
-            "starter": message.starter,
-            "turn": message.turn,
-            "board": board + [_NO_SQUARE] * (_SQUARES - squares),
-            "sides": [
-                {
-                    "points": side.points,
-                    "hand_size": side.hand_size,
-                    "pile_size": side.pile_size,
-                }
-                for side in message.sides
-            ],
+            **plain(message, ("phase", "round", "first_starter", "starter", "turn")),
+            "board": filled(board, _SQUARES, _NO_SQUARE, "board"),
+            "sides": [plain(side, ("points", "hand_size", "pile_size")) for side in message.sides],
             "placement_count": len(placements),
-            "placements": placements + [_NO_PLACEMENT] * (_PLACEMENTS_MOST - len(placements)),
+            "placements": filled(placements, _PLACEMENTS_MOST, _NO_PLACEMENT, "placements"),
         },
-        "hand": _counts(message.hand, "hand"),
-        "pile": _counts(message.pile, "pile"),
+        "hand": counted(message.hand, _TYPES, "hand"),
+        "pile": counted(message.pile, _TYPES, "pile"),
     }
 
 
