@@ -40,7 +40,7 @@ from libc.string cimport memset
 
 from ai.limits cimport Worker
 from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Rng, Sampler, State, mix, rng_below,
+    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Guide, Rng, Sampler, State, mix, rng_below,
     rng_double, rng_seed,
 )
 
@@ -109,6 +109,7 @@ class Parameters(NamedTuple):
     sequential_regret: bool | None = None
     from_deal: bool | None = None
     floor: float = 0.02
+    guided: bool = True
     single_action: int = 256
     memory: int = 256 << 20
 
@@ -146,10 +147,11 @@ cdef class Tree(Worker):
     """The trees of both seats from one view, grown by one thread."""
 
     cdef Game game
+    cdef Guide guide           # None: playouts are uniformly random.
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration, uniform
-    cdef bint sequential_regret
+    cdef bint guided, sequential_regret
 
     # Memory is taken once; what is not touched costs nothing.
     cdef Node* nodes
@@ -165,12 +167,14 @@ cdef class Tree(Worker):
     cdef size_t scratch_used
 
     cdef uint64_t root_key
-    cdef uint64_t wins, draws
+    cdef double wins, draws
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters, size_t most_nodes):
         cdef size_t child_bytes
         self.sampler = sampler
         self.game = sampler.game
+        self.guide = self.game.guide() if parameters.guided else None
+        self.guided = parameters.guided
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
@@ -205,7 +209,7 @@ cdef class Tree(Worker):
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score
+        cdef double score, draw = 0
         cdef int seat, owed
         cdef bint at_leaf = False
         self.sampler.draw(&state, &self.rng)
@@ -225,9 +229,12 @@ cdef class Tree(Worker):
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
-        if at_leaf:
-            self.game.playout(&state, &self.rng)
-        score = self.game.outcome(&state, 0)
+        if at_leaf and self.guided:
+            score = self.guide.playout(&state, &self.rng, &draw)
+        else:
+            if at_leaf:
+                self.game.playout(&state, &self.rng)
+            score = self.game.outcome(&state, 0)
         while self.path_length > 0:
             self.path_length -= 1
             seat = self.path[self.path_length].seat
@@ -235,8 +242,12 @@ cdef class Tree(Worker):
         self.iterations += 1
         if self.sampler.seat == 1:
             score = 1 - score
-        self.wins += score > 0.5
-        self.draws += score == 0.5
+        if self.game.deciders(&state) == NOBODY:
+            self.wins += score > 0.5
+            self.draws += score == 0.5
+        else:
+            self.wins += score - draw / 2
+            self.draws += draw
         return True
 
     # One decision
