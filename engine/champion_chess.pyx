@@ -144,11 +144,6 @@ cdef int castling_known(const Memory* memory) noexcept nogil:
 cdef class ChampionChess(Game):
     """Champion Chess under one ruleset: `castling`, `hand_size` and `cards`."""
 
-    cdef uint8_t castling
-    cdef int hand_most
-    cdef uint8_t copies[CARDS]
-    cdef uint8_t points[CARDS][3]
-
     id = "champion_chess"
     title = "Champion Chess"
     summary = (
@@ -307,6 +302,10 @@ cdef class ChampionChess(Game):
     def sampler(self, view):
         from engine.champion_chess_memory import ChampionChessSampler
         return ChampionChessSampler(view)
+
+    def guide(self):
+        from engine.champion_chess_guide import ChampionChessGuide
+        return ChampionChessGuide(self)
 
     # The rules
 
