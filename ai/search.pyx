@@ -110,6 +110,8 @@ class Parameters(NamedTuple):
     from_deal: bool | None = None
     floor: float = 0.02
     guided: bool = True
+    regret_most: int = 8
+    regret_from: int = 0
     single_action: int = 256
     memory: int = 256 << 20
 
@@ -152,6 +154,7 @@ cdef class Tree(Worker):
     cdef Rng rng
     cdef double exploration, uniform
     cdef bint guided, sequential_regret
+    cdef int regret_most, regret_from
 
     # Memory is taken once; what is not touched costs nothing.
     cdef Node* nodes
@@ -175,6 +178,8 @@ cdef class Tree(Worker):
         self.game = sampler.game
         self.guide = self.game.guide() if parameters.guided else None
         self.guided = parameters.guided
+        self.regret_most = parameters.regret_most
+        self.regret_from = parameters.regret_from
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
@@ -273,7 +278,9 @@ cdef class Tree(Worker):
         step.seat = seat
         step.count = count
         step.at = self.scratch_used
-        step.regret = simultaneous or self.sequential_regret
+        step.regret = self.sequential_regret or (
+            simultaneous and count <= self.regret_most
+            and self.nodes[at].visits >= <uint32_t> (self.regret_from * count))
         self.scratch_used += count
         if step.regret:
             self.choose_by_regret(step)
