@@ -37,7 +37,14 @@ leaves the hand is any of its cards with the same probability. Weights are exact
 there are more than BLIND_MOST guesses; these are then thinned out by systematic resampling, which
 keeps every expectation (J. Carpenter, P. Clifford, P. Fearnhead, "Improved particle filter for
 nonlinear problems", IEE Proceedings 146(1), 1999), so that which of the very many hands can be drawn
-differs from view to view.
+differs from view to view. At most POOLS_MOST pools are kept: what is left of an older one is dealt
+out by chance, in a few ways for each guess.
+
+What comes to light late can then contradict every guess that is left: the one Dragon that was held
+through twenty turns is in few of them. So where all fail, the story is gone through again, looking
+ahead: before guesses are thinned out, those are dropped that cannot hold what the hand will have to
+give up or to show. If that does not help either, more guesses are kept, and unlikely ones rather
+than not.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -57,14 +64,22 @@ from engine.game cimport (
 from engine.game import ViewError
 
 cdef enum:
-    POOLS_MOST = 6               # That may still have blanks.
+    POOLS_MOST = 8               # That may still have blanks.
+    POOLS_AHEAD = 32             # Of those, and of the next ones.
     PLACED_MOST = STRUCTURES * STACK_MOST
     KEPT_BLANK = 32              # Instead of a card: one that was kept at the set-up,
     BLANK = 33                   # or one of a pool, which is added.
+    GUESS_WORDS = (CARDS + 2 + POOLS_MOST * (2 + CARDS) + PLACED_MOST) // 8 + 1
     PADDING = 7 - (CARDS + 2 + POOLS_MOST * (2 + CARDS) + PLACED_MOST) % 8
     EXACT_MOST = 2048
-    BLIND_MOST = 128
-    TABLE_SIZE = 1 << 15         # Of the hash table; more than guesses ever come of one step.
+    BLIND_MOST = 128             # In the first attempts, and in later ones.
+    BLIND_MOST_LATER = 512
+    FOUND_MOST = 4               # Ways to identify what is left of a pool, of each guess,
+    TRIES = 64                   # and how many are looked at.
+    ATTEMPTS = 10                # To go through a story blindly; each after the first looks ahead.
+    RESHUFFLES_MOST = STORY_MOST // (CARDS + 1) + 1
+    TABLE_BITS = 15
+    TABLE_SIZE = 1 << TABLE_BITS     # Of the hash table; more than guesses ever come of one step.
     ROOM = TABLE_SIZE // 2
 
     # What can be wrong with a story
@@ -98,7 +113,11 @@ cdef struct Guess:
     uint8_t padding[PADDING]     # To whole words.
 
 
-assert sizeof(Guess) % 8 == 0
+assert sizeof(Guess) == 8 * GUESS_WORDS
+
+cdef uint64_t[GUESS_WORDS] FACTORS    # Odd and random, to hash a guess.
+for _i in range(GUESS_WORDS):
+    FACTORS[_i] = mix(0, _i) | 1
 
 
 cdef inline int total(const uint8_t* counts) noexcept nogil:
@@ -113,6 +132,17 @@ cdef inline int total_not_purple(const uint8_t* counts) noexcept nogil:
     for card in range(1, CARDS):
         n += 0 if is_purple(card) else counts[card]
     return n
+
+
+cdef void identify_rest(Guess* guess, int pool) noexcept nogil:
+    # All that is left of a pool is in the hand, and so is known, unless some of it lies elsewhere.
+    cdef int card
+    cdef uint8_t* cards = guess.pools + pool * CARDS
+    if guess.blanks[pool] and guess.blanks[pool] == total(cards):
+        for card in range(1, CARDS):
+            guess.known[card] += cards[card]
+            cards[card] = 0
+        guess.blanks[pool] = 0
 
 
 cdef struct Population:          # Guesses and their weights, each guess once.
@@ -150,16 +180,17 @@ cdef void clear(Population* self) noexcept nogil:
 cdef bint add(Population* self, const Guess* guess, double weight) noexcept nogil:
     # False: there are too many.
     cdef uint64_t key = 0, word
-    cdef size_t i
+    cdef size_t i, words
     cdef int at, slot
-    for i in range(sizeof(Guess) // 8):
+    # The rest of the places is 0 in all guesses: after a step, each has as many cards placed.
+    words = ((<const char*> guess.placed - <const char*> guess) + guess.placed_count + 7) // 8
+    for i in range(words):
         memcpy(&word, <const char*> guess + 8 * i, 8)
-        if word:
-            key = mix(key + i, word)
-    slot = mix(0, key) & (TABLE_SIZE - 1)
+        key += word * FACTORS[i]
+    slot = key >> (64 - TABLE_BITS)
     while self.table[slot]:
         at = self.table[slot] - 1
-        if memcmp(&self.guesses[at], guess, sizeof(Guess)) == 0:
+        if memcmp(&self.guesses[at], guess, 8 * words) == 0:
             self.weights[at] += weight
             return True
         slot = (slot + 1) & (TABLE_SIZE - 1)
@@ -182,6 +213,85 @@ cdef void normalize(Population* self) noexcept nogil:
         self.weights[i] /= total_weight
 
 
+cdef struct Needs:               # What a guess has for the rest of the story.
+    int hand[CARDS]              # Cards that are known and have not left.
+    int newest                   # Of the pools, from the oldest on.
+    int pile                     # What it was made of.
+    int blanks[POOLS_AHEAD]      # That came to the hand since it was shown last.
+    int places                   # Cards put under structures since then.
+    uint8_t pools[POOLS_AHEAD * CARDS]   # The cards that the blanks can be,
+    uint8_t taken[POOLS_AHEAD * CARDS]   # and those that blanks must have been since then.
+    bint shown                   # Whether the hand has been shown. Until then:
+    int dealt[POOLS_AHEAD]       # Blanks that were given a card,
+    uint8_t cards[POOLS_AHEAD * CARDS]   # and which.
+
+
+cdef inline int place_of_pool(int pool) noexcept nogil:
+    # The first pool has a place of its own in a guess, the others share.
+    return 0 if pool == 0 else 1 + (pool - 1) % (POOLS_MOST - 1)
+
+
+cdef bint need(Needs* needs, int card) noexcept nogil:
+    # A card leaves the hand: one that is known, or else a blank of the oldest pool that can be it,
+    # as later needs are met from newer ones. False: there is none.
+    cdef int i
+    cdef uint64_t passed = 0
+    if needs.hand[card]:
+        needs.hand[card] -= 1
+        return True
+    for i in range(needs.newest + 1):
+        if needs.taken[i * CARDS + card] < min(needs.blanks[i], needs.pools[i * CARDS + card]):
+            needs.taken[i * CARDS + card] += 1
+            return needs.shown or deal_blank(needs, card, &passed)
+    return False
+
+
+cdef bint deal_blank(Needs* needs, int card, uint64_t* passed) noexcept nogil:
+    # Gives a blank this card. If need be, others change their cards: an augmenting path.
+    cdef int pool, other
+    for pool in range(needs.newest + 1):
+        if (passed[0] >> pool & 1 or needs.blanks[pool] == 0
+                or needs.cards[pool * CARDS + card] == needs.pools[pool * CARDS + card]):
+            continue
+        passed[0] |= <uint64_t> 1 << pool
+        if needs.dealt[pool] < needs.blanks[pool]:
+            needs.dealt[pool] += 1
+            needs.cards[pool * CARDS + card] += 1
+            return True
+        for other in range(1, CARDS):
+            if needs.cards[pool * CARDS + other] and deal_blank(needs, other, passed):
+                needs.cards[pool * CARDS + other] -= 1
+                needs.cards[pool * CARDS + card] += 1
+                return True
+    return False
+
+
+cdef bint need_all(Needs* needs, int unit, const uint8_t* counts) noexcept nogil:
+    # The hand is shown: what else was known lies under a structure by now, as no Ogre does.
+    cdef int card, number, _copy
+    cdef int last = needs.newest * CARDS
+    for card in range(1, CARDS):
+        number = needs.hand[card] - counts[card - 1]
+        if number > 0:
+            if card == OGRE or number > needs.places:
+                return False
+            needs.places -= number
+        else:
+            needs.hand[card] = 0
+            for _copy in range(-number):
+                if not need(needs, card):
+                    return False
+        needs.hand[card] = 0 if counts_as(card, unit) else counts[card - 1]
+    for card in range(CARDS):    # The older pools are done with.
+        needs.pools[card] = needs.pools[last + card] - needs.taken[last + card]
+    memset(needs.taken, 0, sizeof(needs.taken))
+    memset(needs.blanks, 0, sizeof(needs.blanks))
+    needs.newest = 0
+    needs.places = 0
+    needs.shown = True
+    return True
+
+
 cdef class CastleRampageSampler(Sampler):
     """The worlds that fit a view: the opponent's cards by their posterior, the pile shuffled."""
 
@@ -194,11 +304,19 @@ cdef class CastleRampageSampler(Sampler):
     cdef Population* now
     cdef Population* then
     cdef bint overflowed
+    cdef readonly int attempt    # Failed ones before, when guesses are thinned out.
+    cdef readonly bint thinned   # Whether anything was left out by chance.
     cdef Rng thinning
+    cdef int most                # So many guesses are kept,
+    cdef double power            # by chances that are their weights to this power.
+    cdef int next_entry          # Where the story goes on,
+    cdef int placed[STRUCTURES]  # and how many cards each structure has got by then.
     cdef int pool_count
     cdef int hand_size
     cdef int hidden_set_up       # Cards of the opponent's set-up that are not known.
-    cdef uint8_t last_pool[CARDS]    # The newest pool as it began.
+    # Of what each draw pile was made, without what this seat has drawn of it,
+    cdef uint8_t piles[RESHUFFLES_MOST * CARDS]
+    cdef bint foreign[RESHUFFLES_MOST]    # and whether it has drawn what was not there.
     # The opponent's earlier draws, in a fixed order, as his `drawn` should list them.
     cdef int drawn_length
     cdef uint8_t drawn[DRAWN_MOST]
@@ -223,11 +341,15 @@ cdef class CastleRampageSampler(Sampler):
         self.other = 1 - self.seat
         self.check_ranges()
         with nogil:
+            self.read_piles()
             self.exact = True
             fault = self.replay(&at)
             if fault == TOO_MANY:
                 self.exact = False
                 fault = self.replay(&at)
+                while fault and self.thinned and self.attempt < ATTEMPTS - 1:
+                    self.attempt += 1
+                    fault = self.replay(&at)
             release(self.then)
         if fault:
             raise ViewError(f"common.sides[{self.other}].story[{at}]", FAULTS[fault])
@@ -240,35 +362,40 @@ cdef class CastleRampageSampler(Sampler):
         # What is wrong with the entry at `at`, if anything.
         cdef const Sight* sight = <const Sight*> &self.view
         cdef const Side* side = &sight.common.sides[self.other]
-        cdef int next_at = 0, fault, i
-        cdef int placed[STRUCTURES]
-        rng_seed(&self.thinning, side.story_length)
+        cdef int fault, i
+        rng_seed(&self.thinning, side.story_length * ATTEMPTS + self.attempt)
         at[0] = 0
+        self.next_entry = 0
+        self.thinned = False
+        self.most = BLIND_MOST if self.attempt < 2 else BLIND_MOST_LATER
+        self.power = 1.0 if self.attempt < 2 else 0.5 if self.attempt < 3 else 0.0
         for i in range(STRUCTURES):
-            placed[i] = PLACED * self.rules.set_ups
+            self.placed[i] = PLACED * self.rules.set_ups
         fault = self.start()
-        while next_at < side.story_length and not fault:
-            at[0] = next_at
-            fault = self.follow(side, &next_at, placed)
+        while self.next_entry < side.story_length and not fault:
+            at[0] = self.next_entry
+            fault = self.follow(side)
             if self.overflowed or (self.exact and self.now.count > self.exact_most):
                 fault = TOO_MANY
             elif self.now.count == 0 and not fault:
                 fault = IMPOSSIBLE
             else:
                 normalize(self.now)
-                if self.now.count > BLIND_MOST and not self.exact:
+                if self.now.count > self.most and self.attempt:
+                    self.look_ahead()
+                if self.now.count > self.most and not self.exact:
                     self.thin_out()
         for i in range(STRUCTURES):
             if (not fault and sight.common.phase != SET_UP
-                    and placed[i] != self.stack(i).count):
+                    and self.placed[i] != self.stack(i).count):
                 fault = MISPLACED
         return fault
 
-    cdef int follow(self, const Side* side, int* at, int* placed) noexcept nogil:
-        # One entry of the story.
-        cdef int told = side.story[at[0]] & TOLD_MASK
-        cdef int value = side.story[at[0]] >> TOLD_BITS
-        at[0] += 1
+    cdef int follow(self, const Side* side) noexcept nogil:
+        # The next entry of the story.
+        cdef int told = side.story[self.next_entry] & TOLD_MASK
+        cdef int value = side.story[self.next_entry] >> TOLD_BITS
+        self.next_entry += 1
         if told == DECIDED:
             self.decide(value)
         elif told == DREW:
@@ -282,20 +409,20 @@ cdef class CastleRampageSampler(Sampler):
                 return NO_CARD
             self.give_up(value, told == LOST)
         elif told == PLACED_UNDER:
-            if value >= STRUCTURES or placed[value] >= self.stack(value).count:
+            if value >= STRUCTURES or self.placed[value] >= self.stack(value).count:
                 return MISPLACED
-            self.place(self.stack(value).cards[placed[value]])
-            placed[value] += 1
+            self.placed[value] += 1
+            self.place(self.stack(value).cards[self.placed[value] - 1])
         elif told == TOOK_BACK:
             self.take_back()
         else:
-            if at[0] + CARDS > side.story_length:
+            if self.next_entry + CARDS > side.story_length:
                 return CUT_SHORT
-            at[0] += CARDS
+            self.next_entry += CARDS
             if told == SHOWED:
-                self.show(value, &side.story[at[0] - CARDS])
+                self.show(value, &side.story[self.next_entry - CARDS])
             else:
-                return self.reshuffle(&side.story[at[0] - CARDS])
+                return self.reshuffle(&side.story[self.next_entry - CARDS])
         return 0
 
     cdef const Stack* stack(self, int structure) noexcept nogil:
@@ -312,7 +439,7 @@ cdef class CastleRampageSampler(Sampler):
         self.pool_count = 0
         self.drawn_length = 0
         self.hidden_set_up = 0
-        if not self.open_pool(&guess, self.rules.copies):
+        if not self.open_pool(&guess):
             return FOREIGN_DRAW
         for structure in range(STRUCTURES):
             stack = self.stack(structure)
@@ -336,27 +463,42 @@ cdef class CastleRampageSampler(Sampler):
                 self.identify_kept()
         return 0
 
-    cdef bint open_pool(self, Guess* guess, const uint8_t* pile) noexcept nogil:
+    cdef void read_piles(self) noexcept nogil:
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const Side* side = &sight.common.sides[self.other]
+        cdef int pile = 0, at = 0, told, i
+        memcpy(self.piles, self.rules.copies, CARDS)
+        while at < side.story_length and pile < RESHUFFLES_MOST - 1:
+            told = side.story[at] & TOLD_MASK
+            at += 1
+            if told == RESHUFFLED and at + CARDS <= side.story_length:
+                pile += 1
+                memcpy(self.piles + pile * CARDS + 1, &side.story[at], CARDS - 1)
+            if told == RESHUFFLED or told == SHOWED:
+                at += CARDS
+        pile = 0
+        for i in range(sight.own.drawn_length):
+            if sight.own.drawn[i] == 0:
+                pile += 1
+            elif pile < RESHUFFLES_MOST:
+                at = pile * CARDS + sight.own.drawn[i]
+                if self.piles[at]:
+                    self.piles[at] -= 1
+                else:
+                    self.foreign[pile] = True
+
+    cdef const uint8_t* last_pile(self) noexcept nogil:
+        return self.piles + (self.pool_count - 1) * CARDS
+
+    cdef bint open_pool(self, Guess* guess) noexcept nogil:
         # A new draw pile: what this seat has drawn of it is no part of the pool. False: it has
         # drawn what was not there.
-        cdef const Own* own = &(<const Sight*> &self.view).own
-        cdef int card, i, shuffles = 0
-        memcpy(self.last_pool, pile, CARDS)
-        for i in range(own.drawn_length):
-            card = own.drawn[i]
-            if card == 0:
-                shuffles += 1
-            elif shuffles == self.pool_count:
-                if self.last_pool[card] == 0:
-                    return False
-                self.last_pool[card] -= 1
         self.pool_count += 1
-        memcpy(guess.pools + self.newest() * CARDS, self.last_pool, CARDS)
-        return True
+        memcpy(guess.pools + self.newest() * CARDS, self.last_pile(), CARDS)
+        return not self.foreign[self.pool_count - 1]
 
     cdef int newest(self) noexcept nogil:
-        # Where the guesses keep the newest pool: the first has its own place, the others share.
-        return 0 if self.pool_count == 1 else 1 + (self.pool_count - 2) % (POOLS_MOST - 1)
+        return place_of_pool(self.pool_count - 1)
 
     cdef void next_step(self) noexcept nogil:
         cdef Population* now = self.then
@@ -549,6 +691,8 @@ cdef class CastleRampageSampler(Sampler):
                 for i in range(self.then.count):
                     self.lay_open(&self.then.guesses[i], self.then.weights[i], card, left)
                 self.hand_size -= 1
+                if self.now.count > ROOM // (POOLS_MOST + 2):
+                    self.thin_out()
         for card in range(1, CARDS):
             if not counts_as(card, unit):
                 self.hand_size += hand[card]
@@ -567,29 +711,45 @@ cdef class CastleRampageSampler(Sampler):
             self.leave(before, weight * self.hand_size / left, card, True)
 
     cdef int reshuffle(self, const uint8_t* counts) noexcept nogil:
-        cdef uint8_t pile[CARDS]
         cdef Guess opened
-        cdef int i, pool
-        pile[0] = 0
-        memcpy(pile + 1, counts, CARDS - 1)
-        if total(pile) > DECK_MOST:
+        cdef Guess guesses[FOUND_MOST]
+        cdef Guess* guess
+        cdef bint by_chance
+        cdef int i, pool, tries, found, card, n, size = 0
+        cdef int last = self.newest()
+        for card in range(CARDS - 1):
+            size += counts[card]
+        if size > DECK_MOST:
             return NO_CARD
         self.remember_pool()
         memset(&opened, 0, sizeof(Guess))
-        if not self.open_pool(&opened, pile):
+        if not self.open_pool(&opened):
             return FOREIGN_DRAW
         pool = self.newest()
-        for i in range(self.now.count):
-            self.make_room(&self.now.guesses[i], pool)
-            memcpy(self.now.guesses[i].pools + pool * CARDS, opened.pools + pool * CARDS, CARDS)
+        self.next_step()
+        for i in range(self.then.count):
+            found = tries = 0
+            while found < FOUND_MOST and tries < (TRIES if self.attempt else FOUND_MOST):
+                guess = &guesses[found]
+                guess[0] = self.then.guesses[i]
+                identify_rest(guess, last)
+                by_chance = self.make_room(guess, pool)
+                memcpy(guess.pools + pool * CARDS, opened.pools + pool * CARDS, CARDS)
+                tries += 1
+                found += self.attempt == 0 or not by_chance or self.can_go_on(guess)
+                if not by_chance:
+                    break
+            for n in range(found):
+                self.keep(&guesses[n], self.then.weights[i] / tries)
         return 0
 
-    cdef void make_room(self, Guess* guess, int pool) noexcept nogil:
-        # Whatever is left of a pool as old as this one is identified, by chance.
+    cdef bint make_room(self, Guess* guess, int pool) noexcept nogil:
+        # Whatever is left of the pool that was at this place is identified: whether by chance.
         cdef uint8_t cards[DECK_MOST]
         cdef int i, n
         if guess.blanks[pool] + guess.blanks_placed[pool] == 0:
-            return
+            return False
+        self.thinned = True
         n = self.shuffle_pool(guess, pool, cards, &self.thinning)
         for i in range(guess.placed_count):
             if guess.placed[i] == BLANK + pool and n:
@@ -600,12 +760,13 @@ cdef class CastleRampageSampler(Sampler):
             guess.known[cards[n]] += 1
             guess.blanks[pool] -= 1
         guess.blanks_placed[pool] = 0
+        return True
 
     cdef void remember_pool(self) noexcept nogil:
         # All of the last pool has come to the opponent.
         cdef int card, _copy
         for card in range(1, CARDS):
-            for _copy in range(self.last_pool[card]):
+            for _copy in range(self.last_pile()[card]):
                 if self.drawn_length < DRAWN_MOST:
                     self.drawn[self.drawn_length] = card
                     self.drawn_length += 1
@@ -614,20 +775,91 @@ cdef class CastleRampageSampler(Sampler):
             self.drawn_length += 1
 
     cdef void thin_out(self) noexcept nogil:
-        # Systematic resampling: a guess is kept as often as its weight goes into equal shares.
-        cdef double share, at, sum_so_far = 0
+        # Systematic resampling: a guess is kept as often as its chance goes into equal shares. The
+        # chance is its weight; if that has failed, all chances are made more alike, and then alike.
+        cdef double share, at, flat, all_flat = 0, sum_so_far = 0
         cdef int i, n
+        self.thinned = True
         self.next_step()
-        share = 2.0 / BLIND_MOST
+        for i in range(self.then.count):
+            all_flat += self.then.weights[i] ** self.power
+        share = 2.0 / self.most
         at = rng_double(&self.thinning) * share
         for i in range(self.then.count):
-            sum_so_far += self.then.weights[i]
+            flat = self.then.weights[i] ** self.power / all_flat
+            sum_so_far += flat
             n = 0
             while at < sum_so_far:
                 n += 1
                 at += share
             if n:
-                self.keep(&self.then.guesses[i], n * share)
+                self.keep(&self.then.guesses[i], n * share * self.then.weights[i] / flat)
+        normalize(self.now)
+
+    # Looking ahead. What may be needed later is either known, or a blank: each pool has only so many
+    # blanks, and so many of each card. Until the hand is shown next, both limits are kept at once;
+    # after that, the cards are counted one by one, each as if the blanks were there for it alone.
+
+    cdef void look_ahead(self) noexcept nogil:
+        # Drops guesses that the rest of the story will make impossible.
+        cdef int i
+        self.next_step()
+        for i in range(self.then.count):
+            if self.can_go_on(&self.then.guesses[i]):
+                self.keep(&self.then.guesses[i], self.then.weights[i])
+        if self.now.count:
+            normalize(self.now)
+
+    cdef bint can_go_on(self, const Guess* guess) noexcept nogil:
+        # Whether each card that will leave the hand, or be shown in it, can be in it by then. That
+        # is not all that must be so, hence some guesses that pass still fail later.
+        cdef const Side* side = &(<const Sight*> &self.view).common.sides[self.other]
+        cdef Needs needs
+        cdef int at = self.next_entry
+        cdef int told, value, card, i, pool
+        cdef int placed[STRUCTURES]
+        memset(&needs, 0, sizeof(Needs))
+        memcpy(placed, self.placed, sizeof(placed))
+        for card in range(1, CARDS):
+            needs.hand[card] = guess.known[card]
+        needs.pile = self.pool_count - 1
+        needs.newest = min(needs.pile, POOLS_MOST - 1)
+        for i in range(needs.newest + 1):
+            pool = place_of_pool(needs.pile - needs.newest + i if i else 0)
+            memcpy(needs.pools + i * CARDS, guess.pools + pool * CARDS, CARDS)
+            needs.blanks[i] = guess.blanks[pool] + (0 if i else guess.kept)
+        while at < side.story_length:
+            told = side.story[at] & TOLD_MASK
+            value = side.story[at] >> TOLD_BITS
+            at += 1
+            if told == DREW:
+                needs.blanks[needs.newest] += value
+            elif told == SPENT or told == LOST:
+                if not 0 < value < CARDS or not need(&needs, value):
+                    return False
+            elif told == PLACED_UNDER:
+                if value >= STRUCTURES or placed[value] >= self.stack(value).count:
+                    return False
+                card = self.stack(value).cards[placed[value]]
+                placed[value] += 1
+                if card == 0:
+                    needs.places += 1
+                elif not need(&needs, card):
+                    return False
+            elif told == TOOK_BACK:
+                needs.hand[VETERAN] += 1
+            elif told == SHOWED:
+                if at + CARDS > side.story_length or not need_all(&needs, value, &side.story[at]):
+                    return False
+                at += CARDS
+            elif told == RESHUFFLED:
+                at += CARDS
+                needs.pile += 1
+                if needs.newest == POOLS_AHEAD - 1 or needs.pile == RESHUFFLES_MOST:
+                    return True
+                needs.newest += 1
+                memcpy(needs.pools + needs.newest * CARDS, self.piles + needs.pile * CARDS, CARDS)
+        return True
 
     # Whether the view contradicts itself
 
@@ -635,9 +867,13 @@ cdef class CastleRampageSampler(Sampler):
         cdef const Sight* sight = <const Sight*> &self.view
         cdef const Common* common = &sight.common
         cdef const Stack* stack
-        cdef int seat, at, i, least
+        cdef int seat, at, i, least, placed = 0
         if common.phase > TURN:
             raise ViewError("common.phase", f"must be at most {TURN}")
+        if common.turn > self.rules.turn_limit or (common.phase == SET_UP) != (common.turn == 0):
+            raise ViewError("common.turn", "must be as many as the phase and the ruleset say")
+        if common.strengthened > 1:
+            raise ViewError("common.strengthened", "must be 0 or 1")
         if common.active >= SEATS:
             raise ViewError("common.active", "must be 0 or 1")
         if common.set_ups > self.rules.set_ups or (
@@ -660,6 +896,11 @@ cdef class CastleRampageSampler(Sampler):
             least = PLACED * common.set_ups
             if not least <= stack.count <= STACK_MOST:
                 raise ViewError(f"stacks[{at}].count", f"must be {least} to {STACK_MOST}")
+            placed += stack.count - least
+            if at % STRUCTURES == STRUCTURES - 1:
+                if placed > self.turns_of(at // STRUCTURES):
+                    raise ViewError(f"stacks[{at}].count", "must be one more a turn at the most")
+                placed = 0
             if stack.top > stack.count:
                 raise ViewError(f"stacks[{at}].top", "must be at most its count")
             if common.phase == SET_UP and stack.count != least:
@@ -676,6 +917,13 @@ cdef class CastleRampageSampler(Sampler):
             for seat in range(SEATS):
                 if common.sides[seat].story_length or common.sides[seat].hand_size != DEAL:
                     raise ViewError(f"common.sides[{seat}]", "must be as it is in the set-up")
+
+    cdef int turns_of(self, int seat) noexcept nogil:
+        # In how many turns a seat can have strengthened.
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        if seat == common.active:
+            return (common.turn - 1) // 2 + common.strengthened
+        return common.turn // 2
 
     cdef check_end(self):
         # What is left must be in the numbers that everyone sees, and of the ruleset's cards.
@@ -841,7 +1089,7 @@ cdef class CastleRampageSampler(Sampler):
         memcpy(own.drawn, self.drawn, self.drawn_length)
         own.drawn_length = self.drawn_length
         for card in range(CARDS):
-            left[card] = self.last_pool[card]
+            left[card] = self.last_pile()[card]
         for i in range(table.common.draw_size):
             left[table.draw_pile[i]] -= 1
         for card in range(1, CARDS):
