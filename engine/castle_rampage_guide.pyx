@@ -23,6 +23,16 @@ from engine.game cimport (
 cdef int* KEEP = [0, 10, 9, 11, 16, 12, 13, 16, 11, 20, 10, 5, 9, 5, 9, 8, 12, 14,
                   24, 24, 24, 28]
 
+# What one more of them is worth, in log odds: fitted to 5,294 positions of 250 matches that the
+# guide played against itself (logistic regression).
+cdef double CASTLE_CARD = 0.14
+cdef double GATE_CARD = 0.02
+cdef double GATE_DEFENCE = 0.015
+cdef double HAND_CARD = 0.14
+cdef double OF_GRANARY = 1.0
+cdef double OF_CATAPULT = 0.27
+cdef double TURN = 0.18          # To be about to draw is in the hand size already.
+
 
 cdef class CastleRampageGuide(Guide):
     """Plays for this turn."""
@@ -189,19 +199,19 @@ cdef class CastleRampageGuide(Guide):
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const Table* table = <const Table*> state
         cdef double lead = self.side(table, 0) - self.side(table, 1)
-        lead += -0.5 if table.common.active == 0 else 0.5
+        lead += -TURN if table.common.active == 0 else TURN
         draw[0] = 0
-        return 1 / (1 + exp(-0.25 * lead))
+        return 1 / (1 + exp(-lead))
 
     cdef double side(self, const Table* table, int seat) noexcept nogil:
-        cdef const Stack* stack
-        cdef double worth = 0
-        cdef int structure, i
-        for structure in range(STRUCTURES):
-            stack = &table.stacks[seat * STRUCTURES + structure]
-            for i in range(stack.top, stack.count):
-                worth += 0.5 + 0.5 * self.rules.defence[structure * CARDS + stack.cards[i]]
-        worth += table.common.sides[seat].hand_size
-        worth += 2.5 * table.common.sides[seat].granaries
-        worth += 2 * table.common.sides[seat].catapults
+        cdef const Stack* stack = &table.stacks[seat * STRUCTURES + CASTLE]
+        cdef double worth = CASTLE_CARD * (stack.count - stack.top)
+        cdef int i
+        stack = &table.stacks[seat * STRUCTURES + GATE]
+        for i in range(stack.top, stack.count):
+            worth += GATE_CARD + GATE_DEFENCE * self.rules.defence[
+                GATE * CARDS + stack.cards[i]]
+        worth += HAND_CARD * table.common.sides[seat].hand_size
+        worth += OF_GRANARY * table.common.sides[seat].granaries
+        worth += OF_CATAPULT * table.common.sides[seat].catapults
         return worth
