@@ -110,6 +110,7 @@ class Parameters(NamedTuple):
     from_deal: bool | None = None
     floor: float = 0.02
     guided: bool = True
+    urgency: float = 10.0
     regret_most: int = 8
     regret_from: int = 0
     single_action: int = 256
@@ -152,7 +153,7 @@ cdef class Tree(Worker):
     cdef Guide guide           # None: playouts are uniformly random.
     cdef Sampler sampler
     cdef Rng rng
-    cdef double exploration, uniform
+    cdef double exploration, uniform, urgency
     cdef bint guided, sequential_regret
     cdef int regret_most, regret_from
 
@@ -178,6 +179,7 @@ cdef class Tree(Worker):
         self.game = sampler.game
         self.guide = self.game.guide() if parameters.guided else None
         self.guided = parameters.guided
+        self.urgency = parameters.urgency
         self.regret_most = parameters.regret_most
         self.regret_from = parameters.regret_from
         self.exploration = parameters.exploration
@@ -285,7 +287,7 @@ cdef class Tree(Worker):
         if step.regret:
             self.choose_by_regret(step)
         else:
-            self.choose_by_ucb(step)
+            self.choose_by_ucb(step, state, actions)
         return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
 
     cdef uint32_t find(self, uint64_t key, bint* at_leaf) noexcept nogil:
@@ -358,12 +360,15 @@ cdef class Tree(Worker):
             k -= 1
         return True
 
-    cdef void choose_by_ucb(self, Step* step) noexcept nogil:
-        cdef Child* child = self.children + self.nodes[step.node].first
+    cdef void choose_by_ucb(self, Step* step, const State* state,
+                            const Action* actions) noexcept nogil:
+        cdef Node* node = &self.nodes[step.node]
+        cdef Child* child = self.children + node.first
         cdef uint16_t* at = self.scratch + step.at
         cdef Child* one
+        cdef Action guided = 0
         cdef double value, best = -1
-        cdef int i, unvisited = 0
+        cdef int i, unvisited = 0, untried = 0
         step.probability = 1
         for i in range(step.count):
             one = &child[at[i]]
@@ -371,13 +376,23 @@ cdef class Tree(Worker):
                 # One of the unvisited, each with the same probability.
                 unvisited += 1
                 if rng_below(&self.rng, unvisited) == 0:
+                    untried = i
+                continue
+            value = (one.total / one.visits
+                     + self.exploration * sqrt(log(<double> one.availability) / one.visits))
+            if value > best:
+                best = value
+                step.chosen = i
+        if unvisited == 0 or (best >= 0 and self.guided and node.visits
+                              and best > node.total / node.visits + self.urgency):
+            return
+        step.chosen = untried
+        if self.guided:            # The guide's choice first.
+            guided = self.guide.choose(state, step.seat, &self.rng)
+            for i in range(step.count):
+                if actions[i] == guided and child[at[i]].visits == 0:
                     step.chosen = i
-            elif unvisited == 0:
-                value = (one.total / one.visits
-                         + self.exploration * sqrt(log(<double> one.availability) / one.visits))
-                if value > best:
-                    best = value
-                    step.chosen = i
+                    break
 
     cdef double uniform_share(self, int count, uint32_t visits) noexcept nogil:
         # As Exp3 explores: the share falls with the square root of the visits to each action.
