@@ -1,8 +1,8 @@
 """Multi-observer information-set Monte Carlo tree search.
 
 The search is given a seat's view and nothing else. Each iteration draws a world that fits the view
-(`Sampler.draw`), walks through it by the decisions found so far, plays it to the end at random and
-learns from the score. Every seat has a tree of its own, whose nodes are what that seat has observed
+(`Sampler.draw`), walks through it by the decisions found so far, plays on sensibly by the game's
+`Guide`, to the end or until it can say what that is worth, and learns from the score. Every seat has a tree of its own, whose nodes are what that seat has observed
 since the root (`Game.observe`), so that no decision depends on what its seat has not seen: neither
 on a hidden card nor on the other half of a simultaneous choice. Which actions a node offers depends
 on the world; each keeps how often it was available.
@@ -11,7 +11,7 @@ on the world; each keeps how often it was available.
     Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
 
 At a decision that is made at the same time as another, or that the other seat must not be able to
-foresee, the answer is a mixture, and is found by regret matching: each visit adds to every action
+foresee, and that has few enough actions for the visits that it gets, the answer is a mixture, and is found by regret matching: each visit adds to every action
 its estimated regret, the next choice is in proportion to the positive regrets, and the average of
 these choices is the answer. The value of an action that was not tried is estimated by its mean so
 far, which corrects the importance-weighted estimate of the one that was.
@@ -96,7 +96,9 @@ class Parameters(NamedTuple):
 
     `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
     the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
-    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says).
+    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says), and
+    `mixed_most` is the most actions with which a simultaneous decision is answered by it (None: as
+    the game's `mixed_most` says). `guided` plays out by the game's `Guide`, else at random.
     `from_deal` searches from the deal (ai/deal_search.pyx;
     None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
     Probabilities below `floor` times the largest are taken for noise and set to 0. A single
@@ -107,12 +109,10 @@ class Parameters(NamedTuple):
     exploration: float = 0.5
     uniform: float = 3.0
     sequential_regret: bool | None = None
+    mixed_most: int | None = None
+    guided: bool = True
     from_deal: bool | None = None
     floor: float = 0.02
-    guided: bool = True
-    urgency: float = 10.0
-    regret_most: int = 8
-    regret_from: int = 0
     single_action: int = 256
     memory: int = 256 << 20
 
@@ -153,9 +153,9 @@ cdef class Tree(Worker):
     cdef Guide guide           # None: playouts are uniformly random.
     cdef Sampler sampler
     cdef Rng rng
-    cdef double exploration, uniform, urgency
+    cdef double exploration, uniform
     cdef bint guided, sequential_regret
-    cdef int regret_most, regret_from
+    cdef int mixed_most
 
     # Memory is taken once; what is not touched costs nothing.
     cdef Node* nodes
@@ -177,15 +177,14 @@ cdef class Tree(Worker):
         cdef size_t child_bytes
         self.sampler = sampler
         self.game = sampler.game
-        self.guide = self.game.guide() if parameters.guided else None
         self.guided = parameters.guided
-        self.urgency = parameters.urgency
-        self.regret_most = parameters.regret_most
-        self.regret_from = parameters.regret_from
+        self.guide = self.game.guide() if self.guided else None
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
                                   else parameters.sequential_regret)
+        self.mixed_most = (self.game.mixed_most if parameters.mixed_most is None
+                           else parameters.mixed_most)
         rng_seed(&self.rng, seed)
         # Most nodes are small; where they are not, the children run out before the nodes do.
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
@@ -280,14 +279,12 @@ cdef class Tree(Worker):
         step.seat = seat
         step.count = count
         step.at = self.scratch_used
-        step.regret = self.sequential_regret or (
-            simultaneous and count <= self.regret_most
-            and self.nodes[at].visits >= <uint32_t> (self.regret_from * count))
+        step.regret = self.sequential_regret or (simultaneous and count <= self.mixed_most)
         self.scratch_used += count
         if step.regret:
             self.choose_by_regret(step)
         else:
-            self.choose_by_ucb(step, state, actions)
+            self.choose_by_ucb(step)
         return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
 
     cdef uint32_t find(self, uint64_t key, bint* at_leaf) noexcept nogil:
@@ -360,15 +357,12 @@ cdef class Tree(Worker):
             k -= 1
         return True
 
-    cdef void choose_by_ucb(self, Step* step, const State* state,
-                            const Action* actions) noexcept nogil:
-        cdef Node* node = &self.nodes[step.node]
-        cdef Child* child = self.children + node.first
+    cdef void choose_by_ucb(self, Step* step) noexcept nogil:
+        cdef Child* child = self.children + self.nodes[step.node].first
         cdef uint16_t* at = self.scratch + step.at
         cdef Child* one
-        cdef Action guided = 0
         cdef double value, best = -1
-        cdef int i, unvisited = 0, untried = 0
+        cdef int i, unvisited = 0
         step.probability = 1
         for i in range(step.count):
             one = &child[at[i]]
@@ -376,23 +370,13 @@ cdef class Tree(Worker):
                 # One of the unvisited, each with the same probability.
                 unvisited += 1
                 if rng_below(&self.rng, unvisited) == 0:
-                    untried = i
-                continue
-            value = (one.total / one.visits
-                     + self.exploration * sqrt(log(<double> one.availability) / one.visits))
-            if value > best:
-                best = value
-                step.chosen = i
-        if unvisited == 0 or (best >= 0 and self.guided and node.visits
-                              and best > node.total / node.visits + self.urgency):
-            return
-        step.chosen = untried
-        if self.guided:            # The guide's choice first.
-            guided = self.guide.choose(state, step.seat, &self.rng)
-            for i in range(step.count):
-                if actions[i] == guided and child[at[i]].visits == 0:
                     step.chosen = i
-                    break
+            elif unvisited == 0:
+                value = (one.total / one.visits
+                         + self.exploration * sqrt(log(<double> one.availability) / one.visits))
+                if value > best:
+                    best = value
+                    step.chosen = i
 
     cdef double uniform_share(self, int count, uint32_t visits) noexcept nogil:
         # As Exp3 explores: the share falls with the square root of the visits to each action.

@@ -47,6 +47,9 @@ from engine.game cimport (
 
 from engine.game import ActionError, RulesetError
 
+cdef enum:
+    SMALL_DECK = 16
+
 CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
               "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
 CARD_TEXTS = {
@@ -302,6 +305,11 @@ cdef class ChampionChess(Game):
     def sampler(self, view):
         from engine.champion_chess_memory import ChampionChessSampler
         return ChampionChessSampler(view)
+
+    @property
+    def mixed_most(self):
+        # A mixture in a large deck takes more visits than a search gets (docs/search.md).
+        return super().mixed_most if sum(self.copies) <= SMALL_DECK else 0
 
     def guide(self):
         from engine.champion_chess_guide import ChampionChessGuide

@@ -33,6 +33,8 @@ class Game:
     event_kinds: dict[int, str]
     reference: bool
     mixes_in_turn: bool
+    @property
+    def mixed_most(self) -> int: ...
     searched_from_deal: bool
     ruleset: dict[str, Any]
     def __init__(self, ruleset: Mapping[str, Any] | None = None) -> None: ...

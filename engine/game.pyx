@@ -25,6 +25,7 @@ from libc.string cimport memcpy, memset
 
 TAPE_BYTES = 1024          # Enough for most deals; a longer tape begins with the same bytes.
 ANY_SEAT = -1              # The seat of an event that is nobody's.
+MIXED_MOST = 8
 
 
 class GameError(ValueError):
@@ -312,6 +313,11 @@ cdef class Game:
     def sampler(self, view):
         """The worlds that fit a seat's view: a Sampler. Raises ViewError if there are none."""
         raise NotImplementedError
+
+    @property
+    def mixed_most(self):
+        """The most actions with which the search answers a simultaneous decision by a mixture."""
+        return MIXED_MOST
 
     def guide(self):
         """How to play it sensibly: a Guide. The default plays uniformly."""

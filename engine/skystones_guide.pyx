@@ -2,16 +2,15 @@
 
 A card goes where it takes most; of such squares, to one where its weak edges touch the border or
 cards that lie already, so that it is not taken in turn. A playout ends with the round, for how the
-later ones go hardly depends on it: what they are worth is a logistic function of the lead and of
-the cards that are left.
+later ones go hardly depends on it. They are a random walk of the lead, with a drift towards the
+stronger piles and towards who starts.
 """
 
-from libc.math cimport exp
-from libc.stdint cimport uint64_t
+from libc.math cimport erf, sqrt
 
-from engine.game cimport SEATS, Action, Guide, Rng, State, rng_below, uint8_t
+from engine.game cimport Action, Guide, Rng, State, rng_below, uint8_t
 from engine.skystones cimport (
-    BLOCKED, EDGES, NONE, OPPOSITE, PICK, PLACE_CARD, KIND_SHIFT, SQUARES_MOST, TYPES_MOST,
+    BLOCKED, EDGES, OPPOSITE, PICK, PLACE_CARD, KIND_SHIFT, SQUARES_MOST, TYPES_MOST,
     Skystones, Table, accepts,
 )
 
@@ -20,8 +19,13 @@ cdef int TAKEN = 8               # For each card taken.
 cdef int NOISE = 4
 cdef int* WEAK = [5, 3, 1, 0, 0, 0, 0, 0, 0, 0]      # An edge that lies open, by its points.
 
-cdef double LEAD = 1.0
+# Of the later rounds, fitted to 2,799 starts of rounds in 700 matches that the guide played against
+# itself: what a point of a pile's totals and the start are worth, in points of the match, and the
+# variance for each card of a pile beyond those that are never placed.
 cdef double STRENGTH = 0.05
+cdef double START = 0.23
+cdef double VARIANCE = 0.145
+cdef int LEFT = 4
 
 
 cdef class SkystonesGuide(Guide):
@@ -93,9 +97,14 @@ cdef class SkystonesGuide(Guide):
         cdef double lead = (<int> table.common.sides[0].points
                             - <int> table.common.sides[1].points)
         cdef double strength = 0
-        cdef double score
         for card in range(self.rules.types):
             strength += self.rules.totals[card] * (
                 <int> table.piles[0][card] - <int> table.piles[1][card])
-        draw[0] = 0
-        return 1 / (1 + exp(-(LEAD * lead + STRENGTH * strength)))
+        cdef int left = (table.common.sides[0].pile_size + table.common.sides[1].pile_size) // 2
+        cdef double width = 1 / sqrt(2 * VARIANCE * max(1, left - LEFT))
+        cdef double win, loss
+        lead += STRENGTH * strength + (START if table.common.starter == 0 else -START)
+        win = 0.5 * (1 + erf((lead - 0.5) * width))
+        loss = 0.5 * (1 - erf((lead + 0.5) * width))
+        draw[0] = 1 - win - loss
+        return win + draw[0] / 2
