@@ -1,20 +1,22 @@
 """Multi-observer information-set Monte Carlo tree search.
 
 The search is given a seat's view and nothing else. Each iteration draws a world that fits the view
-(`Sampler.draw`), walks through it by the decisions found so far, plays it to the end at random and
-learns from the score. Every seat has a tree of its own, whose nodes are what that seat has observed
-since the root (`Game.observe`), so that no decision depends on what its seat has not seen: neither
-on a hidden card nor on the other half of a simultaneous choice. Which actions a node offers depends
-on the world; each keeps how often it was available.
+(`Sampler.draw`), walks through it by the decisions found so far, plays on sensibly by the game's
+`Guide`, to the end or until it can say what that is worth, and learns from the score. Every seat
+has a tree of its own, whose nodes are what that seat has observed since the root (`Game.observe`),
+so that no decision depends on what its seat has not seen: neither on a hidden card nor on the other
+half of a simultaneous choice. Which actions a node offers depends on the world; each keeps how
+often it was available.
 
     P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
 
 At a decision that is made at the same time as another, or that the other seat must not be able to
-foresee, the answer is a mixture, and is found by regret matching: each visit adds to every action
-its estimated regret, the next choice is in proportion to the positive regrets, and the average of
-these choices is the answer. The value of an action that was not tried is estimated by its mean so
-far, which corrects the importance-weighted estimate of the one that was.
+foresee, and that has few enough actions for the visits that it gets, the answer is a mixture, and
+is found by regret matching: each visit adds to every action its estimated regret, the next choice
+is in proportion to the positive regrets, and the average of these choices is the answer. The value
+of an action that was not tried is estimated by its mean so far, which corrects the
+importance-weighted estimate of the one that was.
 
     V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo Tree Search in
     Simultaneous Move Games", NeurIPS 2013: regret matching at the nodes of a search tree.
@@ -40,7 +42,7 @@ from libc.string cimport memset
 
 from ai.limits cimport Worker
 from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Rng, Sampler, State, mix, rng_below,
+    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Guide, Rng, Sampler, State, mix, rng_below,
     rng_double, rng_seed,
 )
 
@@ -100,7 +102,9 @@ class Parameters(NamedTuple):
 
     `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
     the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
-    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says).
+    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says), and
+    `mixed_most` is the most actions with which a simultaneous decision is answered by it (None: as
+    the game's `mixed_most` says). `guided` plays out by the game's `Guide`, else at random.
     `from_deal` searches from the deal (ai/deal_search.pyx;
     None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
     Probabilities below `floor` times the largest are taken for noise and set to 0. A single
@@ -111,6 +115,8 @@ class Parameters(NamedTuple):
     exploration: float = 0.5
     uniform: float = 3.0
     sequential_regret: bool | None = None
+    mixed_most: int | None = None
+    guided: bool = True
     from_deal: bool | None = None
     floor: float = 0.02
     single_action: int = 256
@@ -150,10 +156,12 @@ cdef class Tree(Worker):
     """The trees of both seats from one view, grown by one thread."""
 
     cdef Game game
+    cdef Guide guide           # None: playouts are uniformly random.
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration, uniform
-    cdef bint sequential_regret
+    cdef bint guided, sequential_regret
+    cdef int mixed_most
 
     # Memory is taken once; what is not touched costs nothing.
     cdef Node* nodes
@@ -169,7 +177,7 @@ cdef class Tree(Worker):
     cdef size_t scratch_used
 
     cdef uint64_t root_key
-    cdef uint64_t wins, draws
+    cdef double wins, draws
 
     cdef Action* only          # The actions to search for at the root; NULL: all.
     cdef int only_count
@@ -181,10 +189,14 @@ cdef class Tree(Worker):
         cdef size_t child_bytes
         self.sampler = sampler
         self.game = sampler.game
+        self.guided = parameters.guided
+        self.guide = self.game.guide() if self.guided else None
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
                                   else parameters.sequential_regret)
+        self.mixed_most = (self.game.mixed_most if parameters.mixed_most is None
+                           else parameters.mixed_most)
         rng_seed(&self.rng, seed)
         # Most nodes are small; where they are not, the children run out before the nodes do.
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
@@ -224,7 +236,7 @@ cdef class Tree(Worker):
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score
+        cdef double score, draw = 0
         cdef int seat, owed
         cdef bint at_leaf = False
         if self.full and self.ends_when_full:
@@ -246,9 +258,12 @@ cdef class Tree(Worker):
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
-        if at_leaf:
-            self.game.playout(&state, &self.rng)
-        score = self.game.outcome(&state, 0)
+        if at_leaf and self.guided:
+            score = self.guide.playout(&state, &self.rng, &draw)
+        else:
+            if at_leaf:
+                self.game.playout(&state, &self.rng)
+            score = self.game.outcome(&state, 0)
         while self.path_length > 0:
             self.path_length -= 1
             seat = self.path[self.path_length].seat
@@ -256,8 +271,12 @@ cdef class Tree(Worker):
         self.iterations += 1
         if self.sampler.seat == 1:
             score = 1 - score
-        self.wins += score > 0.5
-        self.draws += score == 0.5
+        if self.game.deciders(&state) == NOBODY:
+            self.wins += score > 0.5
+            self.draws += score == 0.5
+        else:
+            self.wins += score - draw / 2
+            self.draws += draw
         return True
 
     # One decision
@@ -285,7 +304,7 @@ cdef class Tree(Worker):
         step.seat = seat
         step.count = count
         step.at = self.scratch_used
-        step.regret = simultaneous or self.sequential_regret
+        step.regret = self.sequential_regret or (simultaneous and count <= self.mixed_most)
         self.scratch_used += count
         if step.regret:
             self.choose_by_regret(step)

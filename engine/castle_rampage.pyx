@@ -426,6 +426,10 @@ cdef class CastleRampage(Game):
         from engine.castle_rampage_memory import CastleRampageSampler
         return CastleRampageSampler(view)
 
+    def guide(self):
+        from engine.castle_rampage_guide import CastleRampageGuide
+        return CastleRampageGuide(self)
+
     # The rules
 
     cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:

@@ -1,6 +1,6 @@
 """The tables of Champion Chess, shared by its rules and by what can be known of a hand."""
 
-from engine.game cimport SEATS, Action, uint8_t
+from engine.game cimport SEATS, Action, Game, Log, Rng, uint8_t
 
 cdef enum:
     KING, QUEEN, BISHOP, ROOK, KNIGHT                    # Nobles
@@ -103,3 +103,27 @@ cdef bint only_noble_is_king(const uint8_t* hand) noexcept nogil
 cdef int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil
 # Writes the most of each card that can be played together as aid; how many choices that makes.
 cdef int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil
+
+
+cdef class ChampionChess(Game):
+    cdef uint8_t castling
+    cdef int hand_most
+    cdef uint8_t copies[CARDS]
+    cdef uint8_t points[CARDS][3]
+
+    cdef int legal_champions(self, const Table* table, int seat, Action* actions) noexcept nogil
+    cdef bint may_castle(self, const Table* table, int seat) noexcept nogil
+    cdef void begin_turn(self, Table* table, Rng* rng, Log* log) noexcept nogil
+    cdef void fill_hand(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil
+    cdef void reshuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil
+    cdef void mulligan(self, Table* table, int seat, Log* log) noexcept nogil
+    cdef void remember_point(self, Side* side, const uint8_t* hand, const uint8_t* deck,
+                             const uint8_t* reserve) noexcept nogil
+    cdef void play_champions(self, Table* table, const Action* joint, Rng* rng,
+                             Log* log) noexcept nogil
+    cdef void swap_rook_for_king(self, Table* table, int seat) noexcept nogil
+    cdef void play_aid(self, Table* table, const Action* joint, Log* log) noexcept nogil
+    cdef void discard(self, Table* table, const Action* joint, Log* log) noexcept nogil
+    cdef void shuffle(self, Table* table, int seat, bint from_reserve, Rng* rng,
+                      Log* log) noexcept nogil
+    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, Log* log) noexcept nogil

@@ -47,6 +47,9 @@ from engine.game cimport (
 
 from engine.game import ActionError, RulesetError
 
+cdef enum:
+    SMALL_DECK = 16
+
 CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
               "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
 CARD_TEXTS = {
@@ -143,11 +146,6 @@ cdef int castling_known(const Memory* memory) noexcept nogil:
 
 cdef class ChampionChess(Game):
     """Champion Chess under one ruleset: `castling`, `hand_size` and `cards`."""
-
-    cdef uint8_t castling
-    cdef int hand_most
-    cdef uint8_t copies[CARDS]
-    cdef uint8_t points[CARDS][3]
 
     id = "champion_chess"
     title = "Champion Chess"
@@ -307,6 +305,15 @@ cdef class ChampionChess(Game):
     def sampler(self, view):
         from engine.champion_chess_memory import ChampionChessSampler
         return ChampionChessSampler(view)
+
+    @property
+    def mixed_most(self):
+        # A mixture in a large deck takes more visits than a search gets (docs/search.md).
+        return super().mixed_most if sum(self.copies) <= SMALL_DECK else 0
+
+    def guide(self):
+        from engine.champion_chess_guide import ChampionChessGuide
+        return ChampionChessGuide(self)
 
     # The rules
 

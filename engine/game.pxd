@@ -122,6 +122,23 @@ cdef class Sampler:
     cdef void draw(self, State* state, Rng* rng) noexcept nogil
 
 
+cdef class Guide:
+    """How to play a game sensibly and cheaply: what `Game.guide` makes, for the search's playouts."""
+    cdef readonly Game game
+    # How many stages a playout goes on for: see `stage`.
+    cdef int horizon
+    # A legal action of a seat that must decide, chosen with some chance. The default is uniform.
+    cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil
+    # A number that never falls while a match goes on, such as its round: a playout ends when it
+    # has grown by the horizon. The default is 0, so that all matches are played to the end.
+    cdef int stage(self, const State* state) noexcept nogil
+    # What seat 0 can expect to score where a playout has ended, and the probability of a draw.
+    cdef double estimate(self, const State* state, double* draw) noexcept nogil
+    # Plays on by `choose`, to the end or for `horizon` stages; what seat 0 has scored, or can
+    # expect to, and the probability of a draw.
+    cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil
+
+
 cdef class Game:
     """One game under one ruleset. See engine/game.pyx for the Python side of it."""
     cdef readonly dict ruleset

@@ -223,6 +223,10 @@ cdef class PowerShotSoccer(Game):
         from engine.powershot_soccer_memory import PowerShotSoccerSampler
         return PowerShotSoccerSampler(view)
 
+    def guide(self):
+        from engine.powershot_soccer_guide import PowerShotSoccerGuide
+        return PowerShotSoccerGuide(self)
+
     # The rules
 
     cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:

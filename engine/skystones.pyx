@@ -221,6 +221,10 @@ cdef class Skystones(Game):
         from engine.skystones_memory import SkystonesSampler
         return SkystonesSampler(view)
 
+    def guide(self):
+        from engine.skystones_guide import SkystonesGuide
+        return SkystonesGuide(self)
+
     # The rules
 
     cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
