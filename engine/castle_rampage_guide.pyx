@@ -12,11 +12,11 @@ from libc.stdint cimport uint64_t
 from engine.castle_rampage cimport (
     ARCHER, AXE_MAN, BOMBER, CARD_BITS, CARD_SHIFT, CARDS, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
     DISCARDS_MOST, END_TURN, GATE, GIANT, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MERCENARY, OGRE,
-    PLAY, PRIEST, SABOTEUR, SCHEMES, SEEN, SET_UP, SHOWN, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
+    PLAY, PRIEST, SABOTEUR, SET_UP, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
     UNITS_END, VOLLEY, WAYS_MOST, CastleRampage, Stack, Table, Way,
 )
 from engine.game cimport (
-    MAX_ACTIONS, SEATS, Action, Guide, Rng, State, rng_below, uint8_t,
+    MAX_ACTIONS, Action, Guide, Rng, State, rng_below, uint8_t,
 )
 
 # What a card is worth in hand, in tenths.
@@ -65,7 +65,7 @@ cdef class CastleRampageGuide(Guide):
                              - table.stacks[seat * STRUCTURES + GATE].top)
         cdef int held = table.common.sides[seat].hand_size
         cdef int catapults = table.common.sides[seat].catapults
-        cdef int card, worth, structure, ways, i, extra, cost, at_least
+        cdef int card, worth, structure, cost
         cdef int best = 0
         cdef Action action = <Action> END_TURN << KIND_SHIFT
         cdef Action one
@@ -183,7 +183,7 @@ cdef class CastleRampageGuide(Guide):
     cdef Action scheme(self, const uint8_t* hand, int card, Rng* rng) noexcept nogil:
         # Any way to pay for it that the hand allows; 0 if there is none.
         cdef const Way* way
-        cdef int at, extra, i, unit, start, n
+        cdef int at, extra, i, unit
         for extra in range(1, -1, -1):
             at = (card - VOLLEY) * 2 + extra
             for i in range(self.rules.way_count[at]):

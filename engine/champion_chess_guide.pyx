@@ -6,10 +6,9 @@ drawn; none is wasted on what cannot be won. Where a King fights, both play most
 """
 
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
 
 from engine.champion_chess cimport (
-    AID, CARDS, CASTLE, CHAMPION, DISCARD_TO_RESERVE, HAND_MOST, KIND_SHIFT, KING, NOBLES, PAWN,
+    AID, CARDS, CHAMPION, DISCARD_TO_RESERVE, HAND_MOST, KIND_SHIFT, KING, NOBLES, PAWN,
     PLAY_AID, ChampionChess, Table, playable_aid,
 )
 from engine.game cimport Action, Guide, Rng, State, rng_below, rng_next, rng_shuffle, uint8_t

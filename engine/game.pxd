@@ -123,7 +123,7 @@ cdef class Sampler:
 
 
 cdef class Guide:
-    """How to play a game sensibly and cheaply: what `Game.guide` makes, for the search's playouts."""
+    """How to play sensibly and cheaply, for the search's playouts: what `Game.guide` makes."""
     cdef readonly Game game
     # How many stages a playout goes on for: see `stage`.
     cdef int horizon

@@ -10,7 +10,7 @@ from libc.math cimport erf, sqrt
 
 from engine.game cimport SEATS, Action, Guide, Rng, State, rng_below, uint8_t
 from engine.powershot_soccer cimport (
-    ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT,
+    ATTACK, BONUS, CROSS, DECLINE, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT,
     NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, SAVE, SAVE_MOST, SHOOT, STAR_PLAYER, Common,
     PowerShotSoccer, Table, defence_against,
 )
@@ -103,8 +103,7 @@ cdef class PowerShotSoccerGuide(Guide):
         cdef int power = self.rules.attack_power(common, at)
         cdef bint lost = defence == SAVE and power > SAVE_MOST
         cdef int card, role, worth
-        cdef int best = 1000, best_card = 0, spare = 1000, spare_card = 0, forced = 0
-        cdef bint can_spare = False
+        cdef int best = 1000, best_card = 0, spare = 1000, spare_card = 0
         for card in range(self.rules.types):
             if not hand[card]:
                 continue
