@@ -6,6 +6,7 @@ A configuration is a name, and options after a colon:
     search:iterations=2000,exploration=0.7,threads=2     with any of its Parameters
     random, beginner, casual, skilled, expert            the bots
     uct:ms=100                                           plain UCT-ISMCTS (ai/uct.pyx)
+    guide                                                the game's guide, which does not search
     openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (ai/openspiel.py)
     search@v0.1:ms=100                                   the search of a git revision
 """
@@ -76,6 +77,16 @@ class Searcher:
             parameters=self.parameters,
         )
         return Choice(result.action, result.iterations)
+
+
+@dataclasses.dataclass(frozen=True)
+class Guided:
+    """The game's guide, without a search."""
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        # A guide chooses by what its seat can know, so any world that fits will do.
+        world = view.game.sampler(view).sample(chance % 2**64)
+        return Choice(view.game.guide().action(world, view.seat, chance >> 64 & 2**64 - 1), 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,7 +239,13 @@ def _openspiel(configuration: Configuration) -> Player:
         raise ConfigurationError(f"{configuration}: {error}") from None
 
 
+def _guide(configuration: Configuration) -> Player:
+    configuration.take({})
+    return Guided()
+
+
 KINDS: dict[str, Callable[[Configuration], Player]] = {
+    "guide": _guide,
     "search": _search,
     "uct": _uct,
     "openspiel": _openspiel,

@@ -24,7 +24,13 @@ importance-weighted estimate of the one that was.
     (VR-MCCFR)", AAAI 2019: the baseline.
 
 At other decisions the choice is by UCB1 over the available actions, and the answer is the most
-visited; or by regret matching too, in a game where what a seat does gives its cards away.
+visited; or by regret matching too, in a game where what a seat does gives its cards away. UCB1
+would try every action before it returns to the best; where there are many, a node begins with few,
+those that the guide would play, and tries more of them the more often it is visited.
+
+    G. Chaslot, M. Winands, H. J. van den Herik, J. Uiterwijk, B. Bouzy, "Progressive Strategies for
+    Monte-Carlo Tree Search", New Mathematics and Natural Computation 4(3), 2008: unpruning.
+    R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007.
 
 A game so small that all of it can be searched from the deal on is (ai/deal_search.pyx).
 
@@ -105,6 +111,8 @@ class Parameters(NamedTuple):
     matching also where a seat decides alone (None: as the game's `mixes_in_turn` says), and
     `mixed_most` is the most actions with which a simultaneous decision is answered by it (None: as
     the game's `mixed_most` says). `guided` plays out by the game's `Guide`, else at random.
+    A node that chooses by UCB1 has tried at most `widening` times the square root of its visits
+    (and one more) of the actions, those first that the guide would play (0: all are tried first).
     `from_deal` searches from the deal (ai/deal_search.pyx;
     None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
     Probabilities below `floor` times the largest are taken for noise and set to 0. A single
@@ -117,6 +125,7 @@ class Parameters(NamedTuple):
     sequential_regret: bool | None = None
     mixed_most: int | None = None
     guided: bool = True
+    widening: float = 0.5
     from_deal: bool | None = None
     floor: float = 0.02
     single_action: int = 256
@@ -156,10 +165,10 @@ cdef class Tree(Worker):
     """The trees of both seats from one view, grown by one thread."""
 
     cdef Game game
-    cdef Guide guide           # None: playouts are uniformly random.
+    cdef Guide guide
     cdef Sampler sampler
     cdef Rng rng
-    cdef double exploration, uniform
+    cdef double exploration, uniform, widening
     cdef bint guided, sequential_regret
     cdef int mixed_most
 
@@ -190,9 +199,10 @@ cdef class Tree(Worker):
         self.sampler = sampler
         self.game = sampler.game
         self.guided = parameters.guided
-        self.guide = self.game.guide() if self.guided else None
+        self.guide = self.game.guide() if self.guided else Guide(self.game)
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
+        self.widening = parameters.widening
         self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
                                   else parameters.sequential_regret)
         self.mixed_most = (self.game.mixed_most if parameters.mixed_most is None
@@ -309,7 +319,7 @@ cdef class Tree(Worker):
         if step.regret:
             self.choose_by_regret(step)
         else:
-            self.choose_by_ucb(step)
+            self.choose_by_ucb(step, state)
         return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
 
     cdef int narrow(self, Action* actions, int count) noexcept nogil:
@@ -395,26 +405,45 @@ cdef class Tree(Worker):
             k -= 1
         return True
 
-    cdef void choose_by_ucb(self, Step* step) noexcept nogil:
+    cdef void choose_by_ucb(self, Step* step, const State* state) noexcept nogil:
         cdef Child* child = self.children + self.nodes[step.node].first
         cdef uint16_t* at = self.scratch + step.at
         cdef Child* one
         cdef double value, best = -1
-        cdef int i, unvisited = 0
+        cdef double room = self.widening * sqrt(self.nodes[step.node].visits + 1.0)
+        cdef int i, tried = 0
         step.probability = 1
         for i in range(step.count):
             one = &child[at[i]]
             if one.visits == 0:
-                # One of the unvisited, each with the same probability.
-                unvisited += 1
-                if rng_below(&self.rng, unvisited) == 0:
-                    step.chosen = i
-            elif unvisited == 0:
-                value = (one.total / one.visits
-                         + self.exploration * sqrt(log(<double> one.availability) / one.visits))
-                if value > best:
-                    best = value
-                    step.chosen = i
+                continue
+            tried += 1
+            value = (one.total / one.visits
+                     + self.exploration * sqrt(log(<double> one.availability) / one.visits))
+            if value > best:
+                best = value
+                step.chosen = i
+        if tried < step.count and (self.widening == 0 or tried < room):
+            step.chosen = self.untried(step, state, step.count - tried)
+
+    cdef int untried(self, const Step* step, const State* state, int count) noexcept nogil:
+        # One of the so many untried: what the guide would play, or any with the same probability.
+        cdef Child* child = self.children + self.nodes[step.node].first
+        cdef uint16_t* at = self.scratch + step.at
+        cdef Action action
+        cdef int i
+        if self.widening > 0:
+            action = self.guide.choose(state, step.seat, &self.rng)
+            for i in range(step.count):
+                if child[at[i]].action == action and child[at[i]].visits == 0:
+                    return i
+        count = rng_below(&self.rng, count)
+        for i in range(step.count):
+            if child[at[i]].visits == 0:
+                if count == 0:
+                    break
+                count -= 1
+        return i
 
     cdef double uniform_share(self, int count, uint32_t visits) noexcept nogil:
         # As Exp3 explores: the share falls with the square root of the visits to each action.

@@ -113,7 +113,7 @@ def test_an_illegal_action_is_not_played(spies, monkeypatch):
 
 
 def test_a_run_repeats_whatever_the_number_of_workers():
-    one = pairing("skystones", "search:iterations=30", "random")
+    one = pairing("skystones", "search:iterations=30", "guide")
     alone = arena.run(one, pairs=6, seed=2)
     assert figures(alone) == figures(arena.run(one, pairs=6, seed=2, workers=2))
     assert figures(alone)["pairs"] != figures(arena.run(one, pairs=6, seed=3))["pairs"]
