@@ -7,11 +7,10 @@ lasts are then weighed against each other.
 """
 
 from libc.math cimport exp
-from libc.stdint cimport uint64_t
 
 from engine.castle_rampage cimport (
     ARCHER, AXE_MAN, BOMBER, CARD_BITS, CARD_SHIFT, CARDS, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
-    DISCARDS_MOST, END_TURN, GATE, GIANT, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MERCENARY, OGRE,
+    DISCARDS_MOST, END_TURN, GATE, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MERCENARY, OGRE,
     PLAY, PRIEST, SABOTEUR, SET_UP, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
     UNITS_END, VOLLEY, WAYS_MOST, CastleRampage, Stack, Table, Way,
 )
