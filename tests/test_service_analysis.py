@@ -250,8 +250,11 @@ def test_beliefs_are_the_shares_of_the_worlds():
 @pytest.mark.parametrize("game_id", wire.hosted())
 def test_a_line_can_be_played_in_some_world(game_id):
     match = Match(wire.hosted()[game_id](), bytes(32))
-    # Where there is so much to choose from, no line is followed often enough to be told.
-    while len(match.legal(match.deciders[0])) > 50:
+    # Where there is so much to choose from, or the opponent sets up a castle by a hand that may be
+    # any, no line is followed often enough to be told.
+    while len(match.legal(match.deciders[0])) > 50 or (
+        game_id == "castle_rampage" and len(match.deciders) > 1
+    ):
         for seat in match.deciders:
             match.apply(seat, match.legal(seat)[0])
     seat = match.deciders[0]
