@@ -451,6 +451,16 @@ cdef class Sampler:
             self.draw(&position.state, &rng)
         return position
 
+    def draws(self, int n, uint64_t seed):
+        """Draws so many states, and keeps none: for measuring."""
+        cdef State state
+        cdef Rng rng
+        cdef int _n
+        rng_seed(&rng, seed)
+        with nogil:
+            for _n in range(n):
+                self.draw(&state, &rng)
+
     def beliefs(self, int worlds, uint64_t seed):
         """What may lie at the places that the seat does not see: Beliefs, by place and card.
 
