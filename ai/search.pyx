@@ -456,9 +456,9 @@ cdef class Tree(Worker):
 class Search:
     """A search from one view, which can be run on and asked at any time.
 
-    `threads` grow a tree each; `seed` decides all chance; `sampler` is the view's, if the caller
-    has it already. Raises ViewError if the view contradicts itself, and ValueError if its seat owes
-    no decision.
+    `threads` grow a tree each; `seed` decides all chance (in a search from the deal, which action
+    is drawn); `sampler` is the view's, if the caller has it already. Raises ViewError if the view
+    contradicts itself, and ValueError if its seat owes no decision.
     """
 
     def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0,
@@ -479,11 +479,10 @@ class Search:
 
     def tree(self, thread, from_deal):
         """What one thread grows."""
-        seed = mix(self.seed, thread)
         if from_deal:
-            return DealSearch(self.sampler, seed, self.parameters)
+            return DealSearch(self.sampler, thread, self.parameters)
         most_nodes = SEATS * self.most_iterations + 2 if self.most_iterations else 1 << 40
-        return Tree(self.sampler, seed, self.parameters, most_nodes)
+        return Tree(self.sampler, mix(self.seed, thread), self.parameters, most_nodes)
 
     def run(self, *, iterations=0, seconds=0.0, stop=None):
         """Searches on until a limit (0: none) is reached or `stop` is set."""
