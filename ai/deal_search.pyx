@@ -9,12 +9,21 @@ is given the view, and answers for what its seat knows; from the deal on it is t
 Each iteration is a traversal of Monte Carlo counterfactual regret minimisation by external
 sampling: chance and the one seat are sampled, the other tries all of its actions and learns which
 it regrets. The seats take turns. Regrets below 0 are forgotten, and in the average, which is the
-answer, the later iterations count for more.
+answer, the later iterations count for more. Two things take out noise: the deals follow a sequence
+that is evenly spread, and what a sampled action scored is corrected by what the others of that
+decision would have, by the mean of what each scored before.
+
+A game can have many equilibria, and one half of one does not fit to one half of another. So the
+chance of a search from the deal depends neither on the view nor on the seed: whatever is asked, it
+is read off the same search, and the answers to all decisions of a match fit together. The seed
+draws the action.
 
     M. Lanctot, K. Waugh, M. Zinkevich, M. Bowling, "Monte Carlo Sampling for Regret Minimization in
     Extensive Games", NeurIPS 2009.
     V. Lisý, M. Lanctot, M. Bowling, "Online Monte Carlo Counterfactual Regret Minimization for
     Search in Imperfect Information Games", AAMAS 2015: search from the deal towards the present.
+    M. Schmid et al., "Variance Reduction in Monte Carlo Counterfactual Regret Minimization
+    (VR-MCCFR)", AAAI 2019: the correction.
     O. Tammelin, "Solving Large Imperfect Information Games Using CFR+", 2014.
 """
 
@@ -30,6 +39,10 @@ from engine.game cimport MAX_ACTIONS, SEATS, Rng, Sampler, State, rng_double, rn
 
 cdef enum:
     SCRATCH = 1 << 15          # Actions of the seat that learns, at the decisions of one line.
+
+
+cdef double GOLDEN = 0.6180339887498949     # Multiples of it, less their whole part, spread evenly.
+cdef double RECENT = 0.5                    # How much of a mean its last score is.
 
 
 cdef struct Choice:            # An action of an information set.
@@ -48,30 +61,38 @@ cdef class DealSearch(Worker):
 
     cdef Histories histories
     cdef Rng rng
+    cdef Rng aside             # For what does not belong to the search: it differs between views.
+    cdef double offset         # Of the sequence of deals.
     cdef int seat
     cdef uint64_t key
     cdef Choice* choices       # As the actions of the histories.
+    cdef double* means         # By history: what came of it so far, as a score of seat 0.
     cdef double* scratch
     cdef size_t scratch_used
     cdef Found* found
     cdef uint64_t tried, wins, draws
 
-    def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters):
+    def __cinit__(self, Sampler sampler not None, uint64_t thread, parameters):
         cdef State state
         self.histories = Histories(sampler.game, parameters.memory // 2)
         self.seat = sampler.seat
-        rng_seed(&self.rng, seed)
-        sampler.draw(&state, &self.rng)
+        rng_seed(&self.rng, thread)
+        rng_seed(&self.aside, thread)
+        self.offset = rng_double(&self.rng)
+        sampler.draw(&state, &self.aside)
         self.key = self.histories.key_of(&state, self.seat)
         self.choices = <Choice*> malloc(self.histories.history_room * sizeof(Choice))
+        self.means = <double*> malloc(self.histories.history_room * sizeof(double))
         self.scratch = <double*> malloc(SCRATCH * sizeof(double))
         self.found = <Found*> malloc(MAX_ACTIONS * sizeof(Found))
-        if self.choices == NULL or self.scratch == NULL or self.found == NULL:
+        if (self.choices == NULL or self.means == NULL or self.scratch == NULL
+                or self.found == NULL):
             raise MemoryError
         memset(self.found, 0, MAX_ACTIONS * sizeof(Found))
 
     def __dealloc__(self):
         free(self.choices)
+        free(self.means)
         free(self.scratch)
         free(self.found)
 
@@ -82,35 +103,44 @@ cdef class DealSearch(Worker):
         return self.walk(ROOT, self.iterations % SEATS, &score)
 
     cdef bint walk(self, uint32_t at, int learner, double* score) noexcept nogil:
-        # The score of the learner from a history on, as both play now; learns at each of its
-        # decisions. False: there is no room.
-        cdef const History* history
-        cdef const Info* info
-        cdef Choice* choice
-        cdef double* values
-        cdef double positive = 0, mean = 0
-        cdef uint32_t chosen, first, stride, i
+        # An estimate of the score of seat 0 from a history on, as both play now; the learner learns
+        # at each of its decisions. False: there is no room.
+        cdef const History* history = self.seen(at)
+        cdef uint32_t chosen
+        cdef double expected
         cdef int other = 1 - learner
-        while True:
-            history = self.seen(at)
-            if history.kind == DECISION:
-                chosen = 0
-                if history.infos[other] != NONE:
-                    chosen = self.choose(history.infos[other], self.iterations)
-                if history.infos[learner] != NONE:
-                    break
-                at = history.first + chosen
-            elif history.kind == CHANCE:
-                at = self.histories.draw(history, &self.rng)
-            elif history.kind == END:
-                score[0] = history.score if learner == 0 else 1 - history.score
-                return True
-            else:
-                return False
-        info = &self.histories.infos[history.infos[learner]]
+        if history.kind == END:
+            score[0] = history.score
+            return True
+        if history.kind == CHANCE:
+            return self.walk(self.dealt(history) if at == ROOT
+                             else self.histories.draw(history, &self.rng), learner, score)
+        if history.kind != DECISION:
+            return False
+        if history.infos[other] == NONE:
+            return self.learn(at, learner, 0, score)
+        chosen = self.choose(history.infos[other], self.iterations, &self.rng)
+        if history.infos[learner] != NONE:
+            return self.learn(at, learner, chosen, score)
+        expected = self.expected(history, other)
+        at = history.first + chosen
+        if not self.walk(at, learner, score):
+            return False
+        expected += score[0] - self.means[at]
+        self.means[at] += RECENT * (score[0] - self.means[at])
+        score[0] = expected
+        return True
+
+    cdef bint learn(self, uint32_t at, int learner, uint32_t chosen, double* score) noexcept nogil:
+        # At a decision of the learner, and of the other if that has chosen too.
+        cdef const History* history = &self.histories.histories[at]
+        cdef const Info* info = &self.histories.infos[history.infos[learner]]
+        cdef Choice* choice = self.choices + info.first
+        cdef double* values = self.scratch + self.scratch_used
+        cdef double positive = 0, mean = 0, flat = 0, gain
+        cdef uint32_t first, stride, i
         if self.scratch_used + info.count > SCRATCH:
             return False
-        values = self.scratch + self.scratch_used
         self.scratch_used += info.count
         # What can follow lies in rows of the actions of seat 0.
         first = history.first + (chosen if learner == 0 else chosen * info.count)
@@ -118,40 +148,61 @@ cdef class DealSearch(Worker):
         for i in range(info.count):
             if not self.walk(first + i * stride, learner, &values[i]):
                 return False
-        choice = self.choices + info.first
         for i in range(info.count):
             positive += choice[i].regret
             mean += choice[i].regret * values[i]
-        if positive > 0:
-            mean /= positive
-        else:
-            mean = 0
-            for i in range(info.count):
-                mean += values[i] / info.count
+            flat += values[i]
+        mean = mean / positive if positive > 0 else flat / info.count
         for i in range(info.count):
-            choice[i].regret = max(0.0, choice[i].regret + values[i] - mean)
+            gain = values[i] - mean if learner == 0 else mean - values[i]
+            choice[i].regret = max(0.0, choice[i].regret + gain)
         score[0] = mean
         if info.key == self.key:
             self.note(at, info, values)
         self.scratch_used -= info.count
         return True
 
+    cdef double expected(self, const History* history, int seat) noexcept nogil:
+        # What a decision of one seat has led to so far, as it plays now.
+        cdef const Info* info = &self.histories.infos[history.infos[seat]]
+        cdef const Choice* choice = self.choices + info.first
+        cdef const double* means = self.means + history.first
+        cdef double positive = 0, mean = 0, flat = 0
+        cdef uint32_t i
+        for i in range(info.count):
+            positive += choice[i].regret
+            mean += choice[i].regret * means[i]
+            flat += means[i]
+        return mean / positive if positive > 0 else flat / info.count
+
+    cdef uint32_t dealt(self, const History* history) noexcept nogil:
+        # The next deal. Both seats learn from each, one after the other.
+        cdef double x = self.offset + GOLDEN * (self.iterations // SEATS)
+        cdef uint32_t line
+        x = (x - <uint64_t> x) * history.count
+        line = history.first + <uint32_t> x
+        return line if x - <uint32_t> x < self.histories.odds[line] else self.histories.other[line]
+
     cdef const History* seen(self, uint32_t at) noexcept nogil:
         # A history with what can follow.
         cdef const History* history = &self.histories.histories[at]
-        cdef size_t known = self.histories.action_count
+        cdef size_t actions = self.histories.action_count
+        cdef size_t histories = self.histories.history_count
         if history.kind == UNSEEN:
             self.histories.expand(at)
-            memset(self.choices + known, 0,
-                   (self.histories.action_count - known) * sizeof(Choice))
+            memset(self.choices + actions, 0,
+                   (self.histories.action_count - actions) * sizeof(Choice))
+            while histories < self.histories.history_count:
+                self.means[histories] = 0.5
+                histories += 1
         return history
 
-    cdef uint32_t choose(self, uint32_t at, double weight) noexcept nogil:
+    cdef uint32_t choose(self, uint32_t at, double weight, Rng* rng) noexcept nogil:
         # By regret matching. The average that is the answer counts it with this weight.
         cdef const Info* info = &self.histories.infos[at]
         cdef Choice* choice = self.choices + info.first
         cdef double positive = 0
-        cdef double threshold = rng_double(&self.rng)
+        cdef double threshold = rng_double(rng)
         cdef uint32_t i, chosen = info.count - 1
         for i in range(info.count):
             positive += choice[i].regret
@@ -177,17 +228,18 @@ cdef class DealSearch(Worker):
         cdef int seat
         self.tried += 1
         for i in range(info.count):
-            self.found[i].total += values[i]
-            self.found[i].squares += values[i] * values[i]
+            score = values[i] if self.seat == 0 else 1 - values[i]
+            self.found[i].total += score
+            self.found[i].squares += score * score
         history = self.seen(at)
         while history.kind != END:
             link = 0
             if history.kind == CHANCE:
-                link = self.histories.draw(history, &self.rng) - history.first
+                link = self.histories.draw(history, &self.aside) - history.first
             else:
                 for seat in range(SEATS):
                     if history.infos[seat] != NONE:
-                        action = self.choose(history.infos[seat], 0)
+                        action = self.choose(history.infos[seat], 0, &self.aside)
                         link = link * self.histories.infos[history.infos[seat]].count + action
                         if &self.histories.infos[history.infos[seat]] == info:
                             self.found[action].visits += 1

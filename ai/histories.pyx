@@ -133,10 +133,9 @@ cdef class Histories:
         cdef bint complete = False
         memset(history, 0, sizeof(History))
         history.kind = NO_ROOM
-        outcomes.mask = 15
-        outcomes.slots = <uint32_t*> calloc(outcomes.mask + 1, sizeof(uint32_t))
+        outcomes.slots = NULL
         script_start(&script, &rng)
-        while outcomes.slots != NULL and tried < MOST_DRAWS:
+        while tried < MOST_DRAWS:
             if before == NULL:
                 self.game.deal(&state, &rng, NULL)
             else:
@@ -145,6 +144,14 @@ cdef class Histories:
             tried += 1
             if script.broken:
                 break
+            if script.drawn == 0:
+                complete = self.settle(&state, joint, seen) != NONE
+                break
+            if outcomes.slots == NULL:
+                outcomes.mask = 15
+                outcomes.slots = <uint32_t*> calloc(outcomes.mask + 1, sizeof(uint32_t))
+                if outcomes.slots == NULL:
+                    break
             one = self.outcome(&outcomes, &state)
             if one == NONE:
                 one = self.settle(&state, joint, seen)

@@ -580,10 +580,11 @@ cdef class Tree(Worker):
 class Search:
     """A search from one view, which can be run on and asked at any time.
 
-    `threads` grow a tree each; `seed` decides all chance; `sampler` is the view's, if the caller
-    has it already. `only` are the legal actions to search for (None: all). At `most_nodes` (0: what
-    fits in memory), all threads together, it ends. Raises ViewError if the view contradicts itself,
-    and ValueError if its seat owes no decision, or not one of `only`.
+    `threads` grow a tree each; `seed` decides all chance (in a search from the deal, which action
+    is drawn); `sampler` is the view's, if the caller has it already. `only` are the legal actions
+    to search for (None: all). At `most_nodes` (0: what fits in memory), all threads together, it
+    ends. Raises ViewError if the view contradicts itself, and ValueError if its seat owes no
+    decision, or not one of `only`.
     """
 
     def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0,
@@ -611,12 +612,11 @@ class Search:
 
     def tree(self, thread):
         """What one thread grows."""
-        seed = mix(self.seed, thread)
         if self.from_deal:
-            return DealSearch(self.sampler, seed, self.parameters)
+            return DealSearch(self.sampler, thread, self.parameters)
         most_nodes = SEATS * self.most_iterations + 2 if self.most_iterations else 1 << 40
         ends = 0 < self.most_nodes < most_nodes
-        return Tree(self.sampler, seed, self.parameters,
+        return Tree(self.sampler, mix(self.seed, thread), self.parameters,
                     self.most_nodes + 1 if ends else most_nodes, self.only, ends)
 
     @property
