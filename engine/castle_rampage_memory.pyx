@@ -906,6 +906,9 @@ cdef class CastleRampageSampler(Sampler):
                 raise ViewError(f"stacks[{at}].top", "must be at most its count")
             if common.phase == SET_UP and stack.count != least:
                 raise ViewError(f"stacks[{at}].count", f"must be {least} in the set-up")
+            for i in range(stack.count, STACK_MOST):
+                if stack.cards[i] or stack.known[i]:
+                    raise ViewError(f"stacks[{at}].count", "must be the number of its cards")
             for i in range(stack.count):
                 if stack.cards[i] >= CARDS:
                     raise ViewError(f"stacks[{at}].cards[{i}]", f"must be at most {CARDS - 1}")
