@@ -51,10 +51,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage cimport (
-    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, OGRE,
-    PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST, STORY_MOST,
-    STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage, Common, Own,
-    Side, Sight, Stack, Table, counts_as, is_purple,
+    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, NO_SEAT,
+    OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST,
+    STORY_MOST, STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage,
+    Common, Own, Side, Sight, Stack, Table, counts_as, is_purple,
 )
 from engine.game cimport (
     SEATS, Rng, Sampler, State, mix, rng_double, rng_seed, rng_shuffle, uint8_t,
@@ -880,6 +880,11 @@ cdef class CastleRampageSampler(Sampler):
         if common.set_ups > self.rules.set_ups or (
                 (common.phase == SET_UP) != (common.set_ups < self.rules.set_ups)):
             raise ViewError("common.set_ups", "must be as many as the phase says")
+        if common.winner != NO_SEAT and (common.phase != OVER or common.winner >= SEATS):
+            raise ViewError("common.winner", f"must be {NO_SEAT} before the end")
+        if common.discards[0] or sight.own.hand[0]:
+            raise ViewError("common.discards[0]" if common.discards[0] else "own.hand[0]",
+                            "must be 0: it is no card")
         if common.draw_size > DECK_MOST:
             raise ViewError("common.draw_size", f"must be at most {DECK_MOST}")
         if not 0 <= sight.own.drawn_length <= DRAWN_MOST:
