@@ -68,8 +68,6 @@ from engine.castle_rampage_cards import (
 from engine.game import ActionError, RulesetError
 
 cdef enum:
-    NO_SEAT = 255
-
     # What became of an attack
     WON = 0                      # The attacking card is through with all it met.
     STOPPED                      # By a higher defence.

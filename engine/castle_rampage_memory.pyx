@@ -52,10 +52,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage cimport (
-    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, OGRE,
-    PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST, STORY_MOST,
-    STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage, Common, Own,
-    Side, Sight, Stack, Table, counts_as, is_purple,
+    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, NO_SEAT,
+    OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST,
+    STORY_MOST, STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage,
+    Common, Own, Side, Sight, Stack, Table, counts_as, is_purple,
 )
 from engine.game cimport (
     SEATS, Rng, Sampler, State, View, mix, rng_double, rng_seed, rng_shuffle, uint8_t, uint64_t,
@@ -65,7 +65,6 @@ from engine.game import ViewError
 
 cdef enum:
     POOLS_MOST = 8               # That may still have blanks.
-    POOLS_AHEAD = 32             # Of those, and of the next ones.
     PLACED_MOST = STRUCTURES * STACK_MOST
     KEPT_BLANK = 32              # Instead of a card: one that was kept at the set-up,
     BLANK = 33                   # or one of a pool, which is added.
@@ -77,7 +76,8 @@ cdef enum:
     FOUND_MOST = 4               # Ways to identify what is left of a pool, of each guess,
     TRIES = 64                   # and how many are looked at.
     ATTEMPTS = 10                # To go through a story blindly; each after the first looks ahead.
-    RESHUFFLES_MOST = STORY_MOST // (CARDS + 1) + 1
+    PILES_MOST = STORY_MOST // (CARDS + 1) + 1   # Each of the reshuffles is told of.
+    POOLS_AHEAD = POOLS_MOST + PILES_MOST
     TABLE_BITS = 15
     TABLE_SIZE = 1 << TABLE_BITS     # Of the hash table; more than guesses ever come of one step.
     ROOM = TABLE_SIZE // 2
@@ -224,6 +224,7 @@ cdef struct Needs:               # What a guess has for the rest of the story.
     bint shown                   # Whether the hand has been shown. Until then:
     int dealt[POOLS_AHEAD]       # Blanks that were given a card,
     uint8_t cards[POOLS_AHEAD * CARDS]   # and which.
+    bint passed[POOLS_AHEAD]     # On the way to give one more.
 
 
 cdef inline int place_of_pool(int pool) noexcept nogil:
@@ -235,31 +236,31 @@ cdef bint need(Needs* needs, int card) noexcept nogil:
     # A card leaves the hand: one that is known, or else a blank of the oldest pool that can be it,
     # as later needs are met from newer ones. False: there is none.
     cdef int i
-    cdef uint64_t passed = 0
     if needs.hand[card]:
         needs.hand[card] -= 1
         return True
     for i in range(needs.newest + 1):
         if needs.taken[i * CARDS + card] < min(needs.blanks[i], needs.pools[i * CARDS + card]):
             needs.taken[i * CARDS + card] += 1
-            return needs.shown or deal_blank(needs, card, &passed)
+            memset(needs.passed, 0, sizeof(needs.passed))
+            return needs.shown or deal_blank(needs, card)
     return False
 
 
-cdef bint deal_blank(Needs* needs, int card, uint64_t* passed) noexcept nogil:
+cdef bint deal_blank(Needs* needs, int card) noexcept nogil:
     # Gives a blank this card. If need be, others change their cards: an augmenting path.
     cdef int pool, other
     for pool in range(needs.newest + 1):
-        if (passed[0] >> pool & 1 or needs.blanks[pool] == 0
+        if (needs.passed[pool] or needs.blanks[pool] == 0
                 or needs.cards[pool * CARDS + card] == needs.pools[pool * CARDS + card]):
             continue
-        passed[0] |= <uint64_t> 1 << pool
+        needs.passed[pool] = True
         if needs.dealt[pool] < needs.blanks[pool]:
             needs.dealt[pool] += 1
             needs.cards[pool * CARDS + card] += 1
             return True
         for other in range(1, CARDS):
-            if needs.cards[pool * CARDS + other] and deal_blank(needs, other, passed):
+            if needs.cards[pool * CARDS + other] and deal_blank(needs, other):
                 needs.cards[pool * CARDS + other] -= 1
                 needs.cards[pool * CARDS + card] += 1
                 return True
@@ -315,8 +316,8 @@ cdef class CastleRampageSampler(Sampler):
     cdef int hand_size
     cdef int hidden_set_up       # Cards of the opponent's set-up that are not known.
     # Of what each draw pile was made, without what this seat has drawn of it,
-    cdef uint8_t piles[RESHUFFLES_MOST * CARDS]
-    cdef bint foreign[RESHUFFLES_MOST]    # and whether it has drawn what was not there.
+    cdef uint8_t piles[PILES_MOST * CARDS]
+    cdef bint foreign[PILES_MOST]    # and whether it has drawn what was not there.
     # The opponent's earlier draws, in a fixed order, as his `drawn` should list them.
     cdef int drawn_length
     cdef uint8_t drawn[DRAWN_MOST]
@@ -469,7 +470,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef const Side* side = &sight.common.sides[self.other]
         cdef int pile = 0, at = 0, told, i
         memcpy(self.piles, self.rules.copies, CARDS)
-        while at < side.story_length and pile < RESHUFFLES_MOST - 1:
+        while at < side.story_length and pile < PILES_MOST - 1:
             told = side.story[at] & TOLD_MASK
             at += 1
             if told == RESHUFFLED and at + CARDS <= side.story_length:
@@ -481,7 +482,7 @@ cdef class CastleRampageSampler(Sampler):
         for i in range(sight.own.drawn_length):
             if sight.own.drawn[i] == 0:
                 pile += 1
-            elif pile < RESHUFFLES_MOST:
+            elif pile < PILES_MOST:
                 at = pile * CARDS + sight.own.drawn[i]
                 if self.piles[at]:
                     self.piles[at] -= 1
@@ -856,8 +857,8 @@ cdef class CastleRampageSampler(Sampler):
             elif told == RESHUFFLED:
                 at += CARDS
                 needs.pile += 1
-                if needs.newest == POOLS_AHEAD - 1 or needs.pile == RESHUFFLES_MOST:
-                    return True
+                if needs.pile == PILES_MOST:
+                    return False
                 needs.newest += 1
                 memcpy(needs.pools + needs.newest * CARDS, self.piles + needs.pile * CARDS, CARDS)
         return True
@@ -891,6 +892,11 @@ cdef class CastleRampageSampler(Sampler):
         if common.set_ups > self.rules.set_ups or (
                 (common.phase == SET_UP) != (common.set_ups < self.rules.set_ups)):
             raise ViewError("common.set_ups", "must be as many as the phase says")
+        if common.winner != NO_SEAT and (common.phase != OVER or common.winner >= SEATS):
+            raise ViewError("common.winner", f"must be {NO_SEAT} before the end")
+        if common.discards[0] or sight.own.hand[0]:
+            raise ViewError("common.discards[0]" if common.discards[0] else "own.hand[0]",
+                            "must be 0: it is no card")
         if common.draw_size > DECK_MOST:
             raise ViewError("common.draw_size", f"must be at most {DECK_MOST}")
         if not 0 <= sight.own.drawn_length <= DRAWN_MOST:
@@ -917,6 +923,9 @@ cdef class CastleRampageSampler(Sampler):
                 raise ViewError(f"stacks[{at}].top", "must be at most its count")
             if common.phase == SET_UP and stack.count != least:
                 raise ViewError(f"stacks[{at}].count", f"must be {least} in the set-up")
+            for i in range(stack.count, STACK_MOST):
+                if stack.cards[i] or stack.known[i]:
+                    raise ViewError(f"stacks[{at}].count", "must be the number of its cards")
             for i in range(stack.count):
                 if stack.cards[i] >= CARDS:
                     raise ViewError(f"stacks[{at}].cards[{i}]", f"must be at most {CARDS - 1}")

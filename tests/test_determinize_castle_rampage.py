@@ -458,6 +458,24 @@ def test_a_structure_has_no_more_cards_than_there_were_turns():
             script.game.sampler(SeatView.from_fields(script.game, lie))
 
 
+def test_what_is_no_card_is_in_no_hand():
+    # Random discards would take it for a card, and run out of cards in the end.
+    game = games()["castle_rampage"]()
+    fields = Position.deal(game, 0).view(0).fields
+    fields["own"]["hand"][0] = 1
+    with pytest.raises(ViewError, match="no card"):
+        game.sampler(SeatView.from_fields(game, fields))
+
+
+@pytest.mark.parametrize("name", ["cards", "known"])
+def test_a_structure_has_no_cards_beyond_their_number(name):
+    game = games()["castle_rampage"]()
+    fields = Position.deal(game, 0).view(0).fields
+    fields["stacks"][3][name][10] = 1
+    with pytest.raises(ViewError, match="number of its cards"):
+        game.sampler(SeatView.from_fields(game, fields))
+
+
 def test_any_byte_of_a_story_can_be_a_lie():
     game, _ = game_of("castle_rampage", "informers")
     rng = seeded("story")
