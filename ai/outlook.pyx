@@ -98,6 +98,7 @@ cdef class Outlook:
         cdef int me = self.sampler.seat
         cdef int i, kept, best, turn, seat
         cdef bint first = True
+        cdef Action given = action
         if not self.drew:
             self.drew = True
             for i in range(WORLDS):
@@ -107,7 +108,7 @@ cdef class Outlook:
         rng_seed(&rng, action)
         while count < STEPS_MOST:
             for i in range(left):
-                self.foresee(&self.worlds[i], action if first else 0)
+                self.foresee(&self.worlds[i], given)
             best = self.most_frequent(left)
             world = &self.worlds[best]
             if world.owed == NOBODY:
@@ -127,6 +128,7 @@ cdef class Outlook:
                     actions[count] = world.joint[seat]
                     count += 1
             first = False
+            given = 0
             # The world that the others are compared with comes to the front.
             self.worlds[0], self.worlds[best] = self.worlds[best], self.worlds[0]
             kept = 1

@@ -246,7 +246,7 @@ cdef class Tree(Worker):
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score, draw = 0
+        cdef double score, own, draw = 0
         cdef int seat, owed
         cdef bint at_leaf = False
         if self.full and self.ends_when_full:
@@ -277,7 +277,8 @@ cdef class Tree(Worker):
         while self.path_length > 0:
             self.path_length -= 1
             seat = self.path[self.path_length].seat
-            self.learn(&self.path[self.path_length], score if seat == 0 else 1 - score)
+            own = score if seat == 0 else 1 - score
+            self.learn(&self.path[self.path_length], own)
         self.iterations += 1
         if self.sampler.seat == 1:
             score = 1 - score
@@ -431,7 +432,7 @@ cdef class Tree(Worker):
         cdef Child* child = self.children + self.nodes[step.node].first
         cdef uint16_t* at = self.scratch + step.at
         cdef Action action
-        cdef int i
+        cdef int i = 0
         if self.widening > 0:
             action = self.guide.choose(state, step.seat, &self.rng)
             for i in range(step.count):

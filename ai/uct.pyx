@@ -118,7 +118,7 @@ cdef class Uct:
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score
+        cdef double score, own
         cdef int seat, owed
         cdef bint at_leaf = False
         self.sampler.draw(&state, &self.rng)
@@ -144,7 +144,8 @@ cdef class Uct:
         while self.path_length > 0:
             self.path_length -= 1
             seat = self.path[self.path_length].seat
-            self.learn(&self.path[self.path_length], score if seat == 0 else 1 - score)
+            own = score if seat == 0 else 1 - score
+            self.learn(&self.path[self.path_length], own)
         self.iterations += 1
 
     cdef Action decide(self, const State* state, int seat, uint64_t key,

@@ -303,13 +303,13 @@ def test_a_stream_that_is_not_read_keeps_the_newest_report_only(client):
         lane = Lane("test", 1, Metrics())
         request = hint_pb2.AnalyzePositionRequest(
             view=view,
-            limits=hint_pb2.SearchLimits(time=Duration(nanos=700_000_000)),
+            limits=hint_pb2.SearchLimits(time=Duration(seconds=2)),
             report_interval=OFTEN,
         )
         reports = HintService(None, lane).AnalyzePosition(request, NoContext())
         first = await anext(reports)
         assert not first.final
-        await until_idle(lane)  # Nobody reads while it goes on for half a second more.
+        await until_idle(lane)  # Nobody reads while it goes on for nearly 2 seconds more.
         rest = [report async for report in reports]
         assert len(rest) == 1
         assert rest[0].final
