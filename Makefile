@@ -10,23 +10,25 @@ PROTOS := $(wildcard proto/croupier/v1/*.proto)
 FOLDERS := $(wildcard ai croupier engine service tests)
 
 .DEFAULT_GOAL := help
-.PHONY: help build serve test soak check format bench arena records coverage sanitize wheel constraints clean
+.PHONY: help build tools serve test soak check format bench arena records coverage sanitize wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
+tools: build .venv/tools ## also install what tests, checks and measures
+
 serve: build ## run the server
 	.venv/bin/croupier serve $(ARGS)
 
-test: build ## run the tests
+test: tools ## run the tests
 	$(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-soak: build ## the long form of the tests that repeat: 10,000 searches given up one after the other
+soak: tools ## the long form of the tests that repeat: 10,000 searches given up one after the other
 	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)
 
-check: build ## run every linter and the type checker; changes nothing
+check: tools ## run every linter and the type checker; changes nothing
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
@@ -36,19 +38,19 @@ check: build ## run every linter and the type checker; changes nothing
 	.venv/bin/buf lint build/croupier.binpb --config buf.yaml --path croupier
 	$(if $(LAST_TAG),$(BREAKING))
 
-format: build ## rewrite Python and proto files in the house format
+format: tools ## rewrite Python and proto files in the house format
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 	.venv/bin/buf format -w
 
-bench: build ## speed and fingerprint of the search, and random self-play in numbers
+bench: tools ## speed and fingerprint of the search, and random self-play in numbers
 	$(PY) -m ai.bench $(ARGS)
 	$(PY) -m ai.self_play
 
-arena: build ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
+arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
 
-records: build ## verify a thousand records and find every change of whole ones (half an hour)
+records: tools ## verify a thousand records and find every change of whole ones (half an hour)
 	CROUPIER_RECORDS=1000 $(PY) -m pytest tests/test_service_records.py $(ARGS)
 
 coverage: build/coverage ## line coverage, Cython included (slow: a traced build in build/coverage)
@@ -61,12 +63,12 @@ sanitize: build/sanitize ## test the engine under the address and undefined-beha
 	cd $< && CROUPIER_SANITIZE=1 $(IN_PLACE)
 	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest --capture=no $(wildcard tests/test_engine*.py) $(ARGS)
 
-wheel: build ## sdist and wheel in dist/
+wheel: tools ## sdist and wheel in dist/
 	$(PY) -m build -q --no-isolation
 
-constraints: ## pin the newest versions that pyproject.toml allows
+constraints: build ## pin the newest versions that pyproject.toml allows
 	rm -rf build/constraints && $(PYTHON) -m venv build/constraints
-	build/constraints/bin/pip install -q '.[dev,postgres]'
+	$(call LISTED,build-system.requires) | build/constraints/bin/pip install -q -r /dev/stdin '.[dev,postgres]'
 	{ sed -n '/^#/p' constraints.txt; build/constraints/bin/pip freeze --all --exclude pip --exclude croupier; } > build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
@@ -77,8 +79,13 @@ clean: ## remove everything that was built
 
 # --- how ---
 
+# The requirements under a key of pyproject.toml, one a line.
+LISTED = $(PY) -c 'import functools, operator, sys, tomllib; \
+	print(*functools.reduce(operator.getitem, sys.argv[1].split("."), \
+	tomllib.load(open("pyproject.toml", "rb"))), sep="\n")' $(1)
+
 # A copy of the sources to build in another way, so that the normal build stays as it is.
-build/coverage build/sanitize: .FORCE | build
+build/coverage build/sanitize: .FORCE | tools
 	rm -rf $@ && mkdir -p $@
 	$(PY) setup.py -q sdist --formats=tar -d build/sdist
 	tar -xf build/sdist/*.tar --strip-components=1 -C $@
@@ -102,7 +109,12 @@ endef
 
 # After the extensions, so that an error in one of them is shown as it is, without pip's wrapping.
 .venv/linked: .venv/installed pyproject.toml setup.py | .venv/compiled
-	$(PIP) install --no-build-isolation -c constraints.txt -e '.[dev,postgres]'
+	$(PIP) install --no-build-isolation -c constraints.txt -e '.[postgres]'
+	@touch $@
+
+.venv/tools: .venv/linked
+	@echo 'Installing what the tests need into .venv; this takes a minute.'
+	$(call LISTED,project.optional-dependencies.dev) | $(PIP) install -c constraints.txt -r /dev/stdin
 	@touch $@
 
 .venv/installed: constraints.txt
@@ -112,7 +124,7 @@ endef
 	@echo '#include <Python.h>' | gcc -E -x c -I"$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')" - >/dev/null 2>&1 || { echo 'no C headers: install the packages python3-dev and libc6-dev' >&2; exit 1; }
 	@echo 'Installing what Croupier needs into .venv; this takes a minute.'
 	$(PYTHON) -m venv --clear .venv
-	$(PIP) install -r constraints.txt
+	$(call LISTED,build-system.requires) | $(PIP) install -c constraints.txt -r /dev/stdin
 	@touch $@
 
 .PHONY: .FORCE
