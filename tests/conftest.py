@@ -3,6 +3,7 @@
 import pytest
 
 from tests.postgresql import Postgres
+from tests.replicas import Replica
 from tests.serving import Client, Servers
 
 
@@ -36,3 +37,19 @@ def postgres():
     server = Postgres()
     yield server
     server.close()
+
+
+@pytest.fixture
+def replicas(tmp_path):
+    """Starts servers as processes, each at an address of its own, which end with the test."""
+    started = []
+
+    def start(*options, **command):
+        log = tmp_path / f"server-{len(started)}.log"
+        started.append(Replica(log, "--search-threads", "1", *options, **command))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for replica in started:
+        replica.kill()
