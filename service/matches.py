@@ -245,7 +245,7 @@ class Matches:
                 if isinstance(decided, View):
                     return decided
                 if not await self._commit(decided):
-                    hosted = await self.load(match_id)
+                    hosted = await self._load_after(hosted)
                 elif expiry:
                     hosted = decided
                 else:
@@ -254,12 +254,21 @@ class Matches:
     async def expire(self, match_id: str) -> Hosted:
         """The match after what its clocks say now, as the log has it then."""
         async with self._lock(match_id):
-            while True:
-                hosted = await self.load(match_id)
-                expiry = hosted.expiry(self._time_after(hosted))
-                if expiry is None:
-                    return hosted
-                await self._commit(hosted.after(expiry))
+            hosted = await self.load(match_id)
+            while (expiry := hosted.expiry(self._time_after(hosted))) is not None:
+                after = hosted.after(expiry)
+                hosted = after if await self._commit(after) else await self._load_after(hosted)
+            return hosted
+
+    async def _load_after(self, refused: Hosted) -> Hosted:
+        # The match as the log has it, which has refused an entry.
+        match_id = refused.header.match_id
+        hosted = await self.load(match_id)
+        if hosted.version == refused.version:
+            # The log was set back: a standby that took the place of the database did not have all.
+            self._kept.pop(match_id, None)
+            hosted = await self.load(match_id)
+        return hosted
 
     async def changed(self, match_id: str, version: int) -> None:
         """Returns when a match may be past a version, or the server shuts down."""

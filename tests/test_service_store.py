@@ -7,14 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
+from croupier.v1.clock_pb2 import TimeControl
+from croupier.v1.error_pb2 import ErrorReason
 from service import wire
+from service.errors import Refusal
+from service.hosted import Hosted
 from service.matches import MATCHES_KEPT, Matches
 from service.metrics import Metrics
 from service.store import MemoryStore
 from service.tokens import Caller
 from tests.manual_clock import ManualClock
 from tests.play import seeded
-from tests.serving import Client, Player, play_on, refused, ruleset_of, simultaneous_games
+from tests.serving import TIMEOUT, Client, Player, play_on, refused, ruleset_of, simultaneous_games
 from tests.stores import MemoryPlace, PostgresPlace
 
 
@@ -217,3 +221,45 @@ def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
         assert [entry.at for entry in await store.read(match_id, 0)] == [1000, 1100, 1100, 1100]
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
+    """As when a database is replaced by a standby that has not heard of the last commits."""
+
+    async def play():
+        store, clock = MemoryStore(), ManualClock()
+        server = Matches(store, Metrics(), clock)
+        control = TimeControl()
+        control.per_decision.FromSeconds(10)
+        hosted = await server.create(ruleset_of(game_id), (0, 0), None, time_control=control)
+        match_id = hosted.header.match_id
+
+        async def decide():
+            hosted = await server.load(match_id)
+            seat = hosted.deciders[0]
+            action = hosted.view(seat).legal_actions[0]
+            await server.submit(Caller(match_id, seat), hosted.version, action, "any")
+
+        async def as_in_the_log():
+            kept = await server.load(match_id)
+            stored = Hosted.load(await store.load(match_id))
+            assert as_bytes(kept.view(0)) == as_bytes(stored.view(0))
+
+        await decide()
+        store._entries[match_id].clear()
+        with pytest.raises(Refusal) as caught:
+            await decide()
+        assert caught.value.reason == ErrorReason.ERROR_REASON_STALE_VERSION
+        await as_in_the_log()
+        await decide()
+        store._entries[match_id].clear()
+        clock.advance(10_000)
+        assert (await server.expire(match_id)).over
+        await as_in_the_log()
+
+    async def in_time():
+        async with asyncio.timeout(TIMEOUT):
+            await play()
+
+    asyncio.run(in_time())
