@@ -8,8 +8,8 @@
         print(seat.view().result)
 
 It adds four things to the generated stubs: the token on every call, a request id and the version
-on every action, a stream that goes on after a lost connection, and one exception with all that the
-server said. The messages are those of `croupier.v1`; where this is not enough, use the stubs.
+on every action, streams and actions that outlast a lost connection, and one exception with all that
+the server said. The messages are those of `croupier.v1`; where this is not enough, use the stubs.
 """
 
 import hashlib
@@ -73,6 +73,12 @@ _SERVICE_CONFIG = {
         }
     ]
 }
+
+_CHANNEL = (
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    # So that a server which is up again is found while there is patience.
+    ("grpc.max_reconnect_backoff_ms", 2000),
+)
 
 _Response = TypeVar("_Response")
 
@@ -184,9 +190,7 @@ class Client:
     def __init__(self, address: str, *, timeout: float = TIMEOUT) -> None:
         self.address = address
         self.timeout = timeout
-        self._channel = grpc.insecure_channel(
-            address, options=[("grpc.service_config", json.dumps(_SERVICE_CONFIG))]
-        )
+        self._channel = grpc.insecure_channel(address, _CHANNEL)
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
         self.hint_stub = hint_pb2_grpc.HintServiceStub(self._channel)
@@ -365,6 +369,28 @@ class Analysis:
         self._call.cancel()
 
 
+class _Patience:
+    """For how long, and how often, something is tried that a server does not answer."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """The server has answered."""
+        self._pause = 0.1
+        self._lost_at: float | None = None
+
+    def after(self, error: CroupierError) -> None:
+        """Returns when it is time for the next try; raises the error if it would be in vain."""
+        now = time.monotonic()
+        self._lost_at = now if self._lost_at is None else self._lost_at
+        if error.code is not grpc.StatusCode.UNAVAILABLE or now - self._lost_at >= self._seconds:
+            raise error
+        time.sleep(error.retry_after or self._pause)
+        self._pause = min(2 * self._pause, 2.0)
+
+
 class Spectator:
     """A match, and a token that lets its holder watch it."""
 
@@ -392,25 +418,20 @@ class Spectator:
         When the connection is lost, it goes on after the last version that
         it has yielded; CroupierError only if that fails for `patience` seconds.
         """
-        pause, lost_at = 0.1, None
+        waiting = _Patience(patience)
         while True:
             request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
             stream = self._stub.WatchMatch(request, metadata=_bearer(self.token))
             try:
                 for response in stream:
-                    after_version, pause, lost_at = response.version, 0.1, None
+                    after_version = response.version
+                    waiting.begin_again()
                     if response.HasField("view"):
                         self._seen(response.view)
                     yield response
                 return
             except grpc.RpcError as error:
-                refusal = CroupierError.from_call(error)
-                now = time.monotonic()
-                lost_at = now if lost_at is None else lost_at
-                if error.code() is not grpc.StatusCode.UNAVAILABLE or now - lost_at >= patience:
-                    raise refusal from error
-                time.sleep(refusal.retry_after or pause)
-                pause = min(2 * pause, 2.0)
+                waiting.after(CroupierError.from_call(error))
             finally:
                 stream.cancel()
 
@@ -443,11 +464,20 @@ class Spectator:
 class Seat(Spectator):
     """A match, and a token that lets its holder play a seat."""
 
-    def submit(self, action: game_pb2.Action, expected_version: int | None = None) -> game_pb2.View:
+    def submit(
+        self,
+        action: game_pb2.Action,
+        expected_version: int | None = None,
+        *,
+        patience: float = PATIENCE,
+    ) -> game_pb2.View:
         """Plays one of the legal actions of a view; returns the view after it.
 
-        The version is that of the newest view which this object has handed out, or the given one. A
-        call that is lost is made again under the same request id: it counts once.
+        The version is that of the newest view which this object has handed out, or the given one.
+
+        When the connection is lost, or the server cannot reach its log, it is tried again under the
+        same request id, so that it counts once; CroupierError only if that fails for `patience`
+        seconds. Whether the action was counted is then not known, but the next view shows it.
         """
         if expected_version is None:
             expected_version = self.view().version if self._version is None else self._version
@@ -457,8 +487,15 @@ class Seat(Spectator):
             action=action,
             request_id=str(uuid.uuid4()),
         )
-        response: match_pb2.SubmitActionResponse = self._call(self._stub.SubmitAction, request)
-        return self._seen(response.view)
+        waiting = _Patience(patience)
+        while True:
+            try:
+                response: match_pb2.SubmitActionResponse = self._call(
+                    self._stub.SubmitAction, request
+                )
+                return self._seen(response.view)
+            except CroupierError as error:
+                waiting.after(error)
 
     def turns(self) -> Iterator[game_pb2.View]:
         """Yields the view whenever the seat owes a decision, until the match is over.

@@ -8,9 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -20,6 +22,7 @@ from grpc_status import rpc_status
 
 from croupier.client import OPEN, Client, CroupierError, FieldViolation, NewMatch, Seat, bot, clock
 from croupier.v1 import catalog_pb2_grpc, game_pb2
+from tests.replicas import Replica
 
 ROOT = Path(__file__).parent.parent
 LIMIT = 30.0  # Seconds until something that does not happen is given up.
@@ -349,6 +352,33 @@ def test_an_action_whose_answer_was_lost_counts_once(client: Client, cable: Cabl
     assert cable.connections == 2
     assert (view.version, list(view.deciders)) == (1, [1])
     assert match.seats[1].view().version == 1
+
+
+def test_an_action_is_tried_until_the_server_is_up_again(
+    replicas: Callable[..., Replica], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = replicas("--store", "sqlite", "--data", str(tmp_path / "data"))
+    server.ready()
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            server.start()
+            server.ready()
+
+    clock = SimpleNamespace(sleep=pause, monotonic=time.monotonic)
+    monkeypatch.setattr("croupier.client.time", clock)
+    with Client(server.address) as client:
+        seat = client.create_match("champion_chess").seats[0]
+        action = seat.view().legal_actions[0]
+        server.kill()
+        with pytest.raises(CroupierError) as caught:
+            seat.submit(action, patience=0.0)
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+        assert not pauses
+        assert seat.submit(action).version == 1
+        assert len(pauses) >= 2
 
 
 def test_the_client_imports_nothing_of_the_server() -> None:
