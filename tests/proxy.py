@@ -19,6 +19,7 @@ class Proxy:
         self.cuts = 0
         self._server = None
         self._streams = set()
+        self._clients = set()
 
     async def __aenter__(self):
         path = self.host / ".s.PGSQL.5432"
@@ -35,17 +36,24 @@ class Proxy:
         for stream in self._streams:
             stream.close()
 
+    def say(self, data):
+        """Tells all clients what the server has not said."""
+        for writer in self._clients:
+            writer.write(data)
+
     async def _connected(self, reader, writer):
         with contextlib.suppress(OSError):
             from_server, to_server = await asyncio.open_unix_connection(self._target)
             mine = {writer, to_server}
             self._streams |= mine
+            self._clients.add(writer)
             try:
                 await asyncio.gather(
                     self._pass_on(reader, to_server), self._pass_back(from_server, writer)
                 )
             finally:
                 self._streams -= mine
+                self._clients.remove(writer)
                 for stream in mine:
                     stream.close()
 

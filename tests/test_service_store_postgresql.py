@@ -337,6 +337,52 @@ def test_a_database_that_does_not_answer_is_not_waited_for_too_long(place, monke
     on_log(place, test)
 
 
+# What PostgreSQL says to a connection that is not in use when it is stopped in good order.
+_FIELDS = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+TERMINATING = b"E" + (len(_FIELDS) + 4).to_bytes(4, "big") + _FIELDS
+
+
+async def told_to_end(proxy):
+    """Tells all connections that they are to end; they do not yet, and could be used again."""
+    proxy.say(TERMINATING)
+    # What is written to a socket of this machine is there at once, and is read in the next round.
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("one_quiet_connection")
+def test_a_connection_that_was_told_to_end_is_not_used_again(place):
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            await add(store, 0)
+            await told_to_end(proxy)
+            assert await refused(store.read("one", 0)) == UNAVAILABLE
+            assert await until_done(lambda: add(store, 1))
+            await store.close()
+
+    on_log(place, test)
+
+
+def test_who_waits_is_told_after_the_listener_was_told_to_end(place, monkeypatch):
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            for version in range(4):
+                await told_to_end(proxy)
+                wait = asyncio.ensure_future(until_done(lambda at=version: store.wait("one", at)))
+                await until_done(lambda: store.load("one"))
+                await add(direct, version)
+                await wait
+            await store.close()
+
+    on_log(place, test)
+
+
 def test_a_database_that_is_away_is_not_asked_all_the_time(place, monkeypatch):
     monkeypatch.setattr(postgresql, "RETRY_LEAST_SECONDS", LONG)
     monkeypatch.setattr(postgresql, "RETRY_MOST_SECONDS", LONG)

@@ -34,6 +34,16 @@ POLL_SECONDS = 2.0
 RETRY_LEAST_SECONDS = 0.05
 RETRY_MOST_SECONDS = 5.0
 
+# How the database fails. The internal error is that of a connection which the database has told to
+# end, and which has not ended yet.
+_FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+
 _NOTICE_BYTES = 7900  # A notification takes 8000.
 
 _log = logging.getLogger(__name__)
@@ -82,7 +92,7 @@ class PostgresStore:
                 reset=_reset,
                 server_settings={"application_name": "croupier"},
             )
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+        except _FAILURES as error:
             # The URL is not told: it may hold a password.
             what = str(error) or "no answer"
             raise OSError(f"cannot use the PostgreSQL database: {what}") from None
@@ -154,7 +164,7 @@ class PostgresStore:
         try:
             async with self._connection() as connection:
                 return await ask(connection)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        except _FAILURES as error:
             self._metrics.store_failed(kind)
             raise _refusal(error) from None
 
@@ -163,8 +173,12 @@ class PostgresStore:
         self._pause.check()
         try:
             async with self._pool.acquire(timeout=CONNECT_SECONDS) as connection:
-                yield connection
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+                try:
+                    yield connection
+                except asyncpg.InternalClientError:
+                    connection.terminate()
+                    raise
+        except _FAILURES as error:
             if tables.is_away(error):
                 self._pause.begin(error)
             raise
@@ -238,9 +252,7 @@ class PostgresStore:
 
     async def _tell(self) -> None:
         # What cannot be told now is found by those who poll, and a snapshot is not missed.
-        with suppress(
-            asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, Refusal
-        ):
+        with suppress(*_FAILURES, Refusal):
             while self._changed or self._snapshots:
                 changed, self._changed = self._changed, {}
                 snapshots, self._snapshots = self._snapshots, {}
@@ -280,7 +292,7 @@ class PostgresStore:
                         await asyncio.sleep(POLL_SECONDS)
                 finally:
                     connection.terminate()
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+            except _FAILURES as error:
                 pause.begin(error)
 
     async def _poll(self, connection: Any) -> None:
@@ -375,7 +387,5 @@ def _refusal(error: Exception) -> Exception:
         return store_unavailable()
     if isinstance(error, asyncpg.DiskFullError):
         return store_full()
-    known = isinstance(
-        error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError | TimeoutError
-    )
-    return store_unavailable() if known and not tables.is_fault_of_ours(error) else error
+    known = isinstance(error, _FAILURES) and not tables.is_fault_of_ours(error)
+    return store_unavailable() if known else error
