@@ -7,34 +7,26 @@ compared with its record.
 
 import hashlib
 import random
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic_ns
+from time import monotonic, monotonic_ns
 
 import grpc
 
 from croupier.v1 import clock_pb2, match_pb2, match_pb2_grpc
-from service import records, wire
-from service.hosted import Hosted
-from tests.history import (
-    Decision,
-    History,
-    Read,
-    Received,
-    Refused,
-    Stream,
-    Write,
-    faults,
-    pictures,
-)
+from service import wire
+from tests.history import Decision, History, Read, Received, Stream, Write, faults
+from tests.notes import log_of, mistaken_pictures, picture_of, refusal_of
 from tests.play import told
-from tests.serving import OPEN, SPECTATOR, bot, read_error, ruleset_of
+from tests.serving import OPEN, SPECTATOR, bot, ruleset_of
 
 UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 PATIENCE = 90  # Seconds for which one request is sent again and again.
 ATTEMPT = 3  # Seconds that one attempt may take.
 WAITING = 5
+ENDING = 180  # Seconds within which all matches end when nothing is killed any more.
 PAUSE = 0.03
 
 _CHANNEL = (
@@ -65,6 +57,7 @@ class Ordeal:
         self._enough = threading.Event()
         self._given_up = threading.Event()
         self._failures = []
+        self._playing = {}
         self._changed = threading.Condition()
         self._tables = [
             threading.Thread(target=self.attempt, args=(self._play_on, number))
@@ -105,7 +98,10 @@ class Ordeal:
             raise self._failures[0]
 
     def wait_answers(self, count, timeout):
-        """Returns when so many more actions have been answered, or the time is over."""
+        """Returns when so many more actions have been answered, or the time is over.
+
+        Raises what has gone wrong.
+        """
         with self._changed:
             until = self.figures["actions answered"] + count
             self._changed.wait_for(
@@ -117,9 +113,11 @@ class Ordeal:
     def finish(self):
         """Lets every match end; raises what has gone wrong."""
         self._enough.set()
+        until = monotonic() + ENDING
         for table in self._tables:
-            table.join()
+            table.join(max(0.0, until - monotonic()))
         self.check()
+        assert not any(table.is_alive() for table in self._tables), self._playing
 
     def count(self, what, number=1):
         with self._changed:
@@ -139,7 +137,10 @@ class Ordeal:
             rng = random.Random(f"{self.seed}/{number}/{played}")
             game_id = self._games[(number + played) % len(self._games)]
             with told(seed=self.seed, table=number, match=played):
-                Match(self, clients, game_id, rng).play()
+                match = Match(self, clients, game_id, rng)
+                self._playing[number] = match
+                match.play()
+            del self._playing[number]
             played += 1
         for channel in channels:
             channel.close()
@@ -148,7 +149,7 @@ class Ordeal:
 def kill(victims, rng, ordeal):
     """Kills servers that are at work, or while they start, and starts them again."""
     if rng.random() < 0.1:
-        ordeal.wait(rng.random())
+        ordeal.wait_answers(sys.maxsize, timeout=rng.random())
     else:
         for replica in victims:
             replica.ready()
@@ -158,6 +159,16 @@ def kill(victims, rng, ordeal):
     for replica in victims:
         replica.start()
     ordeal.count("servers killed", len(victims))
+
+
+def pause(replica, rng, ordeal):
+    """Pauses a server that is at work, while others go on, and resumes it."""
+    replica.ready()
+    ordeal.wait_answers(rng.randint(1, 60), timeout=5)
+    replica.pause()
+    ordeal.wait_answers(rng.randint(1, 60), timeout=2)
+    replica.resume()
+    ordeal.count("servers paused")
 
 
 # A limit in milliseconds, an increment, and what happens when the time is up.
@@ -214,11 +225,15 @@ class Match:
     def name(self):
         return self._created.match
 
+    def __repr__(self):
+        return f"{self.name}, {self._kind}"
+
     def call(self, rng, method, request, token, timeout=ATTEMPT):
         """Calls one of the servers after the other until one answers."""
         metadata = () if token is None else (("authorization", f"Bearer {token}"),)
         give_up = monotonic_ns() + PATIENCE * 10**9
         while True:
+            self.ordeal.wait(0)
             client = rng.choice(self.clients)
             try:
                 return getattr(client, method)(
@@ -252,10 +267,10 @@ class Match:
             record = self.call(self._rng, "GetRecord", request, spectator).record
         except grpc.RpcError as error:
             what = f"all have seen the end, and there is no record: {error.details()}"
-            raise Inexplicable(f"{self.name}, {self._kind}: {what}") from error
-        found = [*faults(self.history, log_of(record)), *_mistaken_pictures(self.history, record)]
+            raise Inexplicable(f"{self}: {what}") from error
+        found = [*faults(self.history, log_of(record)), *mistaken_pictures(self.history, record)]
         if found:
-            raise Inexplicable(f"{self.name}, {self._kind}: " + "; ".join(found[:10]))
+            raise Inexplicable(f"{self}: " + "; ".join(found[:10]))
         self.ordeal.records.append(record)
         self.ordeal.count("matches")
         self.ordeal.count(f"matches of {wire.game_of(record.ruleset)}")
@@ -287,7 +302,7 @@ class Player:
         called = monotonic_ns()
         timeout = WAITING if wait else ATTEMPT
         view = self._match.call(rng, "GetView", request, self._token, timeout).view
-        read = Read(self._seat, called, monotonic_ns(), view.version, _picture(view))
+        read = Read(self._seat, called, monotonic_ns(), view.version, picture_of(view))
         self._match.history.reads.append(read)
         return view
 
@@ -321,7 +336,7 @@ class Player:
             history.writes.append(write)
             raise
         history.writes.append(
-            write._replace(returned=monotonic_ns(), version=view.version, view=_picture(view))
+            write._replace(returned=monotonic_ns(), version=view.version, view=picture_of(view))
         )
         ordeal.count("actions answered")
         return view
@@ -381,7 +396,7 @@ class Watcher:
                 events = b"".join(
                     event.SerializeToString(deterministic=True) for event in message.events
                 )
-                view = _picture(message.view) if message.HasField("view") else None
+                view = picture_of(message.view) if message.HasField("view") else None
                 received.append(Received(monotonic_ns(), message.version, events, view))
                 if len(received) == most:
                     call.cancel()
@@ -391,49 +406,3 @@ class Watcher:
                 raise
             return False
         return True
-
-
-def _picture(view):
-    # But for the ruleset, which is as it was given, and in a record spelled out.
-    view = type(view).FromString(view.SerializeToString())
-    view.ClearField("ruleset")
-    return view.SerializeToString(deterministic=True)
-
-
-def refusal_of(error, request_id, expected_version, called):
-    """How a request was refused, as a history notes it."""
-    refusal = read_error(error)
-    current = refusal.metadata.get("current_version")
-    version = None if current is None else int(current)
-    return Refused(request_id, refusal.reason, expected_version, called, monotonic_ns(), version)
-
-
-def log_of(record):
-    """What the log of a record holds, as a history is compared with it."""
-    log = []
-    for entry in record.entries:
-        if entry.HasField("event"):
-            continue
-        decision = None
-        if entry.HasField("action") and record.seats[entry.action.seat].HasField("open"):
-            action = entry.action.action.SerializeToString(deterministic=True)
-            decision = Decision(entry.action.seat, action)
-        log.append(decision)
-        assert entry.version == len(log)
-    return log
-
-
-def _mistaken_pictures(history, record):
-    # Whatever was shown must be what the record, played again, shows.
-    hosted = records.verify(record)
-    entries, course = hosted.entries, [Hosted(hosted.header)]
-    for entry in entries:
-        course.append(course[-1].after(entry))
-    for what, viewer, version, picture in set(pictures(history)):
-        if what == "views":
-            shown = _picture(course[version].view(viewer))
-        else:
-            events = course[version].happened(version, viewer)
-            shown = b"".join(event.SerializeToString(deterministic=True) for event in events)
-        if shown != picture:
-            yield f"the {what} of version {version} for viewer {viewer} are not those of the record"

@@ -1,6 +1,7 @@
 """Servers as processes, which are killed and started again."""
 
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -42,6 +43,14 @@ class Replica:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             self._process.communicate()
+
+    def pause(self):
+        """Lets it do nothing, as if its machine were too busy, until it is resumed."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        """Lets it go on as if nothing had been."""
+        self._process.send_signal(signal.SIGCONT)
 
     def end(self):
         """Ends it in good order; the exit code."""

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from service import record_files
-from tests.chaos import Ordeal, kill
+from tests.chaos import Ordeal, kill, pause
 from tests.postgresql import Postgres
 
 KILLS = int(os.environ.get("CROUPIER_KILLS", "4"))
@@ -46,6 +46,8 @@ def end(replica):
 
 
 def tell(ordeal):
+    # Whoever was killed was at work.
+    assert ordeal.figures["calls lost"] and ordeal.figures["streams resumed"]
     print(f"seed {ordeal.seed}:", *(f"{n} {what}," for what, n in sorted(ordeal.figures.items())))
 
 
@@ -87,13 +89,15 @@ def test_replicas_and_a_database_that_are_killed_lose_nothing(
     store = ("--store", database.url(database.new_schema()), *operator)
     pair = [replicas(*store), replicas(*store)]
     rng = random.Random(f"postgresql {SEED}")
-    # Each stop takes a turn, so that the short form has both.
+    # So that the short form has both.
     stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
     with Ordeal(SEED, [replica.address for replica in pair]) as ordeal:
         for number in range(KILLS):
             mode = stops.get(number) or (rng.choice(MODES) if rng.random() < 0.1 else None)
             if mode:
                 restart(database, mode, pair, rng, ordeal)
+            if number % 4 == 1:
+                pause(rng.choice(pair), rng, ordeal)
             kill(rng.choice((pair[:1], pair[1:], pair[:1], pair[1:], pair)), rng, ordeal)
         for replica in pair:
             replica.ready()

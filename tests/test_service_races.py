@@ -8,8 +8,8 @@ import grpc
 import pytest
 
 from service import wire
-from tests.chaos import log_of, refusal_of
 from tests.history import Decision, History, Write, faults
+from tests.notes import log_of, refusal_of
 from tests.play import seeded, told
 from tests.serving import TIMEOUT, Client, Player, ruleset_of
 
