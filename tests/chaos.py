@@ -48,7 +48,7 @@ class Inexplicable(AssertionError):
 class Ordeal:
     """Tables at which one match after the other is played, until it is said that it is enough."""
 
-    def __init__(self, seed, addresses, tables=8, games=None):
+    def __init__(self, seed, addresses, tables, games=None):
         self.seed = seed
         self._games = games or list(wire.hosted())
         self.figures = Counter()

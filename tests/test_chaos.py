@@ -19,7 +19,8 @@ def test_a_server_that_answers_before_it_commits_is_found_out(replicas, tmp_path
     faulty = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), command=command)
     rng = random.Random(f"faulty {SEED}")
     found = pytest.raises(Inexplicable)
-    with found, Ordeal(SEED, [faulty.address], games=["champion_chess", "skystones"]) as ordeal:
+    short = ["champion_chess", "skystones"]
+    with found, Ordeal(SEED, [faulty.address], 4, short) as ordeal:
         for _ in range(20):
             kill([faulty], rng, ordeal)
         faulty.ready()

@@ -12,6 +12,7 @@ from tests.chaos import Ordeal, kill, pause
 from tests.postgresql import Postgres
 
 KILLS = int(os.environ.get("CROUPIER_KILLS", "4"))
+TABLES = min(KILLS, 8)
 SEED = os.environ.get("CROUPIER_SEED", "1")
 OPERATOR = "the-operator-of-servers-that-are-killed"
 MODES = ("immediate", "fast")
@@ -54,7 +55,7 @@ def tell(ordeal):
 def test_a_server_that_is_killed_loses_nothing(replicas, operator, tmp_path):
     replica = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), *operator)
     rng = random.Random(f"sqlite {SEED}")
-    with Ordeal(SEED, [replica.address]) as ordeal:
+    with Ordeal(SEED, [replica.address], TABLES) as ordeal:
         for _ in range(KILLS):
             kill([replica], rng, ordeal)
         replica.ready()
@@ -91,7 +92,7 @@ def test_replicas_and_a_database_that_are_killed_lose_nothing(
     rng = random.Random(f"postgresql {SEED}")
     # So that the short form has both.
     stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
-    with Ordeal(SEED, [replica.address for replica in pair]) as ordeal:
+    with Ordeal(SEED, [replica.address for replica in pair], TABLES) as ordeal:
         for number in range(KILLS):
             mode = stops.get(number) or (rng.choice(MODES) if rng.random() < 0.1 else None)
             if mode:
