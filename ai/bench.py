@@ -53,7 +53,7 @@ def ratio(ones: Sequence[float], others: Sequence[float]) -> float:
 
 def show_games(rounds: int) -> None:
     """Playouts and iterations a second from the first decision, and where their time goes."""
-    print("From the first decision; the world, the playout and the tree are shares of an iteration.")
+    print("From the first decision; world, playout and tree are shares of an iteration's time.")
     print(
         f"{'game':18}{'random':>12}{'guided':>12}{'iterations/s':>14}"
         f"{'world':>8}{'playout':>9}{'tree':>7}{'2 threads':>11}"
