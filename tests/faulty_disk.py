@@ -1,0 +1,82 @@
+"""A disk with faults: what a program under it is to meet, and what a power cut would leave."""
+
+import errno
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(__file__).with_suffix(".c")
+_CONTROL = struct.Struct("<iiiiqqqq")
+_COUNTS = struct.Struct("<qq")
+
+READ, WRITE, SYNC = 1, 2, 4
+MAIN, WAL, SHARED, JOURNAL = 1, 2, 4, 8
+EVERY_FILE = MAIN | WAL | SHARED | JOURNAL
+FAIL, HALF, KILL = range(3)
+ALWAYS = 1 << 62
+
+
+class Control:
+    """Tells a disk what to do."""
+
+    def __init__(self, path):
+        with open(path, "r+b") as file:
+            self._mapped = mmap.mmap(file.fileno(), _CONTROL.size)
+
+    def fail(self, calls, files=EVERY_FILE, error=errno.EIO, what=FAIL, skip=0, times=ALWAYS):
+        """From now on, such calls on such files fail, after `skip` of them and so many times."""
+        self.mend()
+        whole = _CONTROL.pack(0, files, what, error, skip, times, 0, 0)
+        self._mapped[4:] = whole[4:]
+        self._mapped[:4] = struct.pack("<i", calls)
+
+    def mend(self):
+        """No call fails any more."""
+        self._mapped[:4] = bytes(4)
+
+    @property
+    def seen(self):
+        """How many calls there were that could have failed."""
+        return _COUNTS.unpack_from(self._mapped, _CONTROL.size - _COUNTS.size)[0]
+
+    @property
+    def failed(self):
+        """How many calls have failed."""
+        return _COUNTS.unpack_from(self._mapped, _CONTROL.size - _COUNTS.size)[1]
+
+
+class FaultyDisk(Control):
+    """A disk for the log of a program that is started with its environment."""
+
+    def __init__(self, directory):
+        library, control = directory / "faulty_disk.so", directory / "control"
+        command = ["gcc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE, "-ldl", "-lpthread"]
+        subprocess.run(command, check=True)
+        control.write_bytes(bytes(_CONTROL.size))
+        super().__init__(control)
+        self.data = directory / "data"
+        self.kept = directory / "kept"  # What would outlast a power cut.
+        self.environment = {
+            **os.environ,
+            "LD_PRELOAD": str(library),
+            "FAULTY_DISK_CONTROL": str(control),
+            "FAULTY_DISK_DATA": str(self.data),
+            "FAULTY_DISK_KEPT": str(self.kept),
+        }
+        self.clear()
+
+    def clear(self):
+        """An empty disk, without faults."""
+        self.mend()
+        for folder in (self.data, self.kept):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+
+    def cut_power(self):
+        """Leaves of the log what was synced. No program may use it meanwhile."""
+        self.mend()
+        shutil.rmtree(self.data)
+        shutil.copytree(self.kept, self.data)
