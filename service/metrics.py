@@ -95,6 +95,15 @@ class Metrics:
             ["kind"],
             registry=self.registry,
         )
+        self._store_failing = Gauge(
+            "croupier_store_failing",
+            "1 from when the log could not be read or written until it can be again, else 0.",
+            ["kind"],
+            registry=self.registry,
+        )
+        for kind in ("read", "write"):
+            self._store_failures.labels(kind)
+            self.store_failing(kind, False)
 
     def serve(self, host: str, port: int) -> WSGIServer:
         """Serves them over HTTP; raises OSError if the address cannot be used."""
@@ -150,3 +159,7 @@ class Metrics:
     def store_failed(self, kind: str) -> None:
         """The log could not be read or written."""
         self._store_failures.labels(kind).inc()
+
+    def store_failing(self, kind: str, failing: bool) -> None:
+        """Whether the log can be read or written now, as far as is known."""
+        self._store_failing.labels(kind).set(failing)

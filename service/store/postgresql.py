@@ -7,7 +7,6 @@ time. They can be lost; every few seconds it is looked whether one was.
 """
 
 import asyncio
-import logging
 import random
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from service.errors import Refusal, store_full, store_unavailable
 from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
+from service.store.faults import Faults
 from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 CHANNEL = "croupier"
@@ -46,8 +46,6 @@ _FAILURES = (
 
 _NOTICE_BYTES = 7900  # A notification takes 8000.
 
-_log = logging.getLogger(__name__)
-
 _T = TypeVar("_T")
 
 
@@ -65,6 +63,7 @@ class PostgresStore:
     def __init__(self, url: str, metrics: Metrics | None = None) -> None:
         self._url = url
         self._metrics = metrics or Metrics()
+        self._faults = Faults(self._metrics)
         self._changes = Changes()
         self._appends: deque[_Append] = deque()
         self._committing: set[asyncio.Task[None]] = set()
@@ -163,10 +162,12 @@ class PostgresStore:
     async def _use(self, kind: str, ask: Callable[[Any], Awaitable[_T]]) -> _T:
         try:
             async with self._connection() as connection:
-                return await ask(connection)
+                answer = await ask(connection)
         except _FAILURES as error:
-            self._metrics.store_failed(kind)
+            self._faults.failed(kind, type(error).__name__)
             raise _refusal(error) from None
+        self._faults.worked(kind)
+        return answer
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Any]:
@@ -180,7 +181,7 @@ class PostgresStore:
                     raise
         except _FAILURES as error:
             if tables.is_away(error):
-                self._pause.begin(error)
+                self._pause.begin()
             raise
         self._pause.end()
 
@@ -199,15 +200,18 @@ class PostgresStore:
 
     async def _commit_all(self) -> None:
         while self._appends:
-            batch = self._take()
-            try:
-                await self._commit(batch)
-            # Whatever it is, those who wait are told, and the next ones get their try.
-            except Exception as error:
-                self._metrics.store_failed("write")
-                for each in batch:
-                    if not each.answer.done():
-                        each.answer.set_exception(_refusal(error))
+            await self._try(self._take())
+
+    async def _try(self, batch: list[_Append]) -> None:
+        try:
+            await self._commit(batch)
+        # Whatever it is, those who wait are told, and the next ones get their try.
+        except Exception as error:
+            if _is_of_the_database(error):
+                self._faults.failed("write", type(error).__name__)
+            for each in batch:
+                if not each.answer.done():
+                    each.answer.set_exception(_refusal(error))
 
     def _take(self) -> list[_Append]:
         batch: dict[str, _Append] = {}
@@ -228,6 +232,7 @@ class PostgresStore:
         async with self._connection() as connection:
             rows = await connection.fetch(tables.APPEND, *columns)
         self._metrics.store_committed(len(batch), time.perf_counter() - began)
+        self._faults.worked("write")
         added = {match_id for (match_id,) in rows}
         for each in batch:
             done = each.match_id in added
@@ -292,8 +297,8 @@ class PostgresStore:
                         await asyncio.sleep(POLL_SECONDS)
                 finally:
                     connection.terminate()
-            except _FAILURES as error:
-                pause.begin(error)
+            except _FAILURES:
+                pause.begin()
 
     async def _poll(self, connection: Any) -> None:
         waited = self._changes.waited_for()
@@ -313,7 +318,6 @@ class _Pause:
     def __init__(self) -> None:
         self._until = 0.0
         self._seconds = RETRY_LEAST_SECONDS
-        self._failing = False
 
     def check(self) -> None:
         """Raises Refusal while it lasts."""
@@ -324,22 +328,16 @@ class _Pause:
         """Returns when it is over."""
         await asyncio.sleep(self._until - time.monotonic())
 
-    def begin(self, error: Exception) -> None:
+    def begin(self) -> None:
         """The database did not answer."""
         if time.monotonic() < self._until:
             return
-        if not self._failing:
-            _log.error("the log cannot be used: %s", type(error).__name__)
-        self._failing = True
         # Not all at once, when it is many servers that wait.
         self._until = time.monotonic() + self._seconds * random.uniform(0.5, 1.0)
         self._seconds = min(2 * self._seconds, RETRY_MOST_SECONDS)
 
     def end(self) -> None:
         """It did."""
-        if self._failing:
-            _log.warning("the log is used again")
-        self._failing = False
         self._seconds = RETRY_LEAST_SECONDS
 
 
@@ -382,10 +380,12 @@ def _notices(changed: dict[str, int]) -> list[str]:
     return notices
 
 
+def _is_of_the_database(error: Exception) -> bool:
+    # It is away or overloaded, rather than that what it was asked was wrong.
+    return isinstance(error, (*_FAILURES, Refusal)) and not tables.is_fault_of_ours(error)
+
+
 def _refusal(error: Exception) -> Exception:
-    if isinstance(error, Refusal):
-        return store_unavailable()
     if isinstance(error, asyncpg.DiskFullError):
         return store_full()
-    known = isinstance(error, _FAILURES) and not tables.is_fault_of_ours(error)
-    return store_unavailable() if known else error
+    return store_unavailable() if _is_of_the_database(error) else error

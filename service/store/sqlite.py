@@ -8,7 +8,6 @@ and the event loop waits for neither.
 
 import asyncio
 import fcntl
-import logging
 import queue
 import sqlite3
 import threading
@@ -19,10 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
-from service.errors import Refusal, store_full, store_unavailable
+from service.errors import store_unavailable
 from service.metrics import Metrics
+from service.store import sqlite_faults
 from service.store import sqlite_tables as tables
 from service.store.changes import Changes
+from service.store.faults import Faults
 from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 FILE = "croupier.db"
@@ -31,11 +32,10 @@ WAITING_MOST = 8192  # Beyond it the disk is too slow for what is asked, and cal
 HEADS_KEPT = 65536
 READERS = 2
 BUSY_SECONDS = 2.0
+PROBE_SECONDS = 1.0
 
 _ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _HEADER = ", ".join("?" * len(Header._fields))
-
-_log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -56,7 +56,7 @@ class _Job(NamedTuple):
     """What the writer is asked to do, and whom it answers."""
 
     work: "_Append | _Create | Callable[[sqlite3.Connection], Any]"
-    answer: "asyncio.Future[Any]"
+    answer: "asyncio.Future[Any] | None" = None
 
 
 class SqliteStore:
@@ -66,6 +66,7 @@ class SqliteStore:
         self._directory = directory
         self._path = directory / FILE
         self._metrics = metrics or Metrics()
+        self._faults = Faults(self._metrics)
         self._changes = Changes()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._snapshots: dict[str, Snapshot] = {}
@@ -79,7 +80,6 @@ class SqliteStore:
         self._reading = threading.local()
         self._loop: asyncio.AbstractEventLoop
         self._lock: IO[bytes] | None = None
-        self._failing = False
 
     # Opening and closing
 
@@ -218,12 +218,13 @@ class SqliteStore:
             connection = getattr(self._reading, "connection", None)
             if connection is None:
                 connection = self._reading.connection = self._connect()
-            return query(connection, *arguments)
+            answer = query(connection, *arguments)
         except sqlite3.Error as error:
             self._reading.connection = None
-            self._metrics.store_failed("read")
-            _log.error("the log cannot be read: %s", error.sqlite_errorname)
-            raise _refusal(error) from None
+            self._faults.failed("read", sqlite_faults.name(error))
+            raise sqlite_faults.refusal(error) from None
+        self._faults.worked("read")
+        return answer
 
     # The writer
 
@@ -231,7 +232,14 @@ class SqliteStore:
         going = True
         while going:
             jobs = []
-            job = self._jobs.get()
+            try:
+                job = self._jobs.get(
+                    timeout=PROBE_SECONDS if self._faults.failing("write") else None
+                )
+            except queue.Empty:
+                # Tried without being asked, so that it is known as soon as it is over.
+                self._carry_out([_Job(_settle)])
+                continue
             while job is not None:
                 jobs.append(job)
                 if len(jobs) == BATCH_MOST or self._jobs.empty():
@@ -252,7 +260,7 @@ class SqliteStore:
         for job, answer in zip(jobs, answers, strict=True):
             if isinstance(job.work, _Append) and answer is True:
                 self._changes.tell(job.work.match_id, job.work.version + 1)
-            if job.answer.done():
+            if job.answer is None or job.answer.done():
                 continue
             if isinstance(answer, Exception):
                 job.answer.set_exception(answer)
@@ -266,16 +274,11 @@ class SqliteStore:
         # Whatever it is, those who wait get an answer, and the next ones another try.
         except Exception as error:
             self._reset()
-            self._metrics.store_failed("write")
-            if not self._failing:
-                name = getattr(error, "sqlite_errorname", type(error).__name__)
-                _log.error("the log cannot be written: %s", name)
-            self._failing = True
-            return [_refusal(error) for _ in jobs]
+            if sqlite_faults.is_of_the_file(error):
+                self._faults.failed("write", sqlite_faults.name(error))
+            return [sqlite_faults.refusal(error) for _ in jobs]
         self._metrics.store_committed(len(jobs), time.perf_counter() - began)
-        if self._failing:
-            _log.warning("the log is written again")
-        self._failing = False
+        self._faults.worked("write")
         return answers
 
     def _reset(self) -> None:
@@ -408,19 +411,22 @@ class SqliteStore:
     def _keep_snapshots(self) -> None:
         while self._snapshots and self._connection is not None:
             match_id, snapshot = self._snapshots.popitem()
-            # A snapshot that cannot be written is not missed.
-            with suppress(sqlite3.Error):
+            try:
                 self._connection.execute(
                     "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
                     "version = excluded.version, data = excluded.data "
                     "WHERE excluded.version > version",
                     (match_id, *snapshot),
                 )
+            # A snapshot that cannot be written is not missed; the thread that writes would be.
+            except Exception as error:
+                self._reset()
+                self._faults.failed("write", sqlite_faults.name(error))
 
 
-def _refusal(error: Exception) -> Refusal | Exception:
-    if not isinstance(error, sqlite3.Error):
-        return error
-    # The low byte is what went wrong, the rest where.
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return store_full() if code == sqlite3.SQLITE_FULL else store_unavailable()
+def _settle(connection: sqlite3.Connection) -> None:
+    # Writes over what a commit has left that failed: nobody will find it after a crash.
+    connection.execute(
+        "INSERT INTO settings VALUES ('settled', randomblob(8)) "
+        "ON CONFLICT DO UPDATE SET value = excluded.value"
+    )
