@@ -207,6 +207,11 @@ class PostgresStore:
             await self._commit(batch)
         # Whatever it is, those who wait are told, and the next ones get their try.
         except Exception as error:
+            if len(batch) > 1 and not _is_of_the_database(error):
+                # One of them is to blame, and must not take the others along.
+                for each in batch:
+                    await self._try([each])
+                return
             if _is_of_the_database(error):
                 self._faults.failed("write", type(error).__name__)
             for each in batch:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
-from service.errors import store_unavailable
+from service.errors import Refusal, store_unavailable
 from service.metrics import Metrics
 from service.store import sqlite_faults
 from service.store import sqlite_tables as tables
@@ -273,7 +273,10 @@ class SqliteStore:
             answers = self._transact(jobs)
         # Whatever it is, those who wait get an answer, and the next ones another try.
         except Exception as error:
-            self._reset()
+            opened = self._connection is not None
+            self._reset(jobs)
+            if opened and len(jobs) > 1 and sqlite_faults.can_be_of_one(error):
+                return self._carry_out_one_by_one(jobs)
             if sqlite_faults.is_of_the_file(error):
                 self._faults.failed("write", sqlite_faults.name(error))
             return [sqlite_faults.refusal(error) for _ in jobs]
@@ -281,19 +284,35 @@ class SqliteStore:
         self._faults.worked("write")
         return answers
 
-    def _reset(self) -> None:
-        # Nothing that was known about the file is taken for granted: a new connection finds out.
+    def _carry_out_one_by_one(self, jobs: list[_Job]) -> list[Any]:
+        # One of them is to blame, and must not take the others along. If it is the file after all,
+        # which can take its time to fail, two have shown it.
+        answers: list[Any] = []
+        for job in jobs:
+            if len(answers) > 1 and all(isinstance(each, Refusal) for each in answers[-2:]):
+                answers.append(store_unavailable())
+            else:
+                answers += self._carry_out([job])
+        return answers
+
+    def _reset(self, jobs: list[_Job]) -> None:
+        # Nothing that was known about these is taken for granted: a new connection finds out.
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
-        self._heads.clear()
+        for job in jobs:
+            if isinstance(job.work, _Append):
+                self._heads.pop(job.work.match_id, None)
+            elif isinstance(job.work, _Create):
+                self._heads.pop(job.work.header.match_id, None)
 
     def _transact(self, jobs: list[_Job]) -> list[Any]:
         if self._connection is None:
-            self._connection = self._connect()
-            due = self._connection.execute("SELECT match_id FROM agenda")
+            connection = self._connect()
+            due = connection.execute("SELECT match_id FROM agenda")
             self._due = {match_id for (match_id,) in due}
+            self._connection = connection
         try:
             return self._commit(self._connection, jobs, together=True)
         except sqlite3.IntegrityError:
@@ -420,7 +439,7 @@ class SqliteStore:
                 )
             # A snapshot that cannot be written is not missed; the thread that writes would be.
             except Exception as error:
-                self._reset()
+                self._reset([])
                 self._faults.failed("write", sqlite_faults.name(error))
 
 

@@ -17,6 +17,16 @@ def is_of_the_file(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error | MemoryError)
 
 
+def can_be_of_one(error: Exception) -> bool:
+    """Whether it may come from one of those that are committed together, and not from the file.
+
+    Of what cannot be read, one page may be to blame, which the others do not need.
+    """
+    if not isinstance(error, sqlite3.OperationalError | MemoryError):
+        return True
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_READ
+
+
 def name(error: Exception) -> str:
     """What to call it in the log of the server."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
