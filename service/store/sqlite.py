@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from service.errors import Refusal, store_unavailable
 from service.metrics import Metrics
-from service.store import sqlite_faults
+from service.store import sqlite_faults, sqlite_recovery
 from service.store import sqlite_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
@@ -74,6 +74,10 @@ class SqliteStore:
         # Only the writer changes it, after a commit.
         self._heads: dict[str, int] = {}
         self._due: set[str] = set()
+        # Open and idle as long as the log is. With its last connection, SQLite forgets how much of
+        # the write-ahead log was committed, and the next one takes what it finds there, also what a
+        # sync has failed for: with that, all that is written after it could be lost.
+        self._anchor: sqlite3.Connection | None = None
         self._connection: sqlite3.Connection | None = None
         self._writer = threading.Thread(target=self._write, name="store-writer", daemon=True)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
@@ -101,12 +105,12 @@ class SqliteStore:
             raise OSError(f"{self._directory} is in use by another server") from None
         # It holds the secrets of matches that run.
         self._path.touch(mode=0o600)
+        found = sqlite_recovery.look(self._path)
+        sqlite_recovery.check_length(self._path, found)
         try:
-            connection = self._connect()
-            try:
-                tables.migrate(connection, self._path)
-            finally:
-                connection.close()
+            self._anchor = self._connect()
+            sqlite_recovery.settle(self._anchor, self._path, found)
+            tables.migrate(self._anchor, self._path)
         except sqlite3.Error as error:
             raise OSError(f"{self._path}: {error}") from None
 
@@ -119,12 +123,20 @@ class SqliteStore:
             self._writer.join()
         # A connection belongs to its thread and ends with it.
         self._readers.shutdown()
+        if self._anchor is not None:
+            self._anchor.close()
         if self._lock is not None:
             self._lock.close()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=BATCH_MOST * 2
+            # If the file is gone, an empty one in its place would be a log without matches.
+            f"{self._path.absolute().as_uri()}?mode=rw",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,  # The thread that closes the log ends the first one.
+            cached_statements=BATCH_MOST * 2,
         )
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
