@@ -394,6 +394,8 @@ def test_a_database_that_is_away_is_not_asked_all_the_time(place, monkeypatch):
             await store.load("one")
             proxy.drop()
             proxy._server.close()
+            # The connection is lost, and then there is none.
+            assert await refused(store.load("one")) == UNAVAILABLE
             assert await refused(store.load("one")) == UNAVAILABLE
             store._pool = None
             for _ in range(100):

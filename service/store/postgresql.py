@@ -173,16 +173,21 @@ class PostgresStore:
     async def _connection(self) -> AsyncIterator[Any]:
         self._pause.check()
         try:
-            async with self._pool.acquire(timeout=CONNECT_SECONDS) as connection:
-                try:
-                    yield connection
-                except asyncpg.InternalClientError:
-                    connection.terminate()
-                    raise
-        except _FAILURES as error:
-            if tables.is_away(error):
-                self._pause.begin()
+            connection = await self._pool.acquire(timeout=CONNECT_SECONDS)
+        except _FAILURES:
+            self._pause.begin()
             raise
+        try:
+            yield connection
+        except asyncpg.InternalClientError:
+            connection.terminate()
+            raise
+        except TimeoutError:
+            self._pause.begin()
+            raise
+        finally:
+            # One that was lost need not mean that the database is: the next one tells.
+            await self._pool.release(connection)
         self._pause.end()
 
     # Adding entries

@@ -229,16 +229,6 @@ async def read_listed(connection: Any, query: Query, most: int) -> list[Listed]:
     return [Listed(*row)._replace(bots=tuple(row[2])) for row in rows]
 
 
-def is_away(error: Exception) -> bool:
-    """Whether the database cannot be reached, rather than does not do what it was asked."""
-    return not isinstance(error, asyncpg.PostgresError) or isinstance(
-        error,
-        asyncpg.PostgresConnectionError
-        | asyncpg.OperatorInterventionError
-        | asyncpg.TooManyConnectionsError,
-    )
-
-
 def is_fault_of_ours(error: Exception) -> bool:
     """Whether a statement itself was wrong, rather than the database away or overloaded."""
     return isinstance(
