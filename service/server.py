@@ -25,6 +25,7 @@ from service.bots import Bots
 from service.catalog_service import CatalogService
 from service.clock import Clock
 from service.duties import Duties
+from service.errors import Refusal
 from service.gate import Gate
 from service.hint_service import HintService
 from service.match_service import Door, MatchService
@@ -104,10 +105,7 @@ class Server:
         _check_free(host, port)
         if self._own_store:
             await self._store.open()
-        # A token must outlast the server as its match does.
-        self._add_services(
-            Tokens(self._key or await self._store.key(secrets.token_bytes(KEY_BYTES)))
-        )
+        self._add_services(Tokens(self._key or await self._kept_key()))
         try:
             port = self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
@@ -121,6 +119,13 @@ class Server:
         for service in ("", *SERVICES):
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
+
+    async def _kept_key(self) -> bytes:
+        # A token must outlast the server as its match does.
+        try:
+            return await self._store.key(secrets.token_bytes(KEY_BYTES))
+        except Refusal as refusal:
+            raise OSError(str(refusal)) from None
 
     def _add_services(self, tokens: Tokens) -> None:
         door = Door(tokens, self.matches, self._operator_token)
