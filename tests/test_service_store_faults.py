@@ -21,7 +21,7 @@ from tests.faulty_disk import (
 )
 from tests.play import seeded
 from tests.server_process import ServerProcess
-from tests.serving import OPEN, TIMEOUT, bot, play_on, read_error, refused, ruleset_of
+from tests.serving import TIMEOUT, bot, play_on, read_error, refused, ruleset_of
 
 GAME = "skystones"
 FULL = (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
@@ -127,22 +127,16 @@ def test_what_is_done_by_halves_is_done_whole_or_refused(server, disk, calls):
     assert player.send(request).version == 1
 
 
-def test_a_bot_decides_when_the_disk_lets_it(server, disk):
-    table = server.client.create(ruleset_of(GAME), [OPEN, bot("BEGINNER")])
-    (player,) = table.players.values()
-    view = player.view()
-    while 0 not in view.deciders:
-        view = player.wait_later(view.version + 1).result().view
+def test_bots_go_on_when_the_disk_does(server, disk):
     server.forget_log()
-    # The player's decision is synced, and not what the bot answers.
-    disk.fail(SYNC, WAL, skip=1)
-    view = player.submit(view.legal_actions[0], view.version)
-    assert view.deciders == [1]
+    disk.fail(SYNC, WAL, skip=6)
+    table = server.client.create(ruleset_of(GAME), [bot("BEGINNER"), bot("BEGINNER")])
     server.wait_for("the log cannot be written")
+    view = table.spectator.view()
+    assert view.deciders
     disk.mend()
-    later = player.wait_later(view.version + 1).result()
-    assert later.view.version == view.version + 1
-    assert not later.timed_out
+    while view.deciders:
+        view = table.spectator.wait_later(view.version + 1).result().view
 
 
 class Diary:
