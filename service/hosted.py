@@ -94,7 +94,7 @@ class Hosted:
             elif entry.kind in _DECISIONS:
                 if match is None:
                     raise engine.ActionError("seat", "the cards are not dealt yet")
-                action = wire.read_action(self.game, game_pb2.Action.FromString(entry.action))
+                action = wire.parse_action(self.game, entry.action)
                 if expired and action != _default_action(match, expired[0]):
                     raise engine.ActionError("action", "this is not what is played by default")
                 events = match.apply(entry.seat, action)
@@ -202,8 +202,7 @@ class Hosted:
             return None
         action = b""
         if not self.clocks.control.forfeits:
-            chosen = _default_action(self.match, expired[0])
-            action = wire.write_action(self.game, chosen).SerializeToString(deterministic=True)
+            action = wire.serialize_action(self.game, _default_action(self.match, expired[0]))
         return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
     @property
@@ -254,9 +253,7 @@ class Hosted:
         if viewer in (0, 1):
             view.seat = viewer
         if viewer in self.deciders:
-            view.legal_actions.extend(
-                wire.write_action(self.game, action) for action in self.match.legal(viewer)
-            )
+            wire.write_legal_actions(self.game, self.match.legal(viewer), view)
         if self.waiting:
             view.entropy_owed.CopyFrom(self.waiting.owed)
         else:

@@ -166,12 +166,11 @@ class Matches:
         request_id: str,
     ) -> View | Hosted:
         wire.check_game(hosted.game, action, "action")
-        canonical = wire.canonical_action(hosted.game, action)
         entry = Entry(
             EntryKind.ACTION,
             seat,
             at,
-            canonical.SerializeToString(deterministic=True),
+            wire.canonical_action(hosted.game, action),
             expected_version,
             request_id,
         )
