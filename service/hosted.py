@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
@@ -171,7 +172,7 @@ class Hosted:
     def _broken_off(self) -> bool:
         return self.resigned is not None or bool(self.forfeited)
 
-    @property
+    @cached_property
     def deciders(self) -> tuple[int, ...]:
         """The seats that owe a decision."""
         return () if self.waiting or self._broken_off else self.match.deciders
@@ -205,7 +206,7 @@ class Hosted:
             action = wire.serialize_action(self.game, _default_action(self.match, expired[0]))
         return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
-    @property
+    @cached_property
     def standing(self) -> Standing:
         """What is to be found about it without computing it."""
         return Standing(
