@@ -36,8 +36,7 @@ class Hosted:
     def __init__(self, header: Header) -> None:
         """The match as it was dealt; raises Refusal if it was dealt under other rules."""
         self.header = header
-        self.ruleset = game_pb2.Ruleset.FromString(header.ruleset)
-        self.game = _game(header, self.ruleset)
+        self.game = _game(header, game_pb2.Ruleset.FromString(header.ruleset))
         # What is contributed to its chance, as long as it is not dealt.
         self.waiting: Contributions | None = None
         self.entries: tuple[Entry, ...] = ()
@@ -127,7 +126,7 @@ class Hosted:
         happened: Sequence[tuple[engine.Event, ...] | None],
     ) -> "Hosted":
         hosted = Hosted.__new__(Hosted)
-        hosted.header, hosted.ruleset, hosted.game = self.header, self.ruleset, self.game
+        hosted.header, hosted.game = self.header, self.game
         hosted.waiting, hosted.clocks, hosted.forfeited = waiting, clocks, forfeited
         if match is not None:
             hosted.match = match
@@ -249,8 +248,8 @@ class Hosted:
             version=self.version,
             deciders=self.deciders,
             result=self.result,
-            ruleset=self.ruleset,
         )
+        view.ruleset.MergeFromString(self.header.ruleset)
         if viewer in (0, 1):
             view.seat = viewer
         if viewer in self.deciders:
