@@ -45,9 +45,10 @@ format: tools ## rewrite Python and proto files in the house format
 	$(PY) -m ruff check --fix .
 	.venv/bin/buf format -w
 
-bench: tools ## speed and fingerprint of the search, and random self-play in numbers
+bench: tools ## speed and fingerprint of the search, random self-play in numbers, what calls cost
 	$(PY) -m ai.bench $(ARGS)
 	$(PY) -m ai.self_play
+	$(PY) -m service.bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)

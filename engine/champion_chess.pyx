@@ -144,6 +144,31 @@ cdef int castling_known(const Memory* memory) noexcept nogil:
     return known
 
 
+cdef dict side_fields(const Side* side):
+    cdef const Memory* memory = &side.memory
+    cdef Turn none
+    cdef int i
+    memset(&none, 0, sizeof(none))
+    return {
+        "hand_size": side.hand_size,
+        "deck_size": side.deck_size,
+        "reserve": side.reserve,
+        "defeated": side.defeated,
+        "champion": side.champion,
+        "castled": side.castled,
+        "memory": {
+            "hand": memory.hand,
+            "deck": memory.deck,
+            "reserve": memory.reserve,
+            "castling": memory.castling,
+            "size": memory.size,
+            # Those that are yet to come are all the same one.
+            "turns": ([memory.turns[i] for i in range(memory.size)]
+                      + [none] * (MEMORY_TURNS - memory.size)),
+        },
+    }
+
+
 cdef class ChampionChess(Game):
     """Champion Chess under one ruleset: `castling`, `hand_size` and `cards`."""
 
@@ -237,11 +262,17 @@ cdef class ChampionChess(Game):
     cdef view_fields(self, const View* view):
         # With each side's `known`, the cards that are known to be in its hand.
         from engine.champion_chess_memory import known_in_hands
-        cdef dict fields = (<Sight*> view)[0]
+        cdef Sight* sight = <Sight*> view
         known = known_in_hands((<char*> view)[:sizeof(Sight)], self.hand_most)
-        for side, cards in zip(fields["side"], known):
-            side["known"] = cards
-        return fields
+        return {
+            "seat": sight.seat,
+            "phase": sight.phase,
+            "challenge": sight.challenge,
+            "half_points": sight.half_points,
+            "side": [{**side_fields(&sight.side[seat]), "known": known[seat]}
+                     for seat in range(SEATS)],
+            "own": sight.own,
+        }
 
     cdef fill_view(self, View* view, fields):
         (<Sight*> view)[0] = fields

@@ -183,7 +183,30 @@ cdef class PowerShotSoccer(Game):
         (<Table*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        return (<Sight*> view)[0]
+        cdef Sight* sight = <Sight*> view
+        cdef Common* common = &sight.common
+        cdef Play none
+        cdef int i, plays = common.play_count
+        memset(&none, 0, sizeof(none))
+        return {
+            "seat": sight.seat,
+            "common": {
+                "phase": common.phase,
+                "half": common.half,
+                "possession": common.possession,
+                "first_kick_off": common.first_kick_off,
+                "kick_offs": common.kick_offs,
+                "kick_off_cards": common.kick_off_cards,
+                "goals": common.goals,
+                "draw_sizes": common.draw_sizes,
+                "standing": common.standing,
+                "attack_start": common.attack_start,
+                "play_count": common.play_count,
+                # Those that are yet to come are all the same one.
+                "plays": [common.plays[i] for i in range(plays)] + [none] * (PLAYS_MOST - plays),
+            },
+            "hand": sight.hand,
+        }
 
     cdef fill_view(self, View* view, fields):
         (<Sight*> view)[0] = fields

@@ -171,7 +171,29 @@ cdef class Skystones(Game):
         (<Table*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        return (<Sight*> view)[0]
+        cdef Sight* sight = <Sight*> view
+        cdef Common* common = &sight.common
+        cdef Placement none
+        cdef int i, placed = common.placement_count
+        memset(&none, 0, sizeof(none))
+        return {
+            "seat": sight.seat,
+            "common": {
+                "phase": common.phase,
+                "round": common.round,
+                "first_starter": common.first_starter,
+                "starter": common.starter,
+                "turn": common.turn,
+                "board": common.board,
+                "sides": common.sides,
+                "placement_count": placed,
+                # Those that are yet to come are all the same one.
+                "placements": ([common.placements[i] for i in range(placed)]
+                               + [none] * (CARDS_MOST - placed)),
+            },
+            "hand": sight.hand,
+            "pile": sight.pile,
+        }
 
     cdef fill_view(self, View* view, fields):
         (<Sight*> view)[0] = fields

@@ -5,7 +5,8 @@ import logging
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
+from types import TracebackType
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
@@ -37,25 +38,31 @@ class Gate(grpc.aio.ServerInterceptor):
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._validator = Validator()
+        self._handlers: dict[str, Any] = {}  # Of our methods that have been called.
 
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Any:
-        handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or not method.startswith(OUR_METHODS):
-            return handler
+        guarded = self._handlers.get(method)
+        if guarded is None:
+            handler = await continuation(handler_call_details)
+            if handler is None or not method.startswith(OUR_METHODS):
+                return handler
+            guarded = self._handlers[method] = self._guarding(method, handler)
+        return guarded
 
+    def _guarding(self, method: str, handler: Any) -> Any:
         # The bytes come as they are: that they cannot be read is an error like any other.
         async def answer(data: bytes, context: Context) -> Message:
-            async with self._guard(method, context):
+            async with _Guard(self._metrics, method, context):
                 response: Message = await handler.unary_unary(self._read(handler, data), context)
             return response
 
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message]:
-            async with self._guard(method, context):
+            async with _Guard(self._metrics, method, context):
                 request = self._read(handler, data)
                 async with aclosing(handler.unary_stream(request, context)) as messages:
                     async for message in messages:
@@ -84,29 +91,43 @@ class Gate(grpc.aio.ServerInterceptor):
         request.DiscardUnknownFields()
         return request
 
-    @asynccontextmanager
-    async def _guard(self, method: str, context: Context) -> AsyncIterator[None]:
-        began = time.perf_counter()
+
+class _Guard:
+    """Around one call: what goes wrong becomes an error, and that the call ended is counted."""
+
+    def __init__(self, metrics: Metrics, method: str, context: Context) -> None:
+        self._metrics = metrics
+        self._method = method
+        self._context = context
+
+    async def __aenter__(self) -> None:
+        self._began = time.perf_counter()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         code = "OK"
         try:
-            yield
-        except Refusal as refusal:
-            code = code_pb2.Code.Name(refusal.status.code)
-            await _send(context, refusal)
-        except (asyncio.CancelledError, GeneratorExit):
-            code = "CANCELLED"
-            raise
-        # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
-        except Exception as error:
-            code = "INTERNAL"
-            log_failure(method, error)
-            await _send(
-                context, Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
-            )
+            if isinstance(error, Refusal):
+                code = code_pb2.Code.Name(error.status.code)
+                await _send(self._context, error)
+            elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+                code = "CANCELLED"
+            # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
+            elif isinstance(error, Exception):
+                code = "INTERNAL"
+                log_failure(self._method, error)
+                await _send(
+                    self._context,
+                    Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here"),
+                )
         finally:
-            seconds = time.perf_counter() - began
-            self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
-            _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+            seconds = time.perf_counter() - self._began
+            self._metrics.rpc(self._method.removeprefix(OUR_METHODS), code, seconds)
+            _log.debug("%s %s %.1f ms", self._method, code, 1000 * seconds)
 
 
 def field_path(violation: Any) -> str:

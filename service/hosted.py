@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
@@ -35,8 +36,7 @@ class Hosted:
     def __init__(self, header: Header) -> None:
         """The match as it was dealt; raises Refusal if it was dealt under other rules."""
         self.header = header
-        self.ruleset = game_pb2.Ruleset.FromString(header.ruleset)
-        self.game = _game(header, self.ruleset)
+        self.game = _game(header, game_pb2.Ruleset.FromString(header.ruleset))
         # What is contributed to its chance, as long as it is not dealt.
         self.waiting: Contributions | None = None
         self.entries: tuple[Entry, ...] = ()
@@ -94,7 +94,7 @@ class Hosted:
             elif entry.kind in _DECISIONS:
                 if match is None:
                     raise engine.ActionError("seat", "the cards are not dealt yet")
-                action = wire.read_action(self.game, game_pb2.Action.FromString(entry.action))
+                action = wire.parse_action(self.game, entry.action)
                 if expired and action != _default_action(match, expired[0]):
                     raise engine.ActionError("action", "this is not what is played by default")
                 events = match.apply(entry.seat, action)
@@ -126,7 +126,7 @@ class Hosted:
         happened: Sequence[tuple[engine.Event, ...] | None],
     ) -> "Hosted":
         hosted = Hosted.__new__(Hosted)
-        hosted.header, hosted.ruleset, hosted.game = self.header, self.ruleset, self.game
+        hosted.header, hosted.game = self.header, self.game
         hosted.waiting, hosted.clocks, hosted.forfeited = waiting, clocks, forfeited
         if match is not None:
             hosted.match = match
@@ -171,7 +171,7 @@ class Hosted:
     def _broken_off(self) -> bool:
         return self.resigned is not None or bool(self.forfeited)
 
-    @property
+    @cached_property
     def deciders(self) -> tuple[int, ...]:
         """The seats that owe a decision."""
         return () if self.waiting or self._broken_off else self.match.deciders
@@ -202,11 +202,10 @@ class Hosted:
             return None
         action = b""
         if not self.clocks.control.forfeits:
-            chosen = _default_action(self.match, expired[0])
-            action = wire.write_action(self.game, chosen).SerializeToString(deterministic=True)
+            action = wire.serialize_action(self.game, _default_action(self.match, expired[0]))
         return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
-    @property
+    @cached_property
     def standing(self) -> Standing:
         """What is to be found about it without computing it."""
         return Standing(
@@ -249,14 +248,12 @@ class Hosted:
             version=self.version,
             deciders=self.deciders,
             result=self.result,
-            ruleset=self.ruleset,
         )
+        view.ruleset.MergeFromString(self.header.ruleset)
         if viewer in (0, 1):
             view.seat = viewer
         if viewer in self.deciders:
-            view.legal_actions.extend(
-                wire.write_action(self.game, action) for action in self.match.legal(viewer)
-            )
+            wire.write_legal_actions(self.game, self.match.legal(viewer), view)
         if self.waiting:
             view.entropy_owed.CopyFrom(self.waiting.owed)
         else:

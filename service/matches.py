@@ -166,12 +166,11 @@ class Matches:
         request_id: str,
     ) -> View | Hosted:
         wire.check_game(hosted.game, action, "action")
-        canonical = wire.canonical_action(hosted.game, action)
         entry = Entry(
             EntryKind.ACTION,
             seat,
             at,
-            canonical.SerializeToString(deterministic=True),
+            wire.canonical_action(hosted.game, action),
             expected_version,
             request_id,
         )
@@ -346,7 +345,7 @@ def agreed_standing(hosted: Hosted) -> Standing:
     Whoever writes the entry lets its bots decide, at once; the others if it does not.
     """
     standing = hosted.standing
-    if hosted.bot_due is None or standing.due is None:
+    if standing.due is None or hosted.bot_due is None:
         return standing
     due = standing.due + TAKEN_OVER_AFTER
     return standing._replace(due=due if hosted.deadline is None else min(due, hosted.deadline))

@@ -32,6 +32,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._ended: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._matches = Counter(
             "croupier_matches",
             "Matches that this server has brought into a state: created, ended (by the rules), "
@@ -112,8 +113,13 @@ class Metrics:
 
     def rpc(self, method: str, code: str, seconds: float) -> None:
         """A call has ended."""
-        self._rpcs.labels(method, code).inc()
-        self._rpc_seconds.labels(method).observe(seconds)
+        ended = self._ended.get((method, code))
+        if ended is None:
+            # To find a metric by its labels takes longer than to count.
+            ended = self._rpcs.labels(method, code), self._rpc_seconds.labels(method)
+            self._ended[method, code] = ended
+        ended[0].inc()
+        ended[1].observe(seconds)
 
     def match(self, game: str, state: str) -> None:
         """A match has come into a state."""

@@ -108,7 +108,7 @@ def _read_entry(message: match_pb2.RecordEntry, hosted: Hosted) -> Entry:
     if kind == "action":
         wire.check_game(hosted.game, message.action.action, "action")
         action = wire.canonical_action(hosted.game, message.action.action)
-        return Entry(EntryKind.ACTION, seat, at, _as_bytes(action), hosted.version)
+        return Entry(EntryKind.ACTION, seat, at, action, hosted.version)
     if kind == "entropy_hash":
         return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
     if kind == "entropy":
@@ -117,7 +117,7 @@ def _read_entry(message: match_pb2.RecordEntry, hosted: Hosted) -> Entry:
         if message.expiry.HasField("action"):
             wire.check_game(hosted.game, message.expiry.action, "expiry.action")
             action = wire.canonical_action(hosted.game, message.expiry.action)
-            return Entry(EntryKind.EXPIRY, seat, at, _as_bytes(action), hosted.version)
+            return Entry(EntryKind.EXPIRY, seat, at, action, hosted.version)
         return Entry(EntryKind.EXPIRY, seat, at, b"", hosted.version)
     return Entry(EntryKind.RESIGNATION, seat, at)
 

@@ -91,7 +91,7 @@ def test_a_choice_is_not_taken_for_another_one():
             wire.read_action(game, game_pb2.Action(castle_rampage={"play": play}))
         assert caught.value.field == name
     without = game_pb2.Action(castle_rampage={"play": {"card": "CASTLE_RAMPAGE_CARD_VOLLEY"}})
-    written = wire.canonical_action(game, without)
+    written = game_pb2.Action.FromString(wire.canonical_action(game, without))
     assert written.castle_rampage.play.HasField("extra")
     assert wire.read_action(game, without) == wire.read_action(game, written)
 

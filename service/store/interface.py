@@ -9,7 +9,7 @@ is due so that it is found without reading every match. It is written with the e
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -139,7 +139,9 @@ class Store(Protocol):
     async def read(self, match_id: str, version: int) -> list[Entry]:
         """The entries that come after the first `version` ones; none if there is no such match."""
 
-    async def append(self, match_id: str, version: int, entry: Entry, standing: Standing) -> bool:
+    def append(
+        self, match_id: str, version: int, entry: Entry, standing: Standing
+    ) -> Awaitable[bool]:
         """Adds an entry if the match has exactly `version` of them; whether it did.
 
         Nor is it added if the seat has used its request_id before. When it returns True, the entry

@@ -164,8 +164,11 @@ class SqliteStore:
         if not await self._ask(_Create(header, standing)):
             raise ValueError("there is a match of this id already")
 
-    async def append(self, match_id: str, version: int, entry: Entry, standing: Standing) -> bool:
-        return bool(await self._ask(_Append(match_id, version, entry, standing)))
+    def append(
+        self, match_id: str, version: int, entry: Entry, standing: Standing
+    ) -> "asyncio.Future[bool]":
+        # Not a coroutine: a caller who goes on without waiting needs no task for it.
+        return self._ask(_Append(match_id, version, entry, standing))
 
     async def postpone(self, due: Due, to: int) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
@@ -182,7 +185,9 @@ class SqliteStore:
         if kept is None or kept.version < snapshot.version:
             self._snapshots[match_id] = snapshot
 
-    def _ask(self, work: "_Append | _Create | Callable[[sqlite3.Connection], Any]") -> Any:
+    def _ask(
+        self, work: "_Append | _Create | Callable[[sqlite3.Connection], Any]"
+    ) -> "asyncio.Future[Any]":
         if self._jobs.qsize() >= WAITING_MOST:
             raise store_unavailable()
         answer = self._loop.create_future()

@@ -11,7 +11,7 @@ schema's, `VIEW_PATHS` of the wire module says how a path begins there: {"side["
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Protocol, cast
 
@@ -26,6 +26,7 @@ from service.errors import Refusal, invalid_field
 Fields = dict[str, Any]
 
 _RULESETS_KEPT = 256
+_ACTIONS_KEPT = 16384
 
 
 class WireModule(Protocol):
@@ -123,12 +124,25 @@ def read_action(game: engine.Game, action: Action) -> int:
     return game.make_action(_module(game.id).action_to_fields(getattr(action, game.id)))
 
 
-def canonical_action(game: engine.Game, action: Action) -> Action:
-    """The same action as the server writes it, or as it came if there is no such action."""
+@lru_cache(maxsize=_ACTIONS_KEPT)
+def serialize_action(game: engine.Game, action: int) -> bytes:
+    """An action as the log has it."""
+    return write_action(game, action).SerializeToString(deterministic=True)
+
+
+@lru_cache(maxsize=_ACTIONS_KEPT)
+def parse_action(game: engine.Game, data: bytes) -> int:
+    """An action out of a serialized message; raises ActionError if there is no such action."""
+    return read_action(game, Action.FromString(data))
+
+
+def canonical_action(game: engine.Game, action: Action) -> bytes:
+    """An action as the log has it, or as it came if there is no such action."""
+    data = action.SerializeToString(deterministic=True)
     try:
-        return write_action(game, read_action(game, action))
+        return serialize_action(game, parse_action(game, data))
     except engine.ActionError:
-        return action
+        return data
 
 
 def check_game(game: engine.Game, message: Action, path: str) -> None:
@@ -162,6 +176,17 @@ def write_event(game: engine.Game, event: engine.Event, version: int) -> Event:
 def write_view(game: engine.Game, view: engine.SeatView, into: View) -> None:
     """Fills in what a view tells of the game."""
     getattr(into, game.id).CopyFrom(_module(game.id).view_to_proto(game, view.fields))
+
+
+def write_legal_actions(game: engine.Game, actions: Iterable[int], into: View) -> None:
+    """Fills in the actions that are legal."""
+    into.MergeFromString(b"".join([_legal_action(game, action) for action in actions]))
+
+
+@lru_cache(maxsize=_ACTIONS_KEPT)
+def _legal_action(game: engine.Game, action: int) -> bytes:
+    # Views in a row are one view that has the legal actions of all.
+    return View(legal_actions=[write_action(game, action)]).SerializeToString()
 
 
 def read_view(message: View, path: str) -> engine.SeatView:

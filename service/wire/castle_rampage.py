@@ -1,6 +1,8 @@
 """Castle Rampage on the wire. The engine counts cards and numbers structures from 0."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from operator import add, sub
 from typing import Any, cast
 
 from croupier.v1 import castle_rampage_pb2 as pb
@@ -34,7 +36,7 @@ def _card(number: int) -> pb.CastleRampageCard:
 
 
 def _cards(numbers: Iterable[int]) -> list[pb.CastleRampageCard]:
-    return [_card(number) for number in numbers]
+    return cast(list[pb.CastleRampageCard], list(numbers))
 
 
 def _spread(counts: Iterable[int]) -> list[pb.CastleRampageCard]:
@@ -198,49 +200,54 @@ def view_to_proto(game: Game, fields: Fields) -> pb.CastleRampageView:
     message = pb.CastleRampageView(
         **chosen(common, _SHARED),
         discards=_spread(common["discards"]),
-        sides=[
-            pb.CastleRampageSide(
-                **chosen(side, _SIDE),
-                gate=_stack_to_proto(fields["stacks"][2 * seat]),
-                castle=_stack_to_proto(fields["stacks"][2 * seat + 1]),
-                story=bytes(side["story"][: side["story_length"]]),
-            )
-            for seat, side in enumerate(common["sides"])
-        ],
         hand=_spread(own["hand"]),
         kept=_card(own["kept"]),
         drawn=bytes(own["drawn"][: own["drawn_length"]]),
+        unseen=_unseen(game, fields) if fields["seat"] in _SEATS else (),
     )
-    if fields["seat"] in _SEATS:
-        message.unseen.extend(_unseen(game, message))
+    for seat, side in enumerate(common["sides"]):
+        into = message.sides.add(**chosen(side, _SIDE))
+        into.story = bytes(side["story"][: side["story_length"]])
+        _write_stack(fields["stacks"][2 * seat], into.gate)
+        _write_stack(fields["stacks"][2 * seat + 1], into.castle)
     return message
 
 
-def _stack_to_proto(fields: Fields) -> pb.CastleRampageStack:
+def _write_stack(fields: Fields, into: pb.CastleRampageStack) -> None:
     top, count = fields["top"], fields["count"]
-    return pb.CastleRampageStack(
-        fallen=_cards(fields["cards"][:top]),
-        standing=[
-            pb.CastleRampageStanding(card=_card(card), known=known)
-            for card, known in zip(
-                fields["cards"][top:count], fields["known"][top:count], strict=True
-            )
-        ],
+    into.SetInParent()
+    into.fallen.extend(_cards(fields["cards"][:top]))
+    into.MergeFromString(
+        b"".join(map(_standing, fields["cards"][top:count], fields["known"][top:count]))
     )
 
 
-def _unseen(game: Game, message: pb.CastleRampageView) -> list[pb.CastleRampageCard]:
+@cache
+def _standing(card: int, known: int) -> bytes:
+    standing = {"card": card, "known": known}
+    return pb.CastleRampageStack(standing=[standing]).SerializeToString()
+
+
+def _unseen(game: Game, fields: Fields) -> list[pb.CastleRampageCard]:
+    gone = map(add, fields["own"]["hand"], fields["common"]["discards"])
+    counts = list(map(sub, _copies(game), gone))
+    for side in fields["common"]["sides"]:
+        counts[pb.CASTLE_RAMPAGE_CARD_CATAPULT] -= side["catapults"]
+        counts[pb.CASTLE_RAMPAGE_CARD_GRANARY] -= side["granaries"]
+    counts[fields["own"]["kept"]] -= 1
+    for stack in fields["stacks"]:
+        for card in stack["cards"][stack["top"] : stack["count"]]:
+            counts[card] -= 1
+    counts[pb.CASTLE_RAMPAGE_CARD_UNSPECIFIED] = 0
+    return _spread(counts)
+
+
+@lru_cache
+def _copies(game: Game) -> list[int]:
     counts = [0] * _TYPES
     for spec in game.ruleset["cards"]:
         counts[spec["card"]] = spec["copies"]
-    seen = [*message.hand, *message.discards, message.kept]
-    for side in message.sides:
-        seen += [card.card for stack in (side.gate, side.castle) for card in stack.standing]
-        counts[pb.CASTLE_RAMPAGE_CARD_CATAPULT] -= side.catapults
-        counts[pb.CASTLE_RAMPAGE_CARD_GRANARY] -= side.granaries
-    for card in filter(None, seen):
-        counts[card] -= 1
-    return _spread(counts)
+    return counts
 
 
 def view_to_fields(game: Game, message: pb.CastleRampageView, seat: int) -> Fields:
