@@ -279,7 +279,7 @@ def test_a_server_says_what_it_finds_after_a_crash(crashed, tmp_path):
             return whole[:at] + bytes(4) + whole[at + 4 :]
 
         with ServerProcess("--data", str(copy_of(data, tmp_path / name, damage))) as server:
-            assert said in server.log
+            server.wait_for(said)
             table.spectator.move_to(server.client)
             versions = sum(length <= at for length in lengths) - 1
             assert table.spectator.view().version == versions

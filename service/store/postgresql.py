@@ -179,9 +179,10 @@ class PostgresStore:
             raise
         try:
             yield connection
-        except asyncpg.InternalClientError:
+        except (asyncpg.InternalClientError, TypeError) as error:
+            # asyncpg does not know what to expect of a connection that was told to end.
             connection.terminate()
-            raise
+            raise asyncpg.InternalClientError(str(error)) from None
         except TimeoutError:
             self._pause.begin()
             raise
@@ -307,7 +308,8 @@ class PostgresStore:
                         await asyncio.sleep(POLL_SECONDS)
                 finally:
                     connection.terminate()
-            except _FAILURES:
+            # Whatever it is: if this ended, nobody would be told of changes any more.
+            except Exception:
                 pause.begin()
 
     async def _poll(self, connection: Any) -> None:
