@@ -17,7 +17,7 @@ STRENGTHS = {
     "beginner": Strength(20),
     "casual": Strength(150),
     "skilled": Strength(1_000),
-    "expert": Strength(50_000),
+    "expert": Strength(10_000),
 }
 
 
