@@ -7,7 +7,7 @@ its keys depends on nothing but the keys, so a seed gives the same draws everywh
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from engine.game cimport Rng, mix, rng_double
+from engine.game cimport Rng, mix, rng_weighted
 
 cdef uint64_t NO_KEY = ~<uint64_t> 0
 
@@ -89,12 +89,4 @@ cdef class Belief:
         return n > 0 and total > 0
 
     cdef uint64_t draw(self, Rng* rng) noexcept nogil:
-        cdef double at = rng_double(rng) * self.weights[self.size - 1]
-        cdef size_t low = 0, high = self.size - 1, middle
-        while low < high:
-            middle = (low + high) // 2
-            if self.weights[middle] > at:
-                high = middle
-            else:
-                low = middle + 1
-        return self.keys[low]
+        return self.keys[rng_weighted(rng, self.weights, self.size)]

@@ -13,7 +13,9 @@ from engine.champion_chess cimport (
     ROOK, UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king,
     playable_aid, spread, total,
 )
-from engine.game cimport SEATS, Rng, Sampler, State, rng_shuffle, uint8_t, uint64_t
+from engine.game cimport (
+    SEATS, Rng, Sampler, State, rng_part, rng_reject, rng_shuffle, uint8_t, uint64_t,
+)
 
 from engine.champion_chess import CARD_NAMES
 from engine.game import ViewError
@@ -444,13 +446,14 @@ cdef class ChampionChessSampler(Sampler):
             unpack(key, table.own[other].hand)
             table.own[other].castling_used = key >> USED_BIT
             size = self.lay_deck(table, other)
-            rng_shuffle(rng, table.deck[other], size)
+            rng_part(rng, table.deck[other], size, size - table.side[other].deck_size)
             while size > table.side[other].deck_size:
                 size -= 1
                 table.own[other].hand[table.deck[other][size]] += 1
                 table.deck[other][size] = 0
+            rng_shuffle(rng, table.deck[other], size)
             # At the Champion phase the opponent holds a noble, or he would have shown his hand.
-            if sight.phase != CHAMPION or nobles(table.own[other].hand) > 0:
+            if sight.phase != CHAMPION or nobles(table.own[other].hand) > 0 or rng_reject(rng):
                 return
 
     cdef int lay_deck(self, Table* table, int seat) noexcept nogil:

@@ -151,18 +151,117 @@ cdef double rng_double(Rng* rng) noexcept nogil:
     return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
 
 
+cdef size_t rng_weighted(Rng* rng, const double* sums, size_t n) noexcept nogil:
+    cdef size_t low = 0, high = n - 1, middle
+    cdef double at
+    if rng.script != NULL:
+        return script_weighted(rng.script, sums, n)
+    at = rng_double(rng) * sums[n - 1]
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > at:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+cdef bint rng_reject(Rng* rng) noexcept nogil:
+    if rng.script == NULL:
+        return False
+    rng.script.rejected = True
+    return True
+
+
+cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil:
+    cdef int i
+    for i in range(n - 1, 0, -1):
+        swap(cards, i, rng_below(rng, i + 1) if rng.script == NULL
+             else script_card(rng.script, cards, i + 1))
+
+
+cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
+    cdef double sums[2]
+    cdef int i, end = n
+    if rng.script == NULL:
+        for i in range(n - 1, n - 1 - k, -1):
+            swap(cards, i, rng_below(rng, i + 1))
+        return
+    for i in range(n - 1, -1, -1):
+        sums[0] = k - n + end
+        sums[1] = i + 1
+        if script_weighted(rng.script, sums, 2) == 0:
+            end -= 1
+            swap(cards, i, end)
+
+
+cdef inline void swap(uint8_t* cards, int i, int j) noexcept nogil:
+    cdef uint8_t card = cards[i]
+    cards[i] = cards[j]
+    cards[j] = card
+
+
+# All that can come of chance
+
 cdef uint32_t script_below(Script* script, uint32_t n) noexcept nogil:
+    cdef int at = script_draw(script, n)
+    if at < 0:
+        return 0
+    script.divisors[at] = n
+    return script.digits[at]
+
+
+cdef int script_draw(Script* script, uint32_t n) noexcept nogil:
+    # The place of the next digit, which can have `n` values; -1: it is 0.
     cdef int at = script.drawn
     if n == 1:
-        return 0
+        return -1
     if at == MAX_DRAWS:
         script.broken = True
-        return 0
+        return -1
     if script.sizes[at] == 0:           # Not drawn before with these digits ahead of it.
         script.digits[at] = 0
         script.sizes[at] = n
     script.drawn += 1
-    return script.digits[at]
+    return at
+
+
+cdef size_t script_weighted(Script* script, const double* sums, size_t n) noexcept nogil:
+    # What has no weight is passed over.
+    cdef size_t digit = 0
+    cdef double before
+    cdef int at
+    while n > 1 and sums[n - 1] <= sums[n - 2]:
+        n -= 1
+    at = script_draw(script, n)
+    if at >= 0:
+        digit = script.digits[at]
+    while digit < n - 1 and sums[digit] <= (sums[digit - 1] if digit else 0):
+        digit += 1
+    if at >= 0:
+        before = sums[digit - 1] if digit else 0
+        script.digits[at] = digit
+        script.divisors[at] = sums[n - 1] / (sums[digit] - before)
+    return digit
+
+
+cdef int script_card(Script* script, const uint8_t* cards, int n) noexcept nogil:
+    # The place of one of the cards, equal ones taken together.
+    cdef double sums[256]
+    cdef int places[256]
+    cdef int i, j, count = 0
+    for i in range(n):
+        j = 0
+        while j < count and cards[places[j]] != cards[i]:
+            j += 1
+        if j == count:
+            places[j] = i
+            sums[j] = 0
+            count += 1
+        sums[j] += 1
+    for j in range(1, count):
+        sums[j] += sums[j - 1]
+    return places[script_weighted(script, sums, count)]
 
 
 cdef void script_start(Script* script, Rng* rng) noexcept nogil:
@@ -175,13 +274,14 @@ cdef double script_probability(const Script* script) noexcept nogil:
     cdef double probability = 1
     cdef int i
     for i in range(script.drawn):
-        probability /= script.sizes[i]
+        probability /= script.divisors[i]
     return probability
 
 
 cdef bint script_next(Script* script) noexcept nogil:
     cdef int at = script.drawn - 1
     script.drawn = 0
+    script.rejected = False
     while at >= 0:
         script.digits[at] += 1
         if script.digits[at] < script.sizes[at]:
@@ -189,16 +289,6 @@ cdef bint script_next(Script* script) noexcept nogil:
         script.sizes[at] = 0
         at -= 1
     return False
-
-
-cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil:
-    cdef int i, j
-    cdef uint8_t card
-    for i in range(n - 1, 0, -1):
-        j = rng_below(rng, i + 1)
-        card = cards[i]
-        cards[i] = cards[j]
-        cards[j] = card
 
 
 cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
@@ -460,6 +550,28 @@ cdef class Sampler:
         with nogil:
             for _n in range(n):
                 self.draw(&state, &rng)
+
+    def worlds(self, int most):
+        """All positions that can be drawn, each with its probability; None if there are more than
+        `most` ways to draw, or if they cannot be gone through.
+        """
+        cdef Position position
+        cdef Script script
+        cdef Rng rng
+        chances = {}
+        script_start(&script, &rng)
+        for _ in range(most):
+            position = Position(self.game)
+            self.draw(&position.state, &rng)
+            if script.broken:
+                return None
+            if not script.rejected:
+                chance = script_probability(&script)
+                chances[position] = chances.get(position, 0.0) + chance
+            if not script_next(&script):
+                total = sum(chances.values())
+                return {position: chance / total for position, chance in chances.items()}
+        return None
 
     def beliefs(self, int worlds, uint64_t seed):
         """What may lie at the places that the seat does not see: Beliefs, by place and card.

@@ -20,7 +20,7 @@ from math import comb
 from libc.string cimport memcmp, memset
 
 from engine.belief cimport Belief
-from engine.game cimport SEATS, Rng, Sampler, State, rng_shuffle, uint8_t, uint64_t
+from engine.game cimport SEATS, Rng, Sampler, State, rng_part, rng_shuffle, uint8_t, uint64_t
 from engine.powershot_soccer cimport (
     ATTACK, DECK_MOST, HAND_MOST, KICK_OFFS_MOST, OVER, PLAYS_MOST, ROLES_MOST, STAR_PLAYER,
     TYPES_MOST, Common, Play, PowerShotSoccer, Sight, Table, half_is_over, seat_to_play,
@@ -309,7 +309,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         for card in range(self.rules.types):
             if self.place[card] == PLAIN:
                 size = add_copies(pile, size, card, self.unseen[self.other][card])
-        rng_shuffle(rng, pile, size)
+        rng_part(rng, pile, size, plain)
         for _i in range(plain):
             size -= 1
             table.own[self.other].hand[pile[size]] += 1

@@ -7,7 +7,9 @@ it was played from, and so of the card that was set aside. See engine/skystones.
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
-from engine.game cimport SEATS, Rng, Sampler, State, rng_below, rng_double, uint8_t, uint64_t
+from engine.game cimport (
+    SEATS, Rng, Sampler, State, rng_below, rng_reject, rng_weighted, uint8_t, uint64_t,
+)
 from engine.skystones cimport (
     ANY_ELEMENT, BLOCKED, CARDS_MOST, EDGES, ELEMENTS, FIELD_CARDS, FIRE, HAND_MOST, NONE, OVER,
     PICK, PLACE, SQUARES_MOST, TOTAL_MOST, TYPES_MOST, Common, Placement, Side, Sight, Skystones,
@@ -425,7 +427,7 @@ cdef class SkystonesSampler(Sampler):
         if self.from_rows:
             self.draw_row(table, rng)
             return
-        while not self.draw_picks(table, rng):
+        while not self.draw_picks(table, rng) and not rng_reject(rng):
             state[0] = self.base
 
     cdef bint draw_picks(self, Table* table, Rng* rng) noexcept nogil:
@@ -451,45 +453,37 @@ cdef class SkystonesSampler(Sampler):
 
     cdef int draw_aside(self, const uint8_t* row, int absence, Rng* rng) noexcept nogil:
         # The card set aside: any, or one of a certain absence that leaves the hand of a row.
-        cdef double chance[TYPES_MOST + 1]
-        cdef double at = 0
-        cdef int i, last = 0
+        cdef double sums[TYPES_MOST + 1]
+        cdef double chance, sum = 0
+        cdef int i
         for i in range(self.candidates):
-            chance[i] = self.weight[i]
+            chance = self.weight[i]
             if row != NULL:
-                chance[i] *= (left_over(&self.hands, self.aside[i], row)
-                              if self.hands.absence_of[i] == absence else 0)
-            at += chance[i]
-        at *= rng_double(rng)
-        for i in range(self.candidates):
-            if chance[i] > 0:
-                last = i
-                if at < chance[i]:
-                    break
-                at -= chance[i]
-        return self.aside[last]
+                chance *= (left_over(&self.hands, self.aside[i], row)
+                           if self.hands.absence_of[i] == absence else 0)
+            sum += chance
+            sums[i] = sum
+        return self.aside[rng_weighted(rng, sums, self.candidates)]
 
     cdef void draw_row(self, Table* table, Rng* rng) noexcept nogil:
         cdef const Kind* kind
         cdef const uint8_t* row
         cdef uint8_t* hand = table.hands[self.other]
-        cdef size_t low = 0, high = self.rows * self.hands.absence_count - 1, middle
-        cdef double at = rng_double(rng) * self.cumulated[high]
-        cdef int i, card, aside
-        while low < high:
-            middle = (low + high) // 2
-            if self.cumulated[middle] > at:
-                high = middle
-            else:
-                low = middle + 1
-        row = self.kinds_of_row + low // self.hands.absence_count * HAND_MOST
-        aside = self.draw_aside(row, low % self.hands.absence_count, rng)
+        cdef uint8_t free_cards[TYPES_MOST]
+        cdef size_t at = rng_weighted(rng, self.cumulated, self.rows * self.hands.absence_count)
+        cdef int i, j, n, card, aside
+        row = self.kinds_of_row + at // self.hands.absence_count * HAND_MOST
+        aside = self.draw_aside(row, at % self.hands.absence_count, rng)
         self.set_aside(table, aside)
         for i in range(self.hands.unplayed):
             kind = &self.hands.kinds[row[i]]
-            card = kind.cards[rng_below(rng, kind.size)]
-            while kind.copies == 1 and kind.size > 1 and (hand[card] or card == aside):
-                card = kind.cards[rng_below(rng, kind.size)]
+            n = 0
+            for j in range(kind.size):
+                card = kind.cards[j]
+                if kind.copies > 1 or kind.size == 1 or not (hand[card] or card == aside):
+                    free_cards[n] = card
+                    n += 1
+            card = free_cards[rng_below(rng, n)]
             hand[card] += 1
             table.piles[self.other][card] -= 1
 

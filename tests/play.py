@@ -60,3 +60,11 @@ def count_worlds(sampler, draws, rng, hidden):
     for world, n in worlds.items():
         counted[hidden(sampler.game.read_state(world))] += n
     return counted
+
+
+def chances(worlds, hidden):
+    """How likely each hidden thing is: `hidden` of the positions among all worlds of a sampler."""
+    likely = collections.Counter()
+    for world, chance in worlds.items():
+        likely[hidden(world)] += chance
+    return likely

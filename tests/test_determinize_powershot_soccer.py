@@ -14,7 +14,7 @@ from engine import games
 from engine.game import Position, ViewError
 from tests.chi_squared import p_of_distribution
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
-from tests.play import told
+from tests.play import chances, told
 
 RULESETS = {
     "one of each": (
@@ -207,6 +207,25 @@ def test_draws_are_in_proportion(name):
     assert n > 20
     assert min(p_values) > 1e-3 / n
     assert abs(sum(p_values) / n - 0.5) < 4 / (12 * n) ** 0.5
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_all_worlds_have_their_probability(name):
+    hand_size, cards = RULESETS[name]
+    game = games()["powershot_soccer"]({"hand_size": hand_size, "cards": read_card_list(cards)})
+    several = 0
+    for seed in range(5):
+        with told(seed=seed):
+            seat = seed % 2
+            for position, hands in positions(game, seed, seat):
+                worlds = game.sampler(position.view(seat)).worlds(1_000)
+                if worlds is not None:
+                    found = chances(worlds, lambda world, seat=seat: opponents_hand(world, seat))
+                    whole = sum(hands.values())
+                    expected = {hand: n / whole for hand, n in hands.items() if n}
+                    assert found == pytest.approx(expected)
+                    several += len(found) > 1
+    assert several > 10
 
 
 def test_a_hand_that_could_not_have_been_played_is_refused():

@@ -13,7 +13,7 @@ import pytest
 from engine import games
 from engine.game import Position
 from tests.games.skystones import read_card_list, spread
-from tests.play import told
+from tests.play import chances, told
 
 EDGES = ("north", "east", "south", "west")
 PICK, PLACE = 1 << 60, 2 << 60
@@ -276,3 +276,22 @@ def test_draws_are_in_proportion(name):
                 freedom += degrees
     assert several > 20
     assert abs(total - freedom) < 4 * (2 * freedom) ** 0.5, f"{total:.0f} for {freedom}"
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_all_worlds_have_their_probability(name):
+    game = games()["skystones"](
+        {**RULESETS[name], "cards": read_card_list(RULESETS[name]["cards"])}
+    )
+    several = 0
+    for seed in range(10):
+        with told(seed=seed):
+            seat = seed % 2
+            for position, expected in positions(game, seed, seat):
+                worlds = game.sampler(position.view(seat)).worlds(2_000)
+                if worlds is not None:
+                    found = chances(worlds, lambda world, other=1 - seat: hidden(world, other))
+                    whole = sum(expected.values())
+                    assert found == pytest.approx({key: n / whole for key, n in expected.items()})
+                    several += len(found) > 1
+    assert several > 10
