@@ -25,8 +25,9 @@ serve: build ## run the server
 test: tools ## run the tests
 	$(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-soak: tools ## the long form of the tests that repeat: searches given up, servers killed, races
+soak: tools ## the long form of the tests that repeat: searches given up, endings, servers killed, races
 	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)
+	CROUPIER_ENDINGS=300 $(PY) -m pytest tests/test_endings.py -k naive_solver $(ARGS)
 	CROUPIER_KILLS=200 CROUPIER_RACES=5000 $(PY) -m pytest -s -o faulthandler_timeout=0 \
 		tests/test_service_crash.py tests/test_service_races.py $(ARGS)
 

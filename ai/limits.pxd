@@ -7,6 +7,9 @@ from engine.game cimport Action, Rng, State
 cdef class Stop:
     cdef volatile int flag
 
+# By the monotonic clock, in seconds.
+cdef double now() noexcept nogil
+
 cdef class Worker:
     cdef readonly uint64_t iterations
     # One more; False if it cannot go on.

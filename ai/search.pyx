@@ -53,6 +53,7 @@ from engine.game cimport (
 )
 
 from ai.deal_search import DealSearch
+from ai.endings import prove
 from ai.limits import Stop
 
 cdef enum:
@@ -60,6 +61,8 @@ cdef enum:
     KNOWN_VISITS = 16          # From here on a node tells what its seat is expected to do.
     PATH_MOST = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
+
+PROVEN_ITERATIONS = 1000
 
 cdef double UNIFORM_MOST = 0.6
 cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
@@ -87,7 +90,8 @@ class Result(NamedTuple):
     `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
     `draw` and `loss` are shares of the playouts, each of which was played in a world of its own:
     `worlds`. `full`: the trees ran out of memory, and stayed as they were. `stop_reason` is
-    iterations, time, single_action, cancelled or memory.
+    iterations, time, single_action, proven, cancelled or memory; where it is proven, scores and
+    probabilities are exact, the deviations are 0, and the rest is of a short search.
     """
 
     action: int
@@ -116,8 +120,9 @@ class Parameters(NamedTuple):
     `from_deal` searches from the deal (ai/deal_search.pyx;
     None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
     Probabilities below `floor` times the largest are taken for noise and set to 0. A single
-    action is searched for at most `single_action` iterations (0: as any other). `memory` is bytes
-    a thread; when it is full, the search goes on without new nodes.
+    action is searched for at most `single_action` iterations (0: as any other). `endings` are
+    solved exactly where they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full,
+    the search goes on without new nodes.
     """
 
     exploration: float = 0.5
@@ -129,6 +134,7 @@ class Parameters(NamedTuple):
     from_deal: bool | None = None
     floor: float = 0.02
     single_action: int = 256
+    endings: bool = True
     memory: int = 256 << 20
 
 
@@ -610,6 +616,9 @@ class Search:
         self.from_deal = from_deal and only is None and not most_nodes
         self.trees = [self.tree(thread) for thread in range(threads)]
         self.stop_reason = "iterations"
+        # Where the deal is asked, it is because the worlds that the sampler draws are not believed.
+        self.endings = parameters.endings and not sampler.game.searched_from_deal
+        self.proof = None
 
     def tree(self, thread):
         """What one thread grows."""
@@ -640,6 +649,11 @@ class Search:
         if single:
             iterations = min(iterations or self.parameters.single_action,
                              self.parameters.single_action)
+        elif self.endings and self.proof is None:
+            self.proof = prove(self.sampler, self.legal, iterations=iterations, seconds=seconds,
+                               nodes=self.most_nodes, memory=self.parameters.memory, stop=stop)
+        if self.proof:             # What is left to find is how the match is expected to go on.
+            iterations = min(iterations or PROVEN_ITERATIONS, PROVEN_ITERATIONS)
         reasons = self.grow(iterations, end, stop, every, report)
         if "memory" in reasons and self.from_deal:
             # All that can be played does not fit: from the present then.
@@ -651,6 +665,8 @@ class Search:
                 break
         if single and self.stop_reason == "iterations":
             self.stop_reason = "single_action"
+        if self.proof:
+            self.stop_reason = "proven"
 
     def grow(self, iterations, end, stop, every, report):
         """Runs all threads, which share the iterations, and returns why they ended."""
@@ -717,11 +733,12 @@ class Search:
         else:
             expected = (wins + draws / 2) / playouts if playouts else 0.5
         share = 1 / playouts if playouts else 0.0
-        return Result(
+        result = Result(
             action=self.drawn(actions), actions=actions, expected_score=expected,
             win=wins * share, draw=draws * share, loss=(playouts - wins - draws) * share,
             iterations=iterations, worlds=playouts, nodes=nodes, full=full > 0,
             stop_reason=self.stop_reason)
+        return self.proof.complete(result) if self.proof else result
 
     def probabilities(self, sums):
         """With which probability to play each action: the average strategy, or the most visited."""

@@ -61,10 +61,43 @@ def check_hint(hint, view):
     assert 0 <= hint.expected_score <= 1
     if len(legal) == 1:
         assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_SINGLE_ACTION
+        return
+    if hint.stop_reason == hint_pb2.StopReason.STOP_REASON_PROVEN:
+        assert hint.iterations <= LIMITS.iterations
+        assert all(each.deviation == 0 for each in hint.actions)
     else:
         assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_ITERATIONS
         assert hint.iterations == LIMITS.iterations
-        assert hint.win + hint.draw + hint.loss == pytest.approx(1)
+    assert hint.win + hint.draw + hint.loss == pytest.approx(1)
+
+
+def test_a_hint_at_the_end_of_a_match_is_proven(client):
+    table = client.create(ruleset_of("skystones", "five"), seed=1)
+    rng = seeded("proven")
+    reasons = []
+    while True:
+        deciders = table.spectator.view().deciders
+        if not deciders:
+            break
+        player = table.players[deciders[0]]
+        view = player.view()
+        if len(view.legal_actions) > 1:
+            hint = player.hint(hint_pb2.SearchLimits(iterations=3_000), seed=1).hint
+            check_hint_of_ending(hint)
+            reasons.append(hint.stop_reason)
+        player.submit(rng.choice(view.legal_actions), view.version)
+    assert reasons[-1] == hint_pb2.StopReason.STOP_REASON_PROVEN
+
+
+def check_hint_of_ending(hint):
+    """What must hold of a hint that is proven: it scores what its best actions do."""
+    if hint.stop_reason != hint_pb2.StopReason.STOP_REASON_PROVEN:
+        return
+    best = max(each.expected_score for each in hint.actions)
+    assert hint.expected_score == pytest.approx(best)
+    for each in hint.actions:
+        assert each.deviation == 0
+        assert each.probability == 0 or each.expected_score == pytest.approx(best)
 
 
 def test_another_seed_may_get_another_hint(client):

@@ -1,0 +1,27 @@
+"""The types of exact endings; ai/endings.pyx says what everything does."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ai.limits import Stop
+from ai.search import Result
+from engine.game import Sampler
+
+class Proof(NamedTuple):
+    action: int
+    scores: dict[int, float]
+    expected_score: float
+    win: float
+    draw: float
+    def complete(self, result: Result) -> Result: ...
+
+def prove(
+    sampler: Sampler,
+    legal: Iterable[int],
+    *,
+    iterations: int = 0,
+    seconds: float = 0.0,
+    nodes: int = 0,
+    memory: int = 0,
+    stop: Stop | None = None,
+) -> Proof | None: ...
