@@ -14,5 +14,7 @@ class Clock:
 
     async def sleep(self, until: int, wake: asyncio.Event) -> None:
         """Returns at a time, or earlier when woken."""
+        # Not wait_for: being woken and cancelled at the same moment, it forgets that it was cancelled.
         with suppress(TimeoutError):
-            await asyncio.wait_for(wake.wait(), max(0, until - self.now()) / 1000)
+            async with asyncio.timeout(max(0, until - self.now()) / 1000):
+                await wake.wait()

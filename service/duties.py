@@ -68,7 +68,7 @@ class Duties:
         tasks = [self._looking, *self._tasks.values()]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
         # What cannot be said is found out when the time of this server is over.
         await asyncio.wait([asyncio.create_task(self._release(left))], timeout=RELEASE_SECONDS)
 

@@ -83,7 +83,8 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             while not search.done():
                 left = question.deadline - LAST_SECONDS - time.monotonic()
                 try:
-                    await asyncio.wait_for(news.wait(), left if left < math.inf else None)
+                    async with asyncio.timeout(left if left < math.inf else None):
+                        await news.wait()
                 except TimeoutError:
                     if newest is None:  # There is nothing to say: the call ends by its deadline.
                         await search

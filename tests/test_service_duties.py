@@ -356,3 +356,21 @@ def test_a_clock_is_due_beside_a_bot_that_fails(place):
             assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
 
     run_in_time(run())
+
+
+def test_a_sleep_that_is_woken_and_cancelled_at_once_is_cancelled():
+    async def run(pauses):
+        wake = asyncio.Event()
+        sleeping = asyncio.create_task(Clock().sleep(FAR, wake))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        wake.set()
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        if not sleeping.cancel():
+            return False
+        await asyncio.wait([sleeping])
+        assert sleeping.cancelled(), f"cancelled {pauses} turns after it was woken"
+        return True
+
+    assert any([asyncio.run(run(pauses)) for pauses in range(6)])
