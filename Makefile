@@ -22,8 +22,9 @@ tools: build .venv/tools ## also install what tests, checks and measures
 serve: build ## run the server
 	.venv/bin/croupier serve $(ARGS)
 
+# Searches give way to everything else, so the tests beside them must not come first.
 test: tools ## run the tests
-	$(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
+	nice -n 19 $(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
 soak: tools ## the long form of the tests that repeat: searches given up, endings, servers killed, races
 	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)
