@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ import grpc
 import uvloop
 
 from service.bench.scripts import KEY
-from service.searches import LOWEST_PRIORITY
 
 ECHO = "/croupier.bench.Echo/Echo"
 SUBMIT = "/croupier.v1.MatchService/SubmitAction"
@@ -29,9 +29,11 @@ class Running(NamedTuple):
     def cpu(self) -> float:
         """Seconds of the processor used by its threads, but for those that search."""
         used = 0
+        usual = os.getpriority(os.PRIO_PROCESS, self.pid)
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             nice = (task / "stat").read_text().rpartition(")")[2].split()[16]
-            if int(nice) != LOWEST_PRIORITY:
+            # Searches are known by their low priority.
+            if int(nice) == usual:
                 used += int((task / "schedstat").read_text().split()[0])
         return used / 1e9
 
