@@ -14,7 +14,7 @@ class Clock:
 
     async def sleep(self, until: int, wake: asyncio.Event) -> None:
         """Returns at a time, or earlier when woken."""
-        # Not wait_for: being woken and cancelled at the same moment, it forgets that it was cancelled.
+        # Not wait_for: woken and cancelled at the same moment, it forgets that it was cancelled.
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0, until - self.now()) / 1000):
                 await wake.wait()

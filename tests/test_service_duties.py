@@ -373,4 +373,5 @@ def test_a_sleep_that_is_woken_and_cancelled_at_once_is_cancelled():
         assert sleeping.cancelled(), f"cancelled {pauses} turns after it was woken"
         return True
 
-    assert any([asyncio.run(run(pauses)) for pauses in range(6)])
+    were_cancelled = [asyncio.run(run(pauses)) for pauses in range(6)]
+    assert any(were_cancelled)
