@@ -85,9 +85,11 @@ def show_games(rounds: int) -> None:
             rounds,
         )
         world, playout = iterations / worlds, iterations / guided
+        # The playouts of the search begin later than those that are measured by themselves.
+        tree = max(0.0, 1 - world - playout)
         print(
             f"{game_id:18}{unguided:12,.0f}{guided:12,.0f}{iterations:14,.0f}"
-            f"{world:8.0%}{playout:9.0%}{1 - world - playout:7.0%}{ratio(two, one):10.2f}x",
+            f"{world:8.0%}{playout:9.0%}{tree:7.0%}{ratio(two, one):10.2f}x",
             flush=True,
         )
 
