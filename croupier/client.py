@@ -7,9 +7,10 @@
             seat.submit(view.legal_actions[0])
         print(seat.view().result)
 
-It adds four things to the generated stubs: the token on every call, a request id and the version
-on every action, streams and actions that outlast a lost connection, and one exception with all that
-the server said. The messages are those of `croupier.v1`; where this is not enough, use the stubs.
+It adds four things to the generated stubs: the token on every call, a request id on every new match
+and, with the version, on every action, streams, new matches and actions that outlast a lost
+connection, and one exception with all that the server said. The messages are those of
+`croupier.v1`; where this is not enough, use the stubs.
 """
 
 import hashlib
@@ -41,13 +42,15 @@ from croupier.v1 import (
 TIMEOUT = 30.0  # Seconds that a call may take, the time of a search not counted.
 PATIENCE = 30.0  # Seconds for which a stream tries to go on.
 
-# Calls that can be made twice without harm; SubmitAction because of its request id, Rematch because
-# a match has one.
+# Calls that can be made twice without harm; CreateMatch and SubmitAction because of their request
+# ids, Rematch because a match has one.
 _REPEATABLE = {
     "CatalogService": ("ListGames", "GetGame"),
     "MatchService": (
+        "CreateMatch",
         "GetView",
         "SubmitAction",
+        "ResignMatch",
         "ContributeEntropy",
         "Rematch",
         "GetRecord",
@@ -176,7 +179,7 @@ class CroupierError(Exception):
 
 @dataclass(frozen=True)
 class NewMatch:
-    """A match that was just created. The tokens in it can not be had again."""
+    """A match that was just created, and the tokens of its open seats."""
 
     name: str
     seats: Mapping[int, "Seat"]  # The open ones.
@@ -232,10 +235,17 @@ class Client:
         seed: int | None = None,
         entropy_from_seats: bool = False,
         time_control: clock_pb2.TimeControl | None = None,
+        request_id: str = "",
+        patience: float = PATIENCE,
     ) -> NewMatch:
         """Creates a match of a ruleset, or of a game by its name with the rules of its sheet.
 
         With `entropy_from_seats`, it waits until each open seat has called `contribute`.
+
+        When the connection is lost, or the server cannot reach its log, it is tried again under the
+        same request id, so that one match is created; CroupierError only if that fails for
+        `patience` seconds. Who keeps a `request_id`, a `uuid.uuid4()` that nobody else may know,
+        gets the same match with it also after that.
         """
         if isinstance(ruleset, str):
             name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
@@ -246,8 +256,11 @@ class Client:
             seed=seed,
             entropy_from_seats=entropy_from_seats,
             time_control=time_control,
+            request_id=request_id or str(uuid.uuid4()),
         )
-        response: match_pb2.CreateMatchResponse = self._call(self.match_stub.CreateMatch, request)
+        response: match_pb2.CreateMatchResponse = self._persist(
+            self.match_stub.CreateMatch, request, patience
+        )
         return NewMatch(
             name=response.match,
             seats={t.seat: Seat(self, response.match, t.token) for t in response.seat_tokens},
@@ -319,6 +332,20 @@ class Client:
     def _patience(self, seconds: float | None) -> float:
         # The server limits every search to 60 seconds, and it may have to wait for its turn.
         return self.timeout + (60.0 if seconds is None else seconds)
+
+    def _persist(
+        self,
+        rpc: Callable[..., _Response],
+        request: Any,
+        patience: float,
+        token: str | None = None,
+    ) -> _Response:
+        waiting = _Patience(patience)
+        while True:
+            try:
+                return self._call(rpc, request, token)
+            except CroupierError as error:
+                waiting.after(error)
 
     def _call(
         self,
@@ -487,15 +514,10 @@ class Seat(Spectator):
             action=action,
             request_id=str(uuid.uuid4()),
         )
-        waiting = _Patience(patience)
-        while True:
-            try:
-                response: match_pb2.SubmitActionResponse = self._call(
-                    self._stub.SubmitAction, request
-                )
-                return self._seen(response.view)
-            except CroupierError as error:
-                waiting.after(error)
+        response: match_pb2.SubmitActionResponse = self.client._persist(
+            self._stub.SubmitAction, request, patience, self.token
+        )
+        return self._seen(response.view)
 
     def turns(self) -> Iterator[game_pb2.View]:
         """Yields the view whenever the seat owes a decision, until the match is over.

@@ -101,6 +101,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             seed,
             request.entropy_from_seats,
             request.time_control if request.HasField("time_control") else None,
+            self._tokens.match_of(request.request_id) if request.request_id else None,
         )
         match_id = hosted.header.match_id
         return match_pb2.CreateMatchResponse(

@@ -52,13 +52,15 @@ class Matches:
         seed: int | None,
         entropy_from_seats: bool = False,
         time_control: TimeControl | None = None,
+        named_by: bytes | None = None,
     ) -> Hosted:
         """Deals a match, or lets it wait for the entropy of its seats.
 
-        Raises Refusal for a ruleset that breaks a rule.
+        One that is named by something is the same whenever it is asked for, and whoever is asked.
+        Raises Refusal for a ruleset that breaks a rule, and if that match was asked for otherwise.
         """
         game = wire.read_ruleset(ruleset, "ruleset")
-        match_id = _write_id(secrets.token_bytes(_ID_BYTES))
+        match_id = _write_id(named_by or secrets.token_bytes(_ID_BYTES))
         secret = secrets.token_bytes(32)
         chance_id = match_id
         if seed is not None:
@@ -76,7 +78,15 @@ class Matches:
             entropy_from_seats=entropy_from_seats,
             time_control=_write_time_control(time_control),
         )
-        return await self._create(header)
+        if named_by is None:
+            return await self._create(header)
+        hosted = await self._create_once(header)
+        if not _asks_for(header, hosted.header):
+            raise Refusal(
+                ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
+                "this request_id was used for a match that was asked for otherwise",
+            )
+        return hosted
 
     async def _create(self, header: Header) -> Hosted:
         hosted = Hosted(header)
@@ -86,6 +96,19 @@ class Matches:
         self.on_commit(hosted)
         return hosted
 
+    async def _create_once(self, header: Header) -> Hosted:
+        # The match of this id, whoever has created it.
+        try:
+            return await self.load(header.match_id)
+        except Refusal as refusal:
+            if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
+                raise
+        try:
+            return await self._create(header)
+        except ValueError:
+            # Another has asked meanwhile.
+            return await self.load(header.match_id)
+
     async def rematch(self, hosted: Hosted) -> Hosted:
         """The one match that follows a match that is over, the seats exchanged."""
         if not hosted.over:
@@ -93,12 +116,7 @@ class Matches:
         header = hosted.header
         # Its id follows from that of the match, so that whoever asks, wherever, means the same one.
         what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
-        match_id = _write_id(hashlib.sha256(what).digest()[:_ID_BYTES])
-        try:
-            return await self.load(match_id)
-        except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
-                raise
+        match_id = _write_id(hashlib.sha256(what).digest())
         again = header._replace(
             match_id=match_id,
             rules_version=hosted.game.rules_version,
@@ -107,11 +125,7 @@ class Matches:
             bots=header.bots[::-1],
             created=self._clock.now(),
         )
-        try:
-            return await self._create(again)
-        except ValueError:
-            # The other seat has asked meanwhile.
-            return await self.load(match_id)
+        return await self._create_once(again)
 
     async def find(self, query: Query, most: int) -> Sequence[Listed]:
         """The matches that are asked for, those that were created last first, at most so many."""
@@ -213,9 +227,14 @@ class Matches:
         return await self._carry_out(caller, decide)
 
     async def resign(self, caller: Caller) -> View:
-        """Gives a match up; returns the seat's view at the end. Raises Refusal if it is over."""
+        """Gives a match up; returns the seat's view at the end.
 
-        def decide(hosted: Hosted, at: int) -> Hosted:
+        Raises Refusal if it is over, unless that is because this seat has given it up.
+        """
+
+        def decide(hosted: Hosted, at: int) -> View | Hosted:
+            if hosted.resigned == caller.seat:
+                return hosted.view(caller.seat)
             check_running(hosted)
             return hosted.after(Entry(EntryKind.RESIGNATION, caller.seat, at))
 
@@ -332,7 +351,14 @@ class Matches:
 
 
 def _write_id(data: bytes) -> str:
-    return base64.b32encode(data).decode().rstrip("=").lower()
+    return base64.b32encode(data[:_ID_BYTES]).decode().rstrip("=").lower()
+
+
+def _asks_for(asked: Header, found: Header) -> bool:
+    # Whether a match is what was asked for; when, and under which version of the rules, does not
+    # matter. What its secret is, the caller says by a seed or not at all.
+    chosen = asked if asked.seeded else asked._replace(secret=found.secret)
+    return found == chosen._replace(created=found.created, rules_version=found.rules_version)
 
 
 def _write_time_control(time_control: TimeControl | None) -> bytes:

@@ -15,6 +15,7 @@ from service.store import KEY_BYTES
 OPERATOR_TOKEN_LEAST = 32
 SPECTATOR = 2  # As a viewer, as the engine numbers it.
 _DOMAIN = b"croupier/token/v1\0"
+_MATCH_DOMAIN = b"croupier/match/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
 _SCHEME = "bearer "
 _KEPT = 8192
@@ -53,6 +54,10 @@ class Tokens:
         if not hmac.compare_digest(mac, self._mac(claim)) or claim[0] > SPECTATOR:
             raise _invalid()
         return Caller(claim[1:].decode(), claim[0])
+
+    def match_of(self, request_id: str) -> bytes:
+        """What names the match that is asked for under a request_id, and does not tell the id."""
+        return hmac.digest(self._key, _MATCH_DOMAIN + request_id.encode(), "sha256")
 
     def _mac(self, claim: bytes) -> bytes:
         return hmac.digest(self._key, _DOMAIN + claim, "sha256")

@@ -1,14 +1,15 @@
 """Matches that are played to their ends while the servers that host them are killed.
 
 The clients are careful: each sends a request again, under the same request_id and to any of the
-servers, until it is answered. They note what they are told; when a match is over, its history is
-compared with its record.
+servers, until it is answered, and sometimes also then. They note what they are told; when a match
+is over, its history is compared with its record.
 """
 
 import hashlib
 import random
 import sys
 import threading
+import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, monotonic_ns
@@ -219,7 +220,13 @@ class Match:
         elif kind != "bots" and rng.random() < 0.4:
             request.time_control.CopyFrom(_control(*rng.choice(_CONTROLS)))
         self._timed = request.HasField("time_control")
+        request.request_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
         self._created = self.call(rng, "CreateMatch", request, token=None)
+        if rng.random() < 0.1:
+            # As if the answer had been lost.
+            again = self.call(rng, "CreateMatch", request, token=None)
+            if again != self._created:
+                raise Inexplicable(f"{self}: asked for again, it is {again.match}")
 
     @property
     def name(self):

@@ -202,6 +202,13 @@ class Player:
         request = match_pb2.ResignMatchRequest(match=self.match)
         return self._call(self._client.matches.ResignMatch, request).view
 
+    def resign_later(self):
+        """The call of ResignMatch under way."""
+        request = match_pb2.ResignMatchRequest(match=self.match)
+        return self._client.matches.ResignMatch.future(
+            request, metadata=self.metadata, timeout=TIMEOUT
+        )
+
     def record(self):
         request = match_pb2.GetRecordRequest(match=self.match)
         return self._call(self._client.matches.GetRecord, request).record

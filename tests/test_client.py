@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
@@ -20,7 +21,17 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from croupier.client import OPEN, Client, CroupierError, FieldViolation, NewMatch, Seat, bot, clock
+from croupier.client import (
+    OPEN,
+    Client,
+    CroupierError,
+    FieldViolation,
+    NewMatch,
+    Operator,
+    Seat,
+    bot,
+    clock,
+)
 from croupier.v1 import catalog_pb2_grpc, game_pb2
 from tests.replicas import Replica
 
@@ -354,6 +365,43 @@ def test_an_action_whose_answer_was_lost_counts_once(client: Client, cable: Cabl
     assert match.seats[1].view().version == 1
 
 
+def test_a_match_whose_name_was_lost_is_created_once(
+    replicas: Callable[..., Replica], tmp_path: Path
+) -> None:
+    operator = tmp_path / "operator"
+    operator.write_text("the operator of a server behind a cable".replace(" ", "-"))
+    server = replicas("--store", "memory", "--operator-token-file", str(operator))
+    server.ready()
+    cable = Cable(server.address)
+    with contextlib.closing(cable.listener), Client(cable.address) as far:
+        far.games()
+        cable.deaf = True
+        match = far.create_match("champion_chess")
+        assert cable.connections == 2
+        matches = Operator(far, operator.read_text()).matches()
+        assert [each.match for each in matches] == [match.name]
+        assert match.seats[1].view().seat == 1
+        # Another one is another one, and who keeps its request id has it again.
+        request_id = str(uuid.uuid4())
+        kept = far.create_match("champion_chess", request_id=request_id)
+        again = far.create_match("champion_chess", request_id=request_id)
+        assert (again.name, again.seats[0].token) == (kept.name, kept.seats[0].token)
+        assert kept.name != match.name != far.create_match("champion_chess").name
+    cable.cut()
+
+
+def test_a_resignation_whose_answer_was_lost_is_answered(client: Client, cable: Cable) -> None:
+    match = client.create_match("champion_chess")
+    with Client(cable.address) as far:
+        seat = far_seat(far, match)
+        seat.view()
+        cable.deaf = True
+        view = seat.resign()
+    assert cable.connections == 2
+    assert view == match.seats[0].view()
+    assert list(view.result.scores) == [0.0, 1.0]
+
+
 def test_an_action_is_tried_until_the_server_is_up_again(
     replicas: Callable[..., Replica], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,7 +418,8 @@ def test_an_action_is_tried_until_the_server_is_up_again(
     clock = SimpleNamespace(sleep=pause, monotonic=time.monotonic)
     monkeypatch.setattr("croupier.client.time", clock)
     with Client(server.address) as client:
-        seat = client.create_match("champion_chess").seats[0]
+        match = client.create_match("champion_chess")
+        seat = match.seats[0]
         action = seat.view().legal_actions[0]
         server.kill()
         with pytest.raises(CroupierError) as caught:
@@ -378,6 +427,15 @@ def test_an_action_is_tried_until_the_server_is_up_again(
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
         assert not pauses
         assert seat.submit(action).version == 1
+        assert len(pauses) >= 2
+        # So is a match.
+        server.kill()
+        pauses.clear()
+        with pytest.raises(CroupierError) as caught:
+            client.create_match("champion_chess", patience=0.0)
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+        assert not pauses
+        assert client.create_match("champion_chess").name != match.name
         assert len(pauses) >= 2
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from croupier.client import Client, Operator
 from service import record_files
 from tests.chaos import Ordeal, kill, pause
 from tests.postgresql import Postgres
@@ -28,17 +29,22 @@ def operator(tmp_path):
 
 
 def check_log(replica, ordeal, operator, tmp_path):
-    """All matches are in the log as they were when they ended, and `croupier verify` accepts it."""
+    """All matches are in the log as they were when they ended, and `croupier verify` accepts it.
+
+    There are no others: none was created that nobody was told of.
+    """
     folder = tmp_path / "records"
     command = [sys.executable, "-m", "service"]
     export = ["export", "--all", "--format", "binary", "--output", folder]
     export += ["--server", replica.address, *operator]
     subprocess.run([*command, *export], check=True, timeout=END)
-    # Also those that nobody was told of, as their server died before it answered.
     subprocess.run([*command, "verify", "-q", folder], check=True, timeout=END)
     exported = {record.match: record for record in map(record_files.read, folder.iterdir())}
     for record in ordeal.records:
         assert exported[record.match] == record
+    with Client(replica.address) as client:
+        created = [match.match for match in Operator(client, OPERATOR).matches()]
+    assert sorted(created) == sorted(record.match for record in ordeal.records)
 
 
 def end(replica):

@@ -285,6 +285,24 @@ def test_a_request_id_of_the_wrong_length(table, request_id):
 
 
 @pytest.mark.parametrize(
+    "request_id",
+    [
+        "x",
+        "00000000-0000-0000-0000-000000000000",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced846",  # Version 1: the time, and the machine.
+        "{0d3f8c0a-6f0e-4f5b-9a3e-2b6d1c7e8f90}",
+        "0d3f8c0a6f0e4f5b9a3e2b6d1c7e8f90",
+        "0d3f8c0a-6f0e-4f5b-7a3e-2b6d1c7e8f90",
+        "0d3f8c0a-6f0e-4f5b-9a3e-2b6d1c7e8f90\n",
+    ],
+)
+def test_a_request_id_of_a_match_that_is_no_random_uuid(client, request_id):
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(GAME), request_id=request_id)
+    refusal = refused(client.matches.CreateMatch, request)
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["request_id"])
+
+
+@pytest.mark.parametrize(
     ("ruleset", "seats", "reason", "field"),
     [
         (None, [], "INVALID_FIELD", "ruleset"),

@@ -2,16 +2,18 @@
 and nothing done twice. The server goes on by itself when the database does."""
 
 import asyncio
+import uuid
 
 import asyncpg
 import grpc
 import pytest
 
+from croupier.v1 import match_pb2
 from service.errors import Refusal
 from tests.play import seeded
 from tests.proxy import Proxy
 from tests.server_process import ServerProcess, refused_start
-from tests.serving import play_on, read_error, refused, ruleset_of
+from tests.serving import OPEN, Table, bot, play_on, read_error, refused, ruleset_of
 from tests.stores import NOTHING, PostgresPlace, action, header, opened
 from tests.test_service_store_faults import FULL, GAME, UNAVAILABLE, is_refusal, serves, turn
 
@@ -62,6 +64,10 @@ def entries_of(place, table):
     return int(done.removeprefix("SELECT "))
 
 
+def matches_in(place):
+    return int(execute(place, "SELECT FROM matches").removeprefix("SELECT "))
+
+
 @pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
 def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
     server, proxy, place, answered
@@ -89,6 +95,31 @@ def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
     assert [player.send(request) for player, request in turns] == views
     assert [entries_of(place, table) for table in tables] == [1] * len(tables)
     assert [next(stream).version for stream in streams] == [1] * len(tables)
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
+def test_a_match_whose_creation_was_cut_off_is_created_by_the_same_request(
+    server, proxy, place, answered
+):
+    create = server.client.matches.CreateMatch
+    # An odd time is what its row can be told by on the way to the database.
+    seconds = 86_399 - answered
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of(GAME),
+        seats=[bot("RANDOM"), OPEN],
+        time_control={"per_match": {"seconds": seconds}},
+        request_id=str(uuid.uuid4()),
+    )
+    before = matches_in(place)
+    proxy.break_at(request.time_control.SerializeToString(), answered=answered)
+    is_refusal(refused(create, request), UNAVAILABLE)
+    assert matches_in(place) == before + answered
+    created = create(request)
+    assert create(request) == created
+    assert matches_in(place) == before + 1
+    # Its bot decides, although the server that was asked first never knew of it.
+    spectator = Table(server.client, created).spectator
+    assert spectator.wait_later(1).result().view.version == 1
 
 
 def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
