@@ -87,9 +87,10 @@ def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
     game_id = next(iter(wire.hosted()))
     table = client.create(ruleset_of(game_id), seed=SEED)
     play_on(table, seeded("process"))
+    # A refusal is counted after it is sent, so another call comes between it and the metrics.
+    refused(table.players[0].resign)
     other = client.create(ruleset_of(game_id), [OPEN, bot("BEGINNER")], seed=SEED)
     other.players[0].resign()
-    refused(table.players[0].resign)
 
     with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as answer:
         metrics = answer.read().decode()
