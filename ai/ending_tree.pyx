@@ -11,6 +11,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
+from ai.histories cimport digest
 from ai.limits cimport now
 from engine.game cimport (
     MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS, Rng, Script, View, mix, script_next,
@@ -24,17 +25,6 @@ cdef enum:
 
 cdef double ALIKE = 1e-12      # Scores are sums of a few products of probabilities.
 cdef double WORSE = -1e9
-
-
-cdef uint64_t digest(const uint64_t* words, int n) noexcept nogil:
-    cdef uint64_t key
-    cdef int i
-    while n > 0 and words[n - 1] == 0:
-        n -= 1
-    key = n
-    for i in range(n):
-        key = mix(key, words[i])
-    return key
 
 
 cdef class EndingTree:

@@ -36,6 +36,10 @@ cdef struct Outcomes:      # Of one chance, found by their states.
     uint32_t* slots        # Their places, from 1 on.
     size_t mask
 
+# How many words there are without the zeros at the end, and a key of these.
+cdef int used_words(const uint64_t* words, int n) noexcept nogil
+cdef uint64_t digest(const uint64_t* words, int n) noexcept nogil
+
 cdef class Histories:
     cdef readonly Game game
     cdef bint recall

@@ -23,15 +23,26 @@ cdef enum:
 
 
 cdef int used_words(const uint64_t* words, int n) noexcept nogil:
+    # Without the zeros at the end, which are most of a small game's: eight at a time.
+    cdef int i
+    cdef uint64_t any_set
+    while n >= 8:
+        any_set = 0
+        for i in range(n - 8, n):
+            any_set |= words[i]
+        if any_set:
+            break
+        n -= 8
     while n > 0 and words[n - 1] == 0:
         n -= 1
     return n
 
 
 cdef uint64_t digest(const uint64_t* words, int n) noexcept nogil:
-    cdef uint64_t key = n
+    cdef int used = used_words(words, n)
+    cdef uint64_t key = used
     cdef int i
-    for i in range(n):
+    for i in range(used):
         key = mix(key, words[i])
     return key
 
@@ -178,7 +189,6 @@ cdef class Histories:
         # A new history with this state.
         cdef uint32_t at = self.history_count
         cdef History* history = &self.histories[at]
-        cdef View view
         cdef int seat
         cdef int size = used_words(state.words, STATE_WORDS)
         if at == self.history_room or self.word_count + size > self.word_room:
@@ -193,9 +203,8 @@ cdef class Histories:
         self.word_count += size
         if self.recall:
             for seat in range(SEATS):
-                self.game.view(state, seat, &view)
                 history.seen[seat] = 0 if joint == NULL else mix(seen[seat], joint[seat])
-                history.seen[seat] = mix(history.seen[seat], digest(view.words, VIEW_WORDS))
+                history.seen[seat] = mix(history.seen[seat], self.key_of(state, seat))
         self.chance[at] = 0
         self.history_count += 1
         return at
