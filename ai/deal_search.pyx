@@ -37,6 +37,8 @@ from ai.histories cimport (
 from ai.limits cimport Worker
 from engine.game cimport MAX_ACTIONS, SEATS, Rng, Sampler, State, rng_double, rng_seed
 
+from ai.limits import RootAction, Summary
+
 cdef enum:
     SCRATCH = 1 << 15          # Actions of the seat that learns, at the decisions of one line.
 
@@ -252,20 +254,19 @@ cdef class DealSearch(Worker):
         self.draws += score == 0.5
 
     def root(self):
-        """The root's actions: (action, visits, availability, tried, total, squares, strategy) each,
-        where `tried` is how many scores the total is of.
-        """
+        """What was found about each action of the root."""
         cdef uint32_t at = self.histories.find(self.key)
         cdef const Info* info = &self.histories.infos[at]
         cdef const Choice* choice = self.choices + info.first
         cdef uint32_t i
         if at == NONE:
             return []
-        return [(self.histories.actions[info.first + i], self.found[i].visits, self.tried,
-                 self.tried, self.found[i].total, self.found[i].squares, choice[i].strategy)
+        return [RootAction(self.histories.actions[info.first + i], self.found[i].visits,
+                           self.tried, self.tried, self.found[i].total, self.found[i].squares,
+                           choice[i].strategy)
                 for i in range(info.count)]
 
     def summary(self):
-        """(iterations, playouts, wins, draws, nodes, full)."""
-        return (self.iterations, self.tried, self.wins, self.draws,
-                self.histories.info_count - 1, False)
+        """What was done."""
+        return Summary(self.iterations, self.tried, self.wins, self.draws,
+                       self.histories.info_count - 1, False)

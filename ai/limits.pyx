@@ -1,4 +1,6 @@
-"""How long a search goes on: what ends it, and the loop that watches out for that."""
+"""What one thread searches with: the loop, what ends it, and what it tells of what it found."""
+
+from typing import NamedTuple
 
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
@@ -13,6 +15,39 @@ cdef enum:
 
 STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled",
                 BY_ITSELF: "memory"}
+
+
+class RootAction(NamedTuple):
+    """What a worker found about an action of the view: `total` and `squares` are of `tried` scores,
+    `strategy` is the weight with which it was chosen by regret matching.
+    """
+
+    action: int
+    visits: int
+    availability: int
+    tried: int
+    total: float
+    squares: float
+    strategy: float
+
+    def plus(self, other):
+        """What two workers found about the same action."""
+        return RootAction(self.action, *(a + b for a, b in zip(self[1:], other[1:])))
+
+
+class Summary(NamedTuple):
+    """What a worker did: `wins` and `draws` are of the seat that asks. `full`: it had no room."""
+
+    iterations: int
+    playouts: int
+    wins: float
+    draws: float
+    nodes: int
+    full: bool
+
+    def plus(self, other):
+        """What two workers did."""
+        return Summary(*(a + b for a, b in zip(self[:5], other[:5])), self.full or other.full)
 
 
 cdef class Stop:

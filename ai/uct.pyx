@@ -3,7 +3,7 @@
 What the first version of the search was without regret matching: a tree for each seat, keyed by
 what it has observed; UCB1 with availability counts at every decision, also at simultaneous ones,
 where each seat chooses for itself (decoupled UCT); uniformly random playouts; the most visited
-action as the answer. It shares no code with ai/search.pyx, so that neither its play nor its speed
+action as the answer. It shares no code with ai/tree.pyx, so that neither its play nor its speed
 changes when the search does. Do not improve it.
 
     P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE

@@ -33,13 +33,7 @@ those that the guide would play, and tries more of them the more often it is vis
     R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007.
 
 A game so small that all of it can be searched from the deal on is (ai/deal_search.pyx).
-
-Several threads each grow their own trees, and their roots are added up.
 """
-
-import threading
-import time
-from typing import NamedTuple
 
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
@@ -52,9 +46,7 @@ from engine.game cimport (
     rng_double, rng_seed,
 )
 
-from ai.deal_search import DealSearch
-from ai.endings import prove
-from ai.limits import Stop
+from ai.limits import RootAction, Summary
 
 cdef enum:
     NO_NODE = 0                # Node 0 is never used.
@@ -62,80 +54,8 @@ cdef enum:
     PATH_MOST = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
 
-PROVEN_ITERATIONS = 1000
-
 cdef double UNIFORM_MOST = 0.6
 cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
-
-
-class ActionResult(NamedTuple):
-    """What a search found about one action.
-
-    `visits` of the `availability` iterations that could have played it did; `expected_score` (0 to
-    1) is the mean of its scores and `deviation` the standard deviation of that mean; `probability`
-    is with which to play it.
-    """
-
-    action: int
-    visits: int
-    availability: int
-    expected_score: float
-    deviation: float
-    probability: float
-
-
-class Result(NamedTuple):
-    """What a search found: for each legal action, the likeliest first, and at the root.
-
-    `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
-    `draw` and `loss` are shares of the playouts, each of which was played in a world of its own:
-    `worlds`. `full`: the trees ran out of memory, and stayed as they were. `stop_reason` is
-    iterations, time, single_action, proven, cancelled or memory; where it is proven, scores and
-    probabilities are exact, the deviations are 0, and the rest is of a short search.
-    """
-
-    action: int
-    actions: list
-    expected_score: float
-    win: float
-    draw: float
-    loss: float
-    iterations: int
-    worlds: int
-    nodes: int
-    full: bool
-    stop_reason: str
-
-
-class Parameters(NamedTuple):
-    """How to search: see the module's text.
-
-    `exploration` is the constant of UCB1; `uniform` times the square root of actions / visits is
-    the share of uniform choices mixed into regret matching. `sequential_regret` uses regret
-    matching also where a seat decides alone (None: as the game's `mixes_in_turn` says), and
-    `mixed_most` is the most actions with which a simultaneous decision is answered by it (None: as
-    the game's `mixed_most` says). `guided` plays out by the game's `Guide`, else at random.
-    A node that chooses by UCB1 has tried at most `widening` times the square root of its visits
-    (and one more) of the actions, those first that the guide would play (0: all are tried first).
-    `from_deal` searches from the deal (ai/deal_search.pyx;
-    None: as the game's `searched_from_deal` says), if all that can be played fits in `memory`.
-    Probabilities below `floor` times the largest are taken for noise and set to 0. A single
-    action is searched for at most `single_action` iterations (0: as any other). `endings` are
-    solved exactly where they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full,
-    the search goes on without new nodes.
-    """
-
-    exploration: float = 0.5
-    uniform: float = 3.0
-    sequential_regret: bool | None = None
-    mixed_most: int | None = None
-    guided: bool = True
-    widening: float = 0.5
-    from_deal: bool | None = None
-    floor: float = 0.02
-    single_action: int = 256
-    endings: bool = True
-    memory: int = 256 << 20
 
 
 cdef struct Child:
@@ -199,8 +119,8 @@ cdef class Tree(Worker):
     cdef bint full             # A node or child found no room.
     cdef bint ends_when_full
 
-    def __cinit__(self, Sampler sampler not None, uint64_t seed, parameters, size_t most_nodes,
-                  only=None, bint ends_when_full=False):
+    def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
+                  size_t most_nodes, only=None, bint ends_when_full=False):
         cdef size_t child_bytes
         self.sampler = sampler
         self.game = sampler.game
@@ -213,7 +133,7 @@ cdef class Tree(Worker):
                                   else parameters.sequential_regret)
         self.mixed_most = (self.game.mixed_most if parameters.mixed_most is None
                            else parameters.mixed_most)
-        rng_seed(&self.rng, seed)
+        rng_seed(&self.rng, mix(seed, thread))
         # Most nodes are small; where they are not, the children run out before the nodes do.
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
         child_bytes = parameters.memory // 2
@@ -566,216 +486,30 @@ cdef class Tree(Worker):
         return likeliest or most_visited
 
     def root(self):
-        """The root's actions: (action, visits, availability, tried, total, squares, strategy) each,
-        where `tried` is how many scores the total is of.
-        """
+        """What was found about each action of the root, as RootActions."""
         cdef uint32_t at = self.known(self.root_key)
         cdef Child* child
         if self.iterations == 0 or at == NO_NODE:
             return []
         child = self.children + self.nodes[at].first
-        return [(child[i].action, child[i].visits, child[i].availability, child[i].visits,
-                 child[i].total, child[i].squares, child[i].strategy)
+        return [RootAction(child[i].action, child[i].visits, child[i].availability,
+                           child[i].visits, child[i].total, child[i].squares,
+                           child[i].strategy)
                 for i in range(self.nodes[at].count)]
 
     def summary(self):
-        """(iterations, playouts, wins, draws, nodes, full)."""
-        return (self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1,
-                self.full)
+        """What was done."""
+        return Summary(self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1,
+                       bool(self.full))
 
 
-class Search:
-    """A search from one view, which can be run on and asked at any time.
-
-    `threads` grow a tree each; `seed` decides all chance (in a search from the deal, which action
-    is drawn); `sampler` is the view's, if the caller has it already. `only` are the legal actions
-    to search for (None: all). At `most_nodes` (0: what fits in memory), all threads together, it
-    ends. Raises ViewError if the view contradicts itself, and ValueError if its seat owes no
-    decision, or not one of `only`.
-    """
-
-    def __init__(self, view, *, threads=1, seed=0, parameters=Parameters(), most_iterations=0,
-                 sampler=None, only=None, most_nodes=0):
-        sampler = sampler or view.game.sampler(view)
-        self.legal = sampler.sample(seed).legal(view.seat)
-        if not self.legal:
-            raise ValueError("the seat of the view owes no decision")
-        if only is not None:
-            if not only or not set(only) <= set(self.legal):
-                raise ValueError("only what is legal can be searched for")
-            self.legal = tuple(sorted(set(only)))
-        self.only = only
-        self.parameters = parameters
-        self.sampler = sampler
-        self.seed = seed
-        self.most_iterations = -(-most_iterations // threads)    # Of a thread; 0: any number.
-        self.most_nodes = -(-most_nodes // threads)
-        from_deal = parameters.from_deal
-        if from_deal is None:
-            from_deal = sampler.game.searched_from_deal
-        self.from_deal = from_deal and only is None and not most_nodes
-        self.trees = [self.tree(thread) for thread in range(threads)]
-        self.stop_reason = "iterations"
-        # Where the deal is asked, it is because the worlds that the sampler draws are not believed.
-        self.endings = parameters.endings and not sampler.game.searched_from_deal
-        self.proof = None
-
-    def tree(self, thread):
-        """What one thread grows."""
-        if self.from_deal:
-            return DealSearch(self.sampler, thread, self.parameters)
-        most_nodes = SEATS * self.most_iterations + 2 if self.most_iterations else 1 << 40
-        ends = 0 < self.most_nodes < most_nodes
-        return Tree(self.sampler, mix(self.seed, thread), self.parameters,
-                    self.most_nodes + 1 if ends else most_nodes, self.only, ends)
-
-    @property
-    def iterations(self):
-        """How many were done."""
-        return sum(tree.iterations for tree in self.trees)
-
-    def run(self, *, iterations=0, seconds=0.0, stop=None, every=0.0, report=None):
-        """Searches on until a limit (0: none) is reached or `stop` is set.
-
-        Meanwhile `report` is called about every `every` seconds; what was found so far can be asked
-        for there. A search that reports finds what it would without.
-        """
-        if iterations <= 0 and seconds <= 0 and stop is None:
-            raise ValueError("a search needs a limit")
-        stop = stop or Stop()
-        start = time.monotonic()
-        end = start + seconds if seconds > 0 else None
-        single = len(self.legal) == 1 and self.parameters.single_action > 0
-        if single:
-            iterations = min(iterations or self.parameters.single_action,
-                             self.parameters.single_action)
-        elif self.endings and self.proof is None:
-            self.proof = prove(self.sampler, self.legal, iterations=iterations, seconds=seconds,
-                               nodes=self.most_nodes, memory=self.parameters.memory, stop=stop)
-        if self.proof:             # What is left to find is how the match is expected to go on.
-            iterations = min(iterations or PROVEN_ITERATIONS, PROVEN_ITERATIONS)
-        reasons = self.grow(iterations, end, stop, every, report)
-        if "memory" in reasons and self.from_deal:
-            # All that can be played does not fit: from the present then.
-            self.from_deal = False
-            self.trees = [self.tree(thread) for thread in range(len(self.trees))]
-            reasons = self.grow(iterations, end, stop, every, report)
-        for self.stop_reason in ("cancelled", "memory", "time", "iterations"):
-            if self.stop_reason in reasons:
-                break
-        if single and self.stop_reason == "iterations":
-            self.stop_reason = "single_action"
-        if self.proof:
-            self.stop_reason = "proven"
-
-    def grow(self, iterations, end, stop, every, report):
-        """Runs all threads, which share the iterations, and returns why they ended."""
-        left = [iterations // len(self.trees) + (i < iterations % len(self.trees))
-                for i in range(len(self.trees))] if iterations else None
-        pause = every
-        while True:
-            before = [tree.iterations for tree in self.trees]
-            until = time.monotonic() + pause if report is not None else None
-            reports = until is not None and (end is None or until < end)
-            reasons = self.spread(left, until if reports else end, stop)
-            if left:
-                left = [n - tree.iterations + done
-                        for n, tree, done in zip(left, self.trees, before)]
-            if not reports or "time" not in reasons or {"cancelled", "memory"} & set(reasons):
-                return reasons
-            began = time.monotonic()
-            report()
-            # To tell what was found must not take more time than to find it.
-            pause = max(every, time.monotonic() - began)
-
-    def spread(self, left, end, stop):
-        """Runs each thread for its iterations, if they are limited, or to the end."""
-        seconds = max(1e-9, end - time.monotonic()) if end is not None else 0
-        reasons = []
-
-        def run(tree, share):
-            if share or left is None:
-                reasons.append(tree.run(share, seconds, stop))
-            else:
-                reasons.append("iterations")
-
-        shares = left or [0] * len(self.trees)
-        helpers = [threading.Thread(target=run, args=pair)
-                   for pair in zip(self.trees[1:], shares[1:])]
-        for helper in helpers:
-            helper.start()
-        run(self.trees[0], shares[0])
-        for helper in helpers:
-            helper.join()
-        return reasons
-
-    def result(self):
-        """What was found so far."""
-        sums = {action: [0, 0, 0, 0.0, 0.0, 0.0] for action in self.legal}
-        for tree in self.trees:
-            for action, *values in tree.root():
-                sums[action] = [a + b for a, b in zip(sums[action], values)]
-        iterations, playouts, wins, draws, nodes, full = (
-            sum(column) for column in zip(*(tree.summary() for tree in self.trees)))
-        probabilities = self.probabilities(sums)
-        actions = []
-        for action, (visits, available, tried, total, squares, _) in sums.items():
-            mean = total / tried if tried else 0.5
-            variance = max(0.0, squares / tried - mean * mean) if tried else 0.25
-            actions.append(ActionResult(action, visits, available, mean,
-                                        sqrt(variance / tried) if tried else 0.5,
-                                        probabilities[action]))
-        actions.sort(key=lambda one: (-one.probability, -one.visits, one.action))
-        known = [one for one in actions if one.probability > 0 and sums[one.action][2]]
-        if known:
-            weight = sum(one.probability for one in known)
-            expected = sum(one.probability * one.expected_score for one in known) / weight
-        else:
-            expected = (wins + draws / 2) / playouts if playouts else 0.5
-        share = 1 / playouts if playouts else 0.0
-        result = Result(
-            action=self.drawn(actions), actions=actions, expected_score=expected,
-            win=wins * share, draw=draws * share, loss=(playouts - wins - draws) * share,
-            iterations=iterations, worlds=playouts, nodes=nodes, full=full > 0,
-            stop_reason=self.stop_reason)
-        return self.proof.complete(result) if self.proof else result
-
-    def probabilities(self, sums):
-        """With which probability to play each action: the average strategy, or the most visited."""
-        strategy = {action: values[5] for action, values in sums.items()}
-        most = max(strategy.values())
-        if most > 0:
-            strategy = {action: weight if weight >= self.parameters.floor * most else 0.0
-                        for action, weight in strategy.items()}
-            total = sum(strategy.values())
-            return {action: weight / total for action, weight in strategy.items()}
-        visits = {action: values[0] for action, values in sums.items()}
-        if max(visits.values()) == 0:
-            return dict.fromkeys(sums, 1.0 / len(sums))
-        best = max(visits, key=lambda action: (visits[action], -action))
-        return {action: float(action == best) for action in sums}
-
-    def drawn(self, actions):
-        """One action by the probabilities; which one depends on the seed alone."""
-        cdef Rng rng
-        rng_seed(&rng, mix(self.seed, <uint64_t> -1))
-        cdef double threshold = rng_double(&rng)
-        for one in actions:
-            threshold -= one.probability
-            if threshold < 0:
-                return one.action
-        return actions[0].action
-
-
-def search(view, *, iterations=0, seconds=0.0, threads=1, seed=0, stop=None,
-           parameters=Parameters(), sampler=None):
-    """Searches from a view until a limit is reached, or `stop` is set, and returns the Result.
-
-    `iterations` are those of all threads together, `seconds` are of wall-clock time; 0 is no limit.
-    With one thread, a seed and no time limit the result is the same every time. Raises ViewError if
-    the view contradicts itself, and ValueError if its seat owes no decision.
-    """
-    one = Search(view, threads=threads, seed=seed, parameters=parameters,
-                 most_iterations=iterations, sampler=sampler)
-    one.run(iterations=iterations, seconds=seconds, stop=stop)
-    return one.result()
+def drawn(uint64_t seed, actions):
+    """One action, by the actions' probabilities; which one depends on the seed alone."""
+    cdef Rng rng
+    rng_seed(&rng, mix(seed, <uint64_t> -1))
+    cdef double threshold = rng_double(&rng)
+    for one in actions:
+        threshold -= one.probability
+        if threshold < 0:
+            return one.action
+    return actions[0].action
