@@ -24,10 +24,14 @@ importance-weighted estimate of the one that was.
     (VR-MCCFR)", AAAI 2019: the baseline.
 
 At other decisions the choice is by UCB1 over the available actions, and the answer is the most
-visited; or by regret matching too, in a game where what a seat does gives its cards away. UCB1
-would try every action before it returns to the best; where there are many, a node begins with few,
-those that the guide would play, and tries more of them the more often it is visited.
+visited; or by regret matching too, in a game where what a seat does gives its cards away. The scores
+of playouts that are not played to the end differ less than wins and losses do, so UCB1's constant
+is in standard deviations of the scores that the node has seen. UCB1 would try every action before it
+returns to the best; where there are many, a node begins with few, those that the guide would play,
+and tries more of them the more often it is visited.
 
+    J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
+    estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.
     G. Chaslot, M. Winands, H. J. van den Herik, J. Uiterwijk, B. Bouzy, "Progressive Strategies for
     Monte-Carlo Tree Search", New Mathematics and Natural Computation 4(3), 2008: unpruning.
     R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007.
@@ -53,6 +57,7 @@ cdef enum:
     KNOWN_VISITS = 16          # From here on a node tells what its seat is expected to do.
     PATH_MOST = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
+    FIRST_SLOTS = 1 << 10      # Of the hash table.
 
 cdef double UNIFORM_MOST = 0.6
 cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
@@ -74,7 +79,8 @@ cdef struct Node:
     uint16_t count
     uint16_t room
     uint32_t visits
-    double total
+    double total               # Of the scores.
+    double squares
 
 
 cdef struct Step:              # A decision of the current iteration.
@@ -126,6 +132,8 @@ cdef class Tree(Worker):
         self.game = sampler.game
         self.guided = parameters.guided
         self.guide = self.game.guide() if self.guided else Guide(self.game)
+        if parameters.horizon is not None:
+            self.guide.horizon = parameters.horizon
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.widening = parameters.widening
@@ -138,15 +146,12 @@ cdef class Tree(Worker):
         self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
         child_bytes = parameters.memory // 2
         self.child_room = min(child_bytes // sizeof(Child), 2 * MAX_ACTIONS * self.node_room)
-        self.table_mask = 1
-        while self.table_mask < 2 * self.node_room:
-            self.table_mask *= 2
+        self.table_mask = FIRST_SLOTS - 1
         self.nodes = <Node*> malloc(self.node_room * sizeof(Node))
         self.children = <Child*> malloc(self.child_room * sizeof(Child))
-        self.table = <uint32_t*> calloc(self.table_mask, sizeof(uint32_t))
+        self.table = <uint32_t*> calloc(self.table_mask + 1, sizeof(uint32_t))
         self.scratch = <uint16_t*> malloc(SCRATCH * sizeof(uint16_t))
         self.sigma = <double*> malloc(SCRATCH * sizeof(double))
-        self.table_mask -= 1
         self.node_count = 1
         self.ends_when_full = ends_when_full
         if (self.nodes == NULL or self.children == NULL or self.table == NULL
@@ -272,6 +277,13 @@ cdef class Tree(Worker):
         if self.node_count == self.node_room:
             self.full = True
             return NO_NODE
+        if 2 * self.node_count > self.table_mask:
+            if not self.widen_table():
+                self.full = True
+                return NO_NODE
+            slot = key & self.table_mask
+            while self.table[slot] != NO_NODE:
+                slot = (slot + 1) & self.table_mask
         node = &self.nodes[self.node_count]
         memset(node, 0, sizeof(Node))
         node.key = key
@@ -279,6 +291,25 @@ cdef class Tree(Worker):
         self.node_count += 1
         # Most nodes are visited once: all but the root get their children at the second visit.
         return self.table[slot] if key == self.root_key else NO_NODE
+
+    cdef bint widen_table(self) noexcept nogil:
+        # It grows with the nodes, since few searches come near to what fits in memory, and a table
+        # for that would be a page fault for each node. False: there is no memory for it.
+        cdef size_t mask = 2 * self.table_mask + 1
+        cdef uint32_t* table = <uint32_t*> calloc(mask + 1, sizeof(uint32_t))
+        cdef size_t slot
+        cdef uint32_t at
+        if table == NULL:
+            return False
+        for at in range(1, self.node_count):
+            slot = self.nodes[at].key & mask
+            while table[slot] != NO_NODE:
+                slot = (slot + 1) & mask
+            table[slot] = at
+        free(self.table)
+        self.table = table
+        self.table_mask = mask
+        return True
 
     cdef bint offer(self, Node* node, const Action* actions, int count) noexcept nogil:
         # Writes which children of the node these actions are, making those that are new. False:
@@ -338,6 +369,7 @@ cdef class Tree(Worker):
         cdef Child* one
         cdef double value, best = -1
         cdef double room = self.widening * sqrt(self.nodes[step.node].visits + 1.0)
+        cdef double exploration = self.exploration * self.deviation(&self.nodes[step.node])
         cdef int i, tried = 0
         step.probability = 1
         for i in range(step.count):
@@ -346,12 +378,17 @@ cdef class Tree(Worker):
                 continue
             tried += 1
             value = (one.total / one.visits
-                     + self.exploration * sqrt(log(<double> one.availability) / one.visits))
+                     + exploration * sqrt(log(<double> one.availability) / one.visits))
             if value > best:
                 best = value
                 step.chosen = i
         if tried < step.count and (self.widening == 0 or tried < room):
             step.chosen = self.untried(step, state, step.count - tried)
+
+    cdef double deviation(self, const Node* node) noexcept nogil:
+        # The standard deviation of its scores, and of one that was won by half and lost by half.
+        cdef double mean = (node.total + 0.5) / (node.visits + 1)
+        return sqrt(max(0.0, (node.squares + 0.5) / (node.visits + 1) - mean * mean))
 
     cdef int untried(self, const Step* step, const State* state, int count) noexcept nogil:
         # One of the so many untried: what the guide would play, or any with the same probability.
@@ -408,6 +445,7 @@ cdef class Tree(Worker):
             self.learn_regret(step, score)
         node.visits += 1
         node.total += score
+        node.squares += score * score
         one.visits += 1
         one.total += score
         one.squares += score * score
