@@ -65,18 +65,18 @@ class Parameters(NamedTuple):
 
     `exploration` is the constant of UCB1, in standard deviations of the scores seen at the node;
     `uniform` times the square root of actions / visits is the share of uniform choices mixed into
-    regret matching. `sequential_regret` uses regret matching also where a seat decides alone (None:
-    as the game's `mixes_in_turn` says), and `mixed_most` is the most actions with which a
+    regret matching. `sequential_regret` uses regret matching also where a seat decides alone
+    (None: as the game's `mixes_in_turn` says), and `mixed_most` is the most actions with which a
     simultaneous decision is answered by it (None: as the game's `mixed_most` says). `guided` plays
-    out by the game's `Guide`, for `horizon` of its stages (None: as many as it says), else at random
-    and to the end. A node that chooses by UCB1 has tried at most `widening` times the square root of
-    its visits (and one more) of the actions, those first that the guide would play (0: all are tried
-    first). `from_deal` searches from the deal (ai/deal_search.pyx; None: as the game's
-    `searched_from_deal` says), if all that can be played fits in `memory`.
-    Probabilities below `floor` times the largest are taken for noise and set to 0. A single
-    action is searched for at most `single_action` iterations (0: as any other). `endings` are
-    solved exactly where they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full,
-    the search goes on without new nodes.
+    out by the game's `Guide`, for `horizon` of its stages (None: as many as it says), else at
+    random and to the end. A node that chooses by UCB1 has tried at most `widening` times the
+    square root of its visits (and one more) of the actions, those first that the guide would play
+    (0: all are tried first). `from_deal` searches from the deal (ai/deal_search.pyx; None: as the
+    game's `searched_from_deal` says), if all that can be played fits in `memory`. Probabilities
+    below `floor` times the largest are taken for noise and set to 0. A single action is searched
+    for at most `single_action` iterations (0: as any other). `endings` are solved exactly where
+    they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full, the search goes on
+    without new nodes.
     """
 
     exploration: float = 1.0

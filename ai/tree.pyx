@@ -24,11 +24,11 @@ importance-weighted estimate of the one that was.
     (VR-MCCFR)", AAAI 2019: the baseline.
 
 At other decisions the choice is by UCB1 over the available actions, and the answer is the most
-visited; or by regret matching too, in a game where what a seat does gives its cards away. The scores
-of playouts that are not played to the end differ less than wins and losses do, so UCB1's constant
-is in standard deviations of the scores that the node has seen. UCB1 would try every action before it
-returns to the best; where there are many, a node begins with few, those that the guide would play,
-and tries more of them the more often it is visited.
+visited; or by regret matching too, in a game where what a seat does gives its cards away. The
+scores of playouts that are not played to the end differ less than wins and losses do, so UCB1's
+constant is in standard deviations of the scores that the node has seen. UCB1 would try every action
+before it returns to the best; where there are many, a node begins with few, those that the guide
+would play, and tries more of them the more often it is visited.
 
     J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
     estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.

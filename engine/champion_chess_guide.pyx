@@ -15,9 +15,7 @@ from engine.champion_chess cimport (
     AID, CARDS, CHAMPION, DISCARD_TO_RESERVE, HAND_MOST, KIND_SHIFT, KING, NOBLES, PAWN,
     PLAY_AID, ChampionChess, Table, only_noble_is_king, playable_aid,
 )
-from engine.game cimport (
-    SEATS, Action, Guide, Rng, State, rng_below, rng_next, rng_shuffle, uint8_t,
-)
+from engine.game cimport Action, Guide, Rng, State, rng_below, rng_next, rng_shuffle, uint8_t
 
 cdef enum:
     CATEGORIES = 3

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
-from ai.search import Parameters, Result, Search, Stop
+from ai.limits import Stop
+from ai.search import Parameters, Result, Search
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import Sampler, SeatView
 from service.errors import Refusal

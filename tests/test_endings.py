@@ -10,7 +10,8 @@ import pytest
 
 from ai.endings import prove
 from ai.exploit import presets
-from ai.search import Parameters, Search, Stop, search
+from ai.limits import Stop
+from ai.search import Parameters, Search, search
 from engine import games
 from engine.game import Position
 from tests.games import facts_of

@@ -8,7 +8,8 @@ from collections import Counter
 
 import pytest
 
-from ai.search import Parameters, Stop, search
+from ai.limits import Stop
+from ai.search import Parameters, search
 from engine import games
 from engine.game import Position, SeatView, ViewError
 from tests.chi_squared import compare, upper_tail
