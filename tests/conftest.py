@@ -1,10 +1,19 @@
-"""Fixtures that need a server: a real one, on a real socket."""
+"""Fixtures that need a server: a real one, on a real socket; and signals as tests expect them."""
+
+import signal
 
 import pytest
 
 from tests.postgresql import Postgres
 from tests.replicas import Replica
 from tests.serving import Client, Servers
+
+
+def pytest_configure():
+    # A shell lets what it runs in the background ignore interrupts, and so would the programs that
+    # tests start and interrupt.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -173,8 +173,6 @@ def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        # Where the tests run in the background, interrupts may be ignored, and a child inherits it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(slave)
     shown = read_until(master, "> ")
