@@ -43,6 +43,7 @@ if SANITIZE:
     LINK_FLAGS = ["-fsanitize=address,undefined"]
     FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined", *LINK_FLAGS]
 
+FOLDERS = ("engine", "ai")  # Where extensions are.
 VALIDATE = "buf/validate/validate.proto"
 
 
@@ -57,9 +58,17 @@ def extensions() -> list[Extension]:
             extra_compile_args=FLAGS,
             extra_link_args=LINK_FLAGS,
         )
-        for folder in ("engine", "ai")
+        for folder in FOLDERS
         for path in sorted(Path(folder).glob("*.pyx"))
     ]
+
+
+def remove_stale() -> None:
+    """Remove what was built from sources that are gone: Python would prefer it to a .py."""
+    for folder in FOLDERS:
+        for built in Path(folder).glob("*.so"):
+            if not built.with_name(f"{built.name.partition('.')[0]}.pyx").exists():
+                built.unlink()
 
 
 class BuildExt(build_ext):
@@ -82,6 +91,7 @@ class BuildExt(build_ext):
         thrown_away = self.build_lib, self.build_temp
         if self.inplace:  # pip's folders vanish: keep ours, and compile only what changed
             self.build_lib = self.build_temp = "build/inplace"
+            remove_stale()
         super().run()
         self.build_lib, self.build_temp = thrown_away
 
