@@ -57,7 +57,7 @@ def extensions() -> list[Extension]:
             extra_compile_args=FLAGS,
             extra_link_args=LINK_FLAGS,
         )
-        for folder in ("engine", "ai")
+        for folder in ("engine", "ai", "service/wire")
         for path in sorted(Path(folder).glob("*.pyx"))
     ]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from croupier.v1.game_pb2 import View
 from service import snapshots, wire
 from service.hosted import Hosted
 from service.store import Entry, EntryKind, Header, Snapshot, Stored
@@ -19,7 +20,7 @@ def played(game_id, resigned=False):
     matches = [hosted]
     while not hosted.over:
         seat = rng.choice(hosted.deciders)
-        action = rng.choice(hosted.view(seat).legal_actions).SerializeToString()
+        action = rng.choice(View.FromString(hosted.view(seat)).legal_actions).SerializeToString()
         request_id = f"{hosted.version}"
         entry = Entry(EntryKind.ACTION, seat, 6, action, hosted.version, request_id)
         if resigned and hosted.version == 5:
@@ -31,7 +32,7 @@ def played(game_id, resigned=False):
 
 def shown(hosted):
     """All that a match shows, as bytes."""
-    messages = [hosted.view(viewer) for viewer in VIEWERS]
+    messages = [View.FromString(hosted.view(viewer)) for viewer in VIEWERS]
     for version in range(hosted.version + 1):
         messages += [event for viewer in VIEWERS for event in hosted.happened(version, viewer)]
     if hosted.over:
@@ -50,7 +51,7 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
         assert loaded.match == last.match
         assert (loaded.entries, loaded.resigned, loaded.over) == (last.entries, last.resigned, True)
         # What was skipped: the entries before the snapshot.
-        assert sum(events is None for events in loaded._events) == match.version
+        assert sum(events is None for events in loaded._history.events) == match.version
         assert shown(loaded) == shown(last)
         for version, entry in enumerate(last.entries, 1):
             expected = version if entry.request_id else None
@@ -94,7 +95,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     for snapshot in broken:
         assert snapshots.read(header, game, None, snapshot) is None
         loaded = Hosted.load(Stored(header, list(last.entries), snapshot))
-        assert None not in loaded._events
+        assert None not in loaded._history.events
         assert loaded.match == last.match
     for other in other_headers(header):
         assert snapshots.read(other, game, None, good) is None
