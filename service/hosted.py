@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
@@ -86,6 +85,7 @@ class Hosted:
             dealt = tuple(self.match.events)
         self._history = _History([], [dealt], {})
         self._views: dict[int, bytes] = {}
+        self._see_who_decides()
 
     @staticmethod
     def load(stored: Stored) -> "Hosted":
@@ -169,7 +169,17 @@ class Hosted:
                 hosted.resigned = entry.seat
         hosted._history = self._history.after(self.version, entries, happened)
         hosted._views = {}
+        hosted._see_who_decides()
         return hosted
+
+    def _see_who_decides(self) -> None:
+        self._broken_off = self.resigned is not None or bool(self.forfeited)
+        # Whether nothing can happen any more.
+        self.over = self._broken_off or (not self.waiting and self.match.over)
+        # The seats that owe a decision.
+        self.deciders: tuple[int, ...] = ()
+        if not self.waiting and not self._broken_off:
+            self.deciders = self.match.deciders
 
     def at(self, version: int) -> "Hosted":
         """The match as it was at a version."""
@@ -194,20 +204,6 @@ class Hosted:
     def time(self) -> int:
         """When its last entry was made, or else the match, in milliseconds since 1970."""
         return self.entry(self.version).at if self.version else self.header.created
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing can happen any more."""
-        return self._broken_off or (not self.waiting and self.match.over)
-
-    @property
-    def _broken_off(self) -> bool:
-        return self.resigned is not None or bool(self.forfeited)
-
-    @cached_property
-    def deciders(self) -> tuple[int, ...]:
-        """The seats that owe a decision."""
-        return () if self.waiting or self._broken_off else self.match.deciders
 
     @property
     def bot_due(self) -> int | None:
@@ -238,7 +234,7 @@ class Hosted:
             action = wire.serialize_action(self.game, _default_action(self.match, expired[0]))
         return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
-    @cached_property
+    @property
     def standing(self) -> Standing:
         """What is to be found about it without computing it."""
         return Standing(

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from weakref import WeakValueDictionary
+from functools import lru_cache
 
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
@@ -39,7 +39,7 @@ class Matches:
         self._metrics = metrics
         self._clock = clock or Clock()
         self._kept: OrderedDict[str, Hosted] = OrderedDict()
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._lock = lru_cache(MATCHES_KEPT)(lambda match_id: asyncio.Lock())
         self._waiting: set[asyncio.Future[None]] = set()
         self.closing = False
         # Called with each match that this server has created or added to.
@@ -308,9 +308,6 @@ class Matches:
         self.closing = True
         for change in self._waiting:
             change.cancel()
-
-    def _lock(self, match_id: str) -> asyncio.Lock:
-        return self._locks.setdefault(match_id, asyncio.Lock())
 
     async def _commit(self, after: Hosted) -> bool:
         version = after.version - 1

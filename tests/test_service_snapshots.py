@@ -105,3 +105,20 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     # Of another build of the engine.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
     assert snapshots.read(header, game, None, good) is None
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_what_is_not_committed_leaves_nothing_in_the_match(game_id):
+    before = played(game_id)[4]
+    seat = before.deciders[0]
+    action = View.FromString(before.view(seat)).legal_actions[0].SerializeToString()
+    entries = [Entry(EntryKind.ACTION, seat, 6, action, 4, name) for name in ("one", "two")]
+    alone = before.after(entries[0])
+    all_of_it = shown(alone)
+    other = before.after(entries[1])
+    assert (before.version, alone.version, other.version) == (4, 5, 5)
+    assert [each.version_of(seat, "one") for each in (before, alone, other)] == [None, 5, None]
+    assert [each.version_of(seat, "two") for each in (before, alone, other)] == [None, None, 5]
+    assert alone.entries == [*before.entries, entries[0]]
+    assert other.entries == [*before.entries, entries[1]]
+    assert shown(alone) == all_of_it
