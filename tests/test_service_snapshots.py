@@ -2,12 +2,11 @@
 
 import pytest
 
-from croupier.v1.game_pb2 import View
 from service import snapshots, wire
 from service.hosted import Hosted
 from service.store import Entry, EntryKind, Header, Snapshot, Stored
 from tests.play import seeded
-from tests.serving import SPECTATOR, ruleset_of
+from tests.serving import SPECTATOR, ruleset_of, view_of
 
 VIEWERS = (0, 1, SPECTATOR)
 
@@ -20,7 +19,7 @@ def played(game_id, resigned=False):
     matches = [hosted]
     while not hosted.over:
         seat = rng.choice(hosted.deciders)
-        action = rng.choice(View.FromString(hosted.view(seat)).legal_actions).SerializeToString()
+        action = rng.choice(view_of(hosted, seat).legal_actions).SerializeToString()
         request_id = f"{hosted.version}"
         entry = Entry(EntryKind.ACTION, seat, 6, action, hosted.version, request_id)
         if resigned and hosted.version == 5:
@@ -32,7 +31,7 @@ def played(game_id, resigned=False):
 
 def shown(hosted):
     """All that a match shows, as bytes."""
-    messages = [View.FromString(hosted.view(viewer)) for viewer in VIEWERS]
+    messages = [view_of(hosted, viewer) for viewer in VIEWERS]
     for version in range(hosted.version + 1):
         messages += [event for viewer in VIEWERS for event in hosted.happened(version, viewer)]
     if hosted.over:
@@ -111,7 +110,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
 def test_what_is_not_committed_leaves_nothing_in_the_match(game_id):
     before = played(game_id)[4]
     seat = before.deciders[0]
-    action = View.FromString(before.view(seat)).legal_actions[0].SerializeToString()
+    action = view_of(before, seat).legal_actions[0].SerializeToString()
     entries = [Entry(EntryKind.ACTION, seat, 6, action, 4, name) for name in ("one", "two")]
     alone = before.after(entries[0])
     all_of_it = shown(alone)
