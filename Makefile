@@ -5,7 +5,7 @@ PYTHON ?= python3
 JOBS ?= auto
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
-CYTHON := $(wildcard engine/*.pyx engine/*.pxd ai/*.pyx ai/*.pxd)
+CYTHON := $(wildcard $(foreach folder,engine ai service/wire,$(folder)/*.pyx $(folder)/*.pxd))
 PROTOS := $(wildcard proto/croupier/v1/*.proto)
 FOLDERS := $(wildcard ai croupier engine service tests)
 

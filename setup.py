@@ -43,7 +43,7 @@ if SANITIZE:
     LINK_FLAGS = ["-fsanitize=address,undefined"]
     FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined", *LINK_FLAGS]
 
-FOLDERS = ("engine", "ai")  # Where extensions are.
+FOLDERS = ("engine", "ai", "service/wire")  # Where extensions are.
 VALIDATE = "buf/validate/validate.proto"
 
 

@@ -56,12 +56,15 @@ class Gate(grpc.aio.ServerInterceptor):
 
     def _guarding(self, method: str, handler: Any) -> Any:
         # The bytes come as they are: that they cannot be read is an error like any other.
-        async def answer(data: bytes, context: Context) -> Message:
+        # So they may go: a servicer that puts an answer together as bytes makes no message of it.
+        async def answer(data: bytes, context: Context) -> Message | bytes:
             async with _Guard(self._metrics, method, context):
-                response: Message = await handler.unary_unary(self._read(handler, data), context)
+                response: Message | bytes = await handler.unary_unary(
+                    self._read(handler, data), context
+                )
             return response
 
-        async def stream(data: bytes, context: Context) -> AsyncIterator[Message]:
+        async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
             async with _Guard(self._metrics, method, context):
                 request = self._read(handler, data)
                 async with aclosing(handler.unary_stream(request, context)) as messages:
@@ -69,12 +72,8 @@ class Gate(grpc.aio.ServerInterceptor):
                         yield message
 
         if handler.response_streaming:
-            return grpc.unary_stream_rpc_method_handler(
-                stream, response_serializer=handler.response_serializer
-            )
-        return grpc.unary_unary_rpc_method_handler(
-            answer, response_serializer=handler.response_serializer
-        )
+            return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
+        return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
 
     def _read(self, handler: Any, data: bytes) -> Message:
         try:
@@ -90,6 +89,10 @@ class Gate(grpc.aio.ServerInterceptor):
         # What the schema does not know is neither kept with a match nor shown to others.
         request.DiscardUnknownFields()
         return request
+
+
+def _serialize(response: Message | bytes) -> bytes:
+    return response if isinstance(response, bytes) else response.SerializeToString()
 
 
 class _Guard:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
@@ -26,6 +25,40 @@ class Request(NamedTuple):
     request_id: str
 
 
+class _History:
+    """What has happened in a match. All versions share one, each of them the beginning of it."""
+
+    def __init__(
+        self,
+        entries: list[Entry],
+        # By version, what happened; None: it was skipped, and is computed if someone asks.
+        events: list[tuple[engine.Event, ...] | None],
+        requests: dict[Request, int],
+    ) -> None:
+        self.entries = entries
+        self.events = events
+        self.requests = requests  # Those that were carried out, and the version each has made.
+
+    def after(
+        self,
+        version: int,
+        entries: Sequence[Entry],
+        events: Sequence[tuple[engine.Event, ...] | None],
+    ) -> "_History":
+        """The history of a version, and what comes next."""
+        history = self
+        if len(self.entries) > version:
+            # Something else came next, which was not to be or is no more asked for.
+            before = {request: made for request, made in self.requests.items() if made <= version}
+            history = _History(self.entries[:version], self.events[: version + 1], before)
+        history.entries.extend(entries)
+        history.events.extend(events)
+        for made, entry in enumerate(entries, version + 1):
+            if entry.request_id:
+                history.requests[Request(entry.seat, entry.request_id)] = made
+        return history
+
+
 class Hosted:
     """A match after some of its entries. It never changes: `after` makes the next one.
 
@@ -39,7 +72,7 @@ class Hosted:
         self.game = _game(header, game_pb2.Ruleset.FromString(header.ruleset))
         # What is contributed to its chance, as long as it is not dealt.
         self.waiting: Contributions | None = None
-        self.entries: tuple[Entry, ...] = ()
+        self.version = 0  # The number of entries.
         self.resigned: int | None = None
         self.forfeited: tuple[int, ...] = ()
         control = read_control(header.time_control)
@@ -50,10 +83,9 @@ class Hosted:
         else:
             self.match = engine.Match(self.game, header.secret, header.chance_id)
             dealt = tuple(self.match.events)
-        # By version, what happened; None: it was skipped, and is computed if someone asks.
-        self._events: tuple[tuple[engine.Event, ...] | None, ...] = (dealt,)
-        self._requests: dict[Request, int] = {}
-        self._views: dict[int, game_pb2.View] = {}
+        self._history = _History([], [dealt], {})
+        self._views: dict[int, bytes] = {}
+        self._see_who_decides()
 
     @staticmethod
     def load(stored: Stored) -> "Hosted":
@@ -130,17 +162,24 @@ class Hosted:
         hosted.waiting, hosted.clocks, hosted.forfeited = waiting, clocks, forfeited
         if match is not None:
             hosted.match = match
-        hosted.entries = (*self.entries, *entries)
+        hosted.version = self.version + len(entries)
         hosted.resigned = self.resigned
-        hosted._events = (*self._events, *happened)
-        hosted._requests = dict(self._requests)
-        for version, entry in enumerate(entries, self.version + 1):
+        for entry in entries:
             if entry.kind == EntryKind.RESIGNATION:
                 hosted.resigned = entry.seat
-            if entry.request_id:
-                hosted._requests[Request(entry.seat, entry.request_id)] = version
+        hosted._history = self._history.after(self.version, entries, happened)
         hosted._views = {}
+        hosted._see_who_decides()
         return hosted
+
+    def _see_who_decides(self) -> None:
+        self._broken_off = self.resigned is not None or bool(self.forfeited)
+        # Whether nothing can happen any more.
+        self.over = self._broken_off or (not self.waiting and self.match.over)
+        # The seats that owe a decision.
+        self.deciders: tuple[int, ...] = ()
+        if not self.waiting and not self._broken_off:
+            self.deciders = self.match.deciders
 
     def at(self, version: int) -> "Hosted":
         """The match as it was at a version."""
@@ -153,28 +192,18 @@ class Hosted:
         return snapshots.write(self.header, self.version, self.match, self.clocks)
 
     @property
-    def version(self) -> int:
-        """The number of entries."""
-        return len(self.entries)
+    def entries(self) -> list[Entry]:
+        """All its entries."""
+        return self._history.entries[: self.version]
+
+    def entry(self, version: int) -> Entry:
+        """The entry that made a version."""
+        return self._history.entries[version - 1]
 
     @property
     def time(self) -> int:
         """When its last entry was made, or else the match, in milliseconds since 1970."""
-        return self.entries[-1].at if self.entries else self.header.created
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing can happen any more."""
-        return self._broken_off or (not self.waiting and self.match.over)
-
-    @property
-    def _broken_off(self) -> bool:
-        return self.resigned is not None or bool(self.forfeited)
-
-    @cached_property
-    def deciders(self) -> tuple[int, ...]:
-        """The seats that owe a decision."""
-        return () if self.waiting or self._broken_off else self.match.deciders
+        return self.entry(self.version).at if self.version else self.header.created
 
     @property
     def bot_due(self) -> int | None:
@@ -205,7 +234,7 @@ class Hosted:
             action = wire.serialize_action(self.game, _default_action(self.match, expired[0]))
         return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
-    @cached_property
+    @property
     def standing(self) -> Standing:
         """What is to be found about it without computing it."""
         return Standing(
@@ -229,40 +258,45 @@ class Hosted:
 
     def version_of(self, seat: int, request_id: str) -> int | None:
         """The version that a request of a seat has made, if it was carried out."""
-        return self._requests.get(Request(seat, request_id))
+        version = self._history.requests.get(Request(seat, request_id))
+        return None if version is None or version > self.version else version
 
     def is_stale(self, seat: int, version: int) -> bool:
         """Whether what a seat owes has changed since a version, or the version is yet to come."""
         since = 0 if self.waiting else self.match.since[seat]
         return not since <= version <= self.version
 
-    def view(self, viewer: int) -> game_pb2.View:
-        """What a seat, or SPECTATOR, knows. Not to be changed."""
+    def view(self, viewer: int) -> bytes:
+        """What a seat, or SPECTATOR, knows: a View, serialized."""
         if viewer not in self._views:
             self._views[viewer] = self._write_view(viewer)
         return self._views[viewer]
 
-    def _write_view(self, viewer: int) -> game_pb2.View:
-        view = game_pb2.View(
+    def _write_view(self, viewer: int) -> bytes:
+        # In the order of the fields, as protobuf writes them.
+        head = game_pb2.View(
             match=f"matches/{self.header.match_id}",
             version=self.version,
+            seat=viewer if viewer in (0, 1) else None,
             deciders=self.deciders,
-            result=self.result,
         )
-        view.ruleset.MergeFromString(self.header.ruleset)
-        if viewer in (0, 1):
-            view.seat = viewer
+        parts = [head.SerializeToString()]
         if viewer in self.deciders:
-            wire.write_legal_actions(self.game, self.match.legal(viewer), view)
-        if self.waiting:
-            view.entropy_owed.CopyFrom(self.waiting.owed)
-        else:
-            wire.write_view(self.game, self.match.view(viewer), view)
+            parts.append(wire.write_legal_actions(self.game, self.match.legal(viewer)))
+        if self.over:
+            parts.append(game_pb2.View(result=self.result).SerializeToString())
+        parts.append(wire.field(game_pb2.View.RULESET_FIELD_NUMBER, self.header.ruleset))
         if self.clocks is not None:
-            self._write_clocks(self.clocks, view.clocks)
-        return view
+            clocks = self._write_clocks(self.clocks)
+            parts.append(game_pb2.View(clocks=clocks).SerializeToString())
+        if self.waiting:
+            parts.append(game_pb2.View(entropy_owed=self.waiting.owed).SerializeToString())
+        else:
+            parts.append(wire.write_view(self.game, self.match.view(viewer)))
+        return b"".join(parts)
 
-    def _write_clocks(self, clocks: Clocks, into: clock_pb2.Clocks) -> None:
+    def _write_clocks(self, clocks: Clocks) -> clock_pb2.Clocks:
+        into = clock_pb2.Clocks()
         into.time.FromMilliseconds(self.time)
         into.time_control.MergeFromString(self.header.time_control)
         for seat, bot in enumerate(self.header.bots):
@@ -275,11 +309,12 @@ class Hosted:
                 clock.time_left.FromMilliseconds(left)
             if owes and not self._broken_off:
                 clock.deadline.FromMilliseconds(clocks.deadline(seat))
+        return into
 
     def happened(self, version: int, viewer: int) -> list[game_pb2.Event]:
         """What a seat, or SPECTATOR, saw happen at a version."""
         happened = self._happened(version)
-        entry = self.entries[version - 1] if version else None
+        entry = self.entry(version) if version else None
         events = []
         if entry is not None and entry.kind in CONTRIBUTIONS:
             events.append(game_pb2.Event(version=version, **_contribution(entry)))
@@ -300,9 +335,9 @@ class Hosted:
         return events
 
     def _happened(self, version: int) -> tuple[engine.Event, ...]:
-        if self._events[version] is None:
-            self._events = Hosted(self.header).after(*self.entries)._events
-        return self._events[version] or ()
+        if self._history.events[version] is None:
+            self._history = Hosted(self.header).after(*self.entries)._history
+        return self._history.events[version] or ()
 
     def record(self) -> match_pb2.Record:
         """Everything that happened, hidden cards and all. Only for a match that is over."""
@@ -323,7 +358,7 @@ class Hosted:
             record.time_control.MergeFromString(self.header.time_control)
         for version in range(self.version + 1):
             if version:
-                self._record_entry(record.entries.add(version=version), self.entries[version - 1])
+                self._record_entry(record.entries.add(version=version), self.entry(version))
             for event in self._happened(version):
                 if event.recorded:
                     record.entries.add(

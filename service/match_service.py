@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
+from service import wire
 from service.clock import Clock
 from service.errors import Refusal, invalid_field, shutting_down
 from service.gate import Context
@@ -115,9 +116,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             secret_hash=hosted.header.secret_hash,
         )
 
-    async def GetView(
-        self, request: match_pb2.GetViewRequest, context: Context
-    ) -> match_pb2.GetViewResponse:
+    async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
         caller, hosted = await self._door.enter(context, request.match)
         wanted = request.wait_for_version
         if hosted.version < wanted:
@@ -128,25 +127,22 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         if self._matches.closing:
                             raise shutting_down()
                         hosted = await self._matches.load(caller.match_id)
-        response = match_pb2.GetViewResponse(
-            view=hosted.view(caller.seat), timed_out=hosted.version < wanted and not hosted.over
-        )
+        response = match_pb2.GetViewResponse(timed_out=hosted.version < wanted and not hosted.over)
         response.server_time.FromMilliseconds(self._clock.now())
-        return response
+        view = wire.field(match_pb2.GetViewResponse.VIEW_FIELD_NUMBER, hosted.view(caller.seat))
+        return view + response.SerializeToString()
 
-    async def SubmitAction(
-        self, request: match_pb2.SubmitActionRequest, context: Context
-    ) -> match_pb2.SubmitActionResponse:
+    async def SubmitAction(self, request: match_pb2.SubmitActionRequest, context: Context) -> bytes:
         caller = await self._door.admit(context, request.match)
         check_seat(caller)
         view = await self._matches.submit(
             caller, request.expected_version, request.action, request.request_id
         )
-        return match_pb2.SubmitActionResponse(view=view)
+        return wire.field(match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER, view)
 
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: Context
-    ) -> AsyncIterator[match_pb2.WatchMatchResponse]:
+    ) -> AsyncIterator[bytes]:
         caller, hosted = await self._door.enter(context, request.match)
         version = request.after_version if request.HasField("after_version") else -1
         if version > hosted.version:
@@ -164,11 +160,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 if version < hosted.version:
                     # Made when there is room for it, so that a slow reader costs no memory.
                     version += 1
-                    yield match_pb2.WatchMatchResponse(
-                        version=version,
-                        events=hosted.happened(version, caller.seat),
-                        view=hosted.view(caller.seat) if version == hosted.version else None,
-                    )
+                    response = match_pb2.WatchMatchResponse(
+                        version=version, events=hosted.happened(version, caller.seat)
+                    ).SerializeToString()
+                    if version == hosted.version:
+                        view = hosted.view(caller.seat)
+                        response += wire.field(match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER, view)
+                    yield response
                     sent = version
                 elif hosted.over:
                     return
@@ -176,12 +174,11 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     await self._matches.changed(caller.match_id, version)
         raise shutting_down(sent)
 
-    async def ResignMatch(
-        self, request: match_pb2.ResignMatchRequest, context: Context
-    ) -> match_pb2.ResignMatchResponse:
+    async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
         caller = await self._door.admit(context, request.match)
         check_seat(caller)
-        return match_pb2.ResignMatchResponse(view=await self._matches.resign(caller))
+        view = await self._matches.resign(caller)
+        return wire.field(match_pb2.ResignMatchResponse.VIEW_FIELD_NUMBER, view)
 
     async def GetRecord(
         self, request: match_pb2.GetRecordRequest, context: Context
@@ -199,14 +196,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
 
     async def ContributeEntropy(
         self, request: match_pb2.ContributeEntropyRequest, context: Context
-    ) -> match_pb2.ContributeEntropyResponse:
+    ) -> bytes:
         caller = await self._door.admit(context, request.match)
         check_seat(caller)
         if request.HasField("hash"):
             view = await self._matches.contribute(caller, EntryKind.ENTROPY_HASH, request.hash)
         else:
             view = await self._matches.contribute(caller, EntryKind.ENTROPY, request.entropy)
-        return match_pb2.ContributeEntropyResponse(view=view)
+        return wire.field(match_pb2.ContributeEntropyResponse.VIEW_FIELD_NUMBER, view)
 
     async def Rematch(
         self, request: match_pb2.RematchRequest, context: Context

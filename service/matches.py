@@ -6,11 +6,11 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from weakref import WeakValueDictionary
+from functools import lru_cache
 
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import Action, Ruleset, View
+from croupier.v1.game_pb2 import Action, Ruleset
 from engine.game import ActionError
 from service import wire
 from service.clock import Clock
@@ -39,7 +39,7 @@ class Matches:
         self._metrics = metrics
         self._clock = clock or Clock()
         self._kept: OrderedDict[str, Hosted] = OrderedDict()
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._lock = lru_cache(MATCHES_KEPT)(lambda match_id: asyncio.Lock())
         self._waiting: set[asyncio.Future[None]] = set()
         self.closing = False
         # Called with each match that this server has created or added to.
@@ -162,10 +162,10 @@ class Matches:
 
     async def submit(
         self, caller: Caller, expected_version: int, action: Action, request_id: str
-    ) -> View:
+    ) -> bytes:
         """Decides for a seat; returns its view right after. Raises Refusal, and nothing changed."""
 
-        def decide(hosted: Hosted, at: int) -> View | Hosted:
+        def decide(hosted: Hosted, at: int) -> bytes | Hosted:
             return self._decide(hosted, at, caller.seat, expected_version, action, request_id)
 
         return await self._carry_out(caller, decide)
@@ -178,7 +178,7 @@ class Matches:
         expected_version: int,
         action: Action,
         request_id: str,
-    ) -> View | Hosted:
+    ) -> bytes | Hosted:
         wire.check_game(hosted.game, action, "action")
         entry = Entry(
             EntryKind.ACTION,
@@ -204,19 +204,19 @@ class Matches:
         except ActionError as error:
             raise wire.illegal_action(error, action, "action") from None
 
-    def _answer_again(self, hosted: Hosted, version: int, entry: Entry) -> View:
+    def _answer_again(self, hosted: Hosted, version: int, entry: Entry) -> bytes:
         # When it was sent does not matter.
-        if hosted.entries[version - 1]._replace(at=entry.at) != entry:
+        if hosted.entry(version)._replace(at=entry.at) != entry:
             raise Refusal(
                 ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
                 "this request_id was used for another action or another version",
             )
         return hosted.at(version).view(entry.seat)
 
-    async def contribute(self, caller: Caller, kind: EntryKind, data: bytes) -> View:
+    async def contribute(self, caller: Caller, kind: EntryKind, data: bytes) -> bytes:
         """Adds a seat's contribution to the chance of the match; returns its view after it."""
 
-        def decide(hosted: Hosted, at: int) -> View | Hosted:
+        def decide(hosted: Hosted, at: int) -> bytes | Hosted:
             entry = Entry(kind, caller.seat, at, data)
             # When it was made does not matter.
             if any(each._replace(at=entry.at) == entry for each in hosted.entries):
@@ -226,13 +226,13 @@ class Matches:
 
         return await self._carry_out(caller, decide)
 
-    async def resign(self, caller: Caller) -> View:
+    async def resign(self, caller: Caller) -> bytes:
         """Gives a match up; returns the seat's view at the end.
 
         Raises Refusal if it is over, unless that is because this seat has given it up.
         """
 
-        def decide(hosted: Hosted, at: int) -> View | Hosted:
+        def decide(hosted: Hosted, at: int) -> bytes | Hosted:
             if hosted.resigned == caller.seat:
                 return hosted.view(caller.seat)
             check_running(hosted)
@@ -241,8 +241,8 @@ class Matches:
         return await self._carry_out(caller, decide)
 
     async def _carry_out(
-        self, caller: Caller, decide: Callable[[Hosted, int], View | Hosted]
-    ) -> View:
+        self, caller: Caller, decide: Callable[[Hosted, int], bytes | Hosted]
+    ) -> bytes:
         # `decide` says what a match becomes at a time, or what to answer at once.
         match_id = caller.match_id
         async with self._lock(match_id):
@@ -260,7 +260,7 @@ class Matches:
                         raise
                     hosted = latest
                     continue
-                if isinstance(decided, View):
+                if isinstance(decided, bytes):
                     return decided
                 if not await self._commit(decided):
                     hosted = await self._load_after(hosted)
@@ -309,14 +309,11 @@ class Matches:
         for change in self._waiting:
             change.cancel()
 
-    def _lock(self, match_id: str) -> asyncio.Lock:
-        return self._locks.setdefault(match_id, asyncio.Lock())
-
     async def _commit(self, after: Hosted) -> bool:
         version = after.version - 1
         appending = asyncio.ensure_future(
             self._store.append(
-                after.header.match_id, version, after.entries[-1], agreed_standing(after)
+                after.header.match_id, version, after.entry(after.version), agreed_standing(after)
             )
         )
         # Whether the caller stays or not, what is in the log is seen.
@@ -326,7 +323,7 @@ class Matches:
     def _committed(self, after: Hosted, done: asyncio.Future[bool]) -> None:
         if done.cancelled() or done.exception() is not None or not done.result():
             return
-        if after.entries[-1].kind == EntryKind.EXPIRY:
+        if after.entry(after.version).kind == EntryKind.EXPIRY:
             self._metrics.expiry(after.game.id)
         if after.over:
             resigned = "resigned" if after.resigned is not None else "ended"

@@ -63,6 +63,11 @@ def ruleset_of(game_id, name="default"):
     return wire.write_ruleset(game_of(game_id, name)[0])
 
 
+def view_of(hosted, viewer):
+    """What a viewer knows of a match in memory, as a message."""
+    return game_pb2.View.FromString(hosted.view(viewer))
+
+
 class Servers:
     """Servers of this process, on one event loop in a thread of its own."""
 

@@ -2,12 +2,14 @@
 
 import asyncio
 
+import grpc
 import pytest
 
 from service.bench.client import Client, Run
 from service.bench.load import hosting
 from service.bench.scripts import Request, write_scripts
-from service.bench.servers import ECHO, SUBMIT, echo
+from service.bench.serve import ECHO
+from service.bench.servers import SUBMIT
 from service.store import SqliteStore
 
 SECONDS = 0.2
@@ -42,10 +44,12 @@ def test_a_call_that_fails_ends_the_measurement(tmp_path):
         client.close()
 
 
-def test_the_echo_can_be_repeated():
-    with echo() as server:
+def test_the_same_server_echoes(tmp_path):
+    with hosting(tmp_path / "log", write_scripts("skystones", 1), 1) as host:
         client = Client([[Request("token", b"message")]])
-        run = client.run(Run(server.address, ECHO, 4, SECONDS, True))
+        run = client.run(Run(host.server.address, ECHO, 4, SECONDS, True))
         client.close()
+        with grpc.insecure_channel(host.server.address) as channel:
+            assert channel.unary_unary(ECHO)(b"message") == b"message"
     assert run.calls > 4
     assert min(run.latencies) > 0

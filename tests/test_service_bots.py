@@ -14,7 +14,7 @@ from service.metrics import Metrics
 from service.searches import Lane
 from service.store import Entry, EntryKind, Header, MemoryStore
 from tests.play import seeded
-from tests.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games
+from tests.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games, view_of
 
 BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
 
@@ -100,7 +100,7 @@ def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
     async def run():
         ruleset = ruleset_of(game_id).SerializeToString()
         before = Hosted(Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
-        action = before.view(0).legal_actions[0].SerializeToString()
+        action = view_of(before, 0).legal_actions[0].SerializeToString()
         after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
         bots = Bots(Matches(MemoryStore(), Metrics()), Lane("bot", 1, Metrics()))
         for seed in range(10):

@@ -26,6 +26,7 @@ from tests.serving import (
     refused,
     ruleset_of,
     simultaneous_games,
+    view_of,
 )
 from tests.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
@@ -107,7 +108,7 @@ def clocked_match(game_id, time_control, rng):
         at = hosted.time + passed
         reckoned.pass_by(hosted.deciders, passed)
         seat = rng.choice(hosted.deciders)
-        action = rng.choice(hosted.view(seat).legal_actions).SerializeToString()
+        action = rng.choice(view_of(hosted, seat).legal_actions).SerializeToString()
         entry = Entry(EntryKind.ACTION, seat, at, action, hosted.version)
         expiry = hosted.expiry(at)
         if left > passed:
@@ -139,7 +140,7 @@ def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
         with told(seed=seed):
             rng = seeded(game_id, number, seed)
             for hosted, reckoned in clocked_match(game_id, time_control, rng):
-                clocks = hosted.view(SPECTATOR).clocks
+                clocks = view_of(hosted, SPECTATOR).clocks
                 assert clocks.time_control == time_control
                 assert clocks.time.ToMilliseconds() == hosted.time
                 shown = {
@@ -171,7 +172,8 @@ def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number)
     last = matches[-1]
     for match in matches[:-1:9]:
         loaded = Hosted.load(Stored(last.header, list(last.entries), match.snapshot()))
-        assert loaded._events[1:] == (None,) * match.version + last._events[match.version + 1 :]
+        skipped = [None] * match.version
+        assert loaded._history.events[1:] == skipped + last._history.events[match.version + 1 :]
         assert loaded.clocks == last.clocks
         for viewer in (0, 1, SPECTATOR):
             assert loaded.view(viewer) == last.view(viewer)
@@ -241,7 +243,7 @@ def test_what_is_played_by_default_is_any_legal_action(game_id):
         entry = hosted.expiry(BEGAN + 1000)
         actions = [
             action.SerializeToString(deterministic=True)
-            for action in hosted.view(entry.seat).legal_actions
+            for action in view_of(hosted, entry.seat).legal_actions
         ]
         drawn[len(actions)][actions.index(entry.action)] += 1
         # Not another one: the secret says which.
@@ -270,11 +272,11 @@ def test_of_two_who_are_late_the_first_forfeits(game_id):
     # Seat 0 has spent more of its time for the match before.
     hosted = Hosted(header(game_id, control(None, 10_000)))
     for seat, at in ((1, BEGAN + 1000), (0, BEGAN + 2000)):
-        action = hosted.view(seat).legal_actions[0].SerializeToString()
+        action = view_of(hosted, seat).legal_actions[0].SerializeToString()
         hosted = hosted.after(Entry(EntryKind.ACTION, seat, at, action, hosted.version))
     while hosted.deciders != (0, 1):
         (seat,) = hosted.deciders
-        action = hosted.view(seat).legal_actions[0].SerializeToString()
+        action = view_of(hosted, seat).legal_actions[0].SerializeToString()
         hosted = hosted.after(Entry(EntryKind.ACTION, seat, hosted.time, action, hosted.version))
     over = hosted.after(hosted.expiry(BEGAN + 20_000))
     assert over.forfeited == (0,)
@@ -283,11 +285,11 @@ def test_of_two_who_are_late_the_first_forfeits(game_id):
 
 def test_a_bot_has_no_clock():
     hosted = Hosted(header("champion_chess", control(1000), bots=(1, 0)))
-    assert [clock.seat for clock in hosted.view(1).clocks.seats] == [1]
+    assert [clock.seat for clock in view_of(hosted, 1).clocks.seats] == [1]
     over = hosted.after(hosted.expiry(BEGAN + 1000))
     assert over.forfeited == (1,)
     bots = Hosted(header("champion_chess", control(1000), bots=(1, 1)))
-    assert not bots.view(1).clocks.seats
+    assert not view_of(bots, 1).clocks.seats
     assert bots.expiry(BEGAN + 10**9) is None
 
 

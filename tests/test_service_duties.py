@@ -18,7 +18,7 @@ from service.searches import Lane
 from service.store import Due, EntryKind
 from service.tokens import Caller
 from tests.manual_clock import ManualClock
-from tests.serving import TIMEOUT, Client, bot, ruleset_of
+from tests.serving import TIMEOUT, Client, bot, ruleset_of, view_of
 from tests.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened
 from tests.test_service_process import Process
 
@@ -277,7 +277,7 @@ def test_a_change_while_a_bot_looks_is_not_missed():
             worker.duties._begin(match_id)
             await entered.wait()
             hosted = await worker.matches.load(match_id)
-            action = hosted.view(0).legal_actions[0]
+            action = view_of(hosted, 0).legal_actions[0]
             await worker.matches.submit(Caller(match_id, 0), hosted.version, action, "mine")
             version = hosted.version + 1
             assert (await worker.matches.load(match_id)).bot_due is not None

@@ -48,13 +48,14 @@ def another_world(hosted, seat, rng):
     )
     world.header = hosted.header._replace(secret=secret)
     world._views = {}
-    world._events = tuple(
+    world._history = copy.copy(hosted._history)
+    world._history.events = [
         tuple(
             event if event.seen_by(seat) else event._replace(values=event.values[::-1])
             for event in events
         )
-        for events in hosted._events
-    )
+        for events in hosted._history.events
+    ]
     return world
 
 
@@ -119,7 +120,7 @@ def test_a_stream_holds_only_what_its_reader_saw(client, server, game_id, name):
         for response in player.watch():
             expected = [
                 wire.write_event(hosted.game, event, response.version)
-                for event in hosted._events[response.version]
+                for event in hosted._history.events[response.version]
                 if event.seen_by(viewer)
             ]
             assert [event for event in response.events if event.HasField(game_id)] == expected

@@ -78,7 +78,7 @@ def check_record(table, record, final, *, seeded):
     assert list(record.result.scores) == list(match.scores)
     for viewer, view in zip((0, 1, SPECTATOR), final, strict=True):
         shown = game_pb2.View(ruleset=view.ruleset)
-        wire.write_view(game, match.view(viewer), shown)
+        shown.MergeFromString(wire.write_view(game, match.view(viewer)))
         assert getattr(shown, game.id) == getattr(view, game.id)
     # What the seats saw were the same events, hidden parts left out.
     for viewer in (0, 1, SPECTATOR):

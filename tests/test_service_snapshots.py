@@ -6,7 +6,7 @@ from service import snapshots, wire
 from service.hosted import Hosted
 from service.store import Entry, EntryKind, Header, Snapshot, Stored
 from tests.play import seeded
-from tests.serving import SPECTATOR, ruleset_of
+from tests.serving import SPECTATOR, ruleset_of, view_of
 
 VIEWERS = (0, 1, SPECTATOR)
 
@@ -19,7 +19,7 @@ def played(game_id, resigned=False):
     matches = [hosted]
     while not hosted.over:
         seat = rng.choice(hosted.deciders)
-        action = rng.choice(hosted.view(seat).legal_actions).SerializeToString()
+        action = rng.choice(view_of(hosted, seat).legal_actions).SerializeToString()
         request_id = f"{hosted.version}"
         entry = Entry(EntryKind.ACTION, seat, 6, action, hosted.version, request_id)
         if resigned and hosted.version == 5:
@@ -31,7 +31,7 @@ def played(game_id, resigned=False):
 
 def shown(hosted):
     """All that a match shows, as bytes."""
-    messages = [hosted.view(viewer) for viewer in VIEWERS]
+    messages = [view_of(hosted, viewer) for viewer in VIEWERS]
     for version in range(hosted.version + 1):
         messages += [event for viewer in VIEWERS for event in hosted.happened(version, viewer)]
     if hosted.over:
@@ -50,7 +50,7 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
         assert loaded.match == last.match
         assert (loaded.entries, loaded.resigned, loaded.over) == (last.entries, last.resigned, True)
         # What was skipped: the entries before the snapshot.
-        assert sum(events is None for events in loaded._events) == match.version
+        assert sum(events is None for events in loaded._history.events) == match.version
         assert shown(loaded) == shown(last)
         for version, entry in enumerate(last.entries, 1):
             expected = version if entry.request_id else None
@@ -94,7 +94,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     for snapshot in broken:
         assert snapshots.read(header, game, None, snapshot) is None
         loaded = Hosted.load(Stored(header, list(last.entries), snapshot))
-        assert None not in loaded._events
+        assert None not in loaded._history.events
         assert loaded.match == last.match
     for other in other_headers(header):
         assert snapshots.read(other, game, None, good) is None
@@ -104,3 +104,20 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     # Of another build of the engine.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
     assert snapshots.read(header, game, None, good) is None
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_what_is_not_committed_leaves_nothing_in_the_match(game_id):
+    before = played(game_id)[4]
+    seat = before.deciders[0]
+    action = view_of(before, seat).legal_actions[0].SerializeToString()
+    entries = [Entry(EntryKind.ACTION, seat, 6, action, 4, name) for name in ("one", "two")]
+    alone = before.after(entries[0])
+    all_of_it = shown(alone)
+    other = before.after(entries[1])
+    assert (before.version, alone.version, other.version) == (4, 5, 5)
+    assert [each.version_of(seat, "one") for each in (before, alone, other)] == [None, 5, None]
+    assert [each.version_of(seat, "two") for each in (before, alone, other)] == [None, None, 5]
+    assert alone.entries == [*before.entries, entries[0]]
+    assert other.entries == [*before.entries, entries[1]]
+    assert shown(alone) == all_of_it

@@ -1,7 +1,7 @@
 """What the service costs, measured: `python -m service.bench`, a part of `make bench`.
 
 Calls: SubmitAction, answered when it is in the log and synced, beside a bare echo of the same bytes
-by the same kind of server (grpc.aio on uvloop), from a client that costs next to nothing. Then the
+by the same server (grpc.aio on uvloop), from a client that costs next to nothing. Then the
 same with two searches running in the server. Everything is measured in turn, round after round;
 rates drift between machines and minutes, their ratios less so. Each figure is the median of its
 rounds. The processor's time of a call is that of all threads of the server but those that search.
@@ -22,7 +22,7 @@ from service import wire
 from service.bench import scale
 from service.bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
 from service.bench.scripts import Script, write_scripts
-from service.bench.servers import ECHO, echo
+from service.bench.serve import ECHO
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _CALLS_A_SECOND = 8_000  # At most; so many are prepared.
@@ -80,11 +80,10 @@ def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script
     runs = 2 * len(chosen.streams) * chosen.rounds
     calls = round(runs * (chosen.seconds + _STARTS_AND_ENDS) * _CALLS_A_SECOND)
     with ExitStack() as stack:
-        bare = stack.enter_context(echo())
         _progress("dealing matches")
         ours = stack.enter_context(hosting(directory, scripts, calls))
         subjects = [
-            Subject(_ECHO, bare, ours.client, ECHO),
+            Subject(_ECHO, ours.server, ours.client, ECHO),
             Subject(_SUBMIT, ours.server, ours.client),
             Subject(_BESIDE, ours.server, ours.client, searched=ours.searched),
         ]
@@ -151,8 +150,7 @@ def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Scr
             each = (host.room - least.room) / max(stored - sizes[0], 1) / 1024
             memory = host.server.memory() / 2**20
             print(f"{stored:7}{host.room / 2**20:12.1f}{each:12.2f}{memory:14.1f}")
-        bare = stack.enter_context(echo())
-        subjects = [Subject(_ECHO, bare, least.client, ECHO)]
+        subjects = [Subject(_ECHO, least.server, least.client, ECHO)]
         subjects += [Subject(f"{n} stored", host.server, host.client) for n, host in hosts.items()]
         _progress("calls beside stored matches")
         measured = measure(subjects, _FULL_LOG_STREAMS, chosen.rounds, chosen.seconds)

@@ -17,7 +17,8 @@ import grpc
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service.bench.client import Client, Measured, Run
 from service.bench.scripts import KEY, Script, fill, requests
-from service.bench.servers import ECHO, SUBMIT, Running, serving
+from service.bench.serve import ECHO
+from service.bench.servers import SUBMIT, Running, serving
 from service.store import SqliteStore
 from service.tokens import Caller, Tokens
 

@@ -1,22 +1,15 @@
 """The servers that are measured, each in a process of its own, and what they cost."""
 
-import asyncio
-import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import grpc
-import uvloop
+from typing import NamedTuple
 
 from service.bench.scripts import KEY
 
-ECHO = "/croupier.bench.Echo/Echo"
 SUBMIT = "/croupier.v1.MatchService/SubmitAction"
 
 
@@ -46,51 +39,17 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def echo() -> Iterator[Running]:
-    """A bare gRPC server on uvloop that answers with what it was sent."""
-    context = multiprocessing.get_context("spawn")
-    ours, its = context.Pipe()
-    process = context.Process(target=_run_echo, args=(its,), daemon=True)
-    process.start()
-    try:
-        yield Running(process.pid or 0, f"127.0.0.1:{ours.recv()}")
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _run_echo(pipe: Connection) -> None:
-    uvloop.run(_serve_echo(pipe))
-
-
-async def _serve_echo(pipe: Connection) -> None:
-    async def answer(data: bytes, context: Any) -> bytes:
-        return data
-
-    service, method = ECHO.strip("/").split("/")
-    server = grpc.aio.server()
-    server.add_generic_rpc_handlers(
-        [
-            grpc.method_handlers_generic_handler(
-                service, {method: grpc.unary_unary_rpc_method_handler(answer)}
-            )
-        ]
-    )
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    pipe.send(port)
-    await asyncio.Event().wait()
-
-
-@contextmanager
 def serving(data: Path, checkout: Path | None = None) -> Iterator[Running]:
-    """`croupier serve` with a SQLite log in a directory; that of another checkout if one is given.
+    """`croupier serve` with a SQLite log in a directory, and an echo beside.
+
+    Or that of another checkout if one is given, and no echo.
 
     Raises RuntimeError if it does not start.
     """
     key_file = data / "token-key"
     key_file.write_bytes(KEY)
-    command = [sys.executable, "-m", "service", "serve", "--listen", "127.0.0.1:0"]
+    module = "service" if checkout else "service.bench.serve"
+    command = [sys.executable, "-m", module, "serve", "--listen", "127.0.0.1:0"]
     command += ["--metrics-port", "0", "--store", "sqlite", "--data", str(data)]
     command += ["--token-key-file", str(key_file), "--log-level", "warning"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout) as process:

@@ -1,14 +1,12 @@
 """Castle Rampage on the wire. The engine counts cards and numbers structures from 0."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
-from operator import add, sub
 from typing import Any, cast
 
 from croupier.v1 import castle_rampage_pb2 as pb
 from engine.game import ActionError, Event, Game, ViewError
 from service.wire import Fields
-from service.wire.fields import chosen, counted, filled, options, plain, spread
+from service.wire.fields import counted, filled, options, plain
 
 VIEW_PATHS = {
     "common.": "",
@@ -37,10 +35,6 @@ def _card(number: int) -> pb.CastleRampageCard:
 
 def _cards(numbers: Iterable[int]) -> list[pb.CastleRampageCard]:
     return cast(list[pb.CastleRampageCard], list(numbers))
-
-
-def _spread(counts: Iterable[int]) -> list[pb.CastleRampageCard]:
-    return _cards(spread(counts))
 
 
 def _counts(cards: Sequence[int], path: str) -> list[int]:
@@ -192,62 +186,6 @@ def _write_place(message: Any, values: Sequence[int]) -> None:
 
 
 # Views
-
-
-def view_to_proto(game: Game, fields: Fields) -> pb.CastleRampageView:
-    """What a seat or a spectator knows."""
-    common, own = fields["common"], fields["own"]
-    message = pb.CastleRampageView(
-        **chosen(common, _SHARED),
-        discards=_spread(common["discards"]),
-        hand=_spread(own["hand"]),
-        kept=_card(own["kept"]),
-        drawn=bytes(own["drawn"][: own["drawn_length"]]),
-        unseen=_unseen(game, fields) if fields["seat"] in _SEATS else (),
-    )
-    for seat, side in enumerate(common["sides"]):
-        into = message.sides.add(**chosen(side, _SIDE))
-        into.story = bytes(side["story"][: side["story_length"]])
-        _write_stack(fields["stacks"][2 * seat], into.gate)
-        _write_stack(fields["stacks"][2 * seat + 1], into.castle)
-    return message
-
-
-def _write_stack(fields: Fields, into: pb.CastleRampageStack) -> None:
-    top, count = fields["top"], fields["count"]
-    into.SetInParent()
-    into.fallen.extend(_cards(fields["cards"][:top]))
-    into.MergeFromString(
-        b"".join(map(_standing, fields["cards"][top:count], fields["known"][top:count]))
-    )
-
-
-@cache
-def _standing(card: int, known: int) -> bytes:
-    standing = {"card": card, "known": known}
-    return pb.CastleRampageStack(standing=[standing]).SerializeToString()
-
-
-def _unseen(game: Game, fields: Fields) -> list[pb.CastleRampageCard]:
-    gone = map(add, fields["own"]["hand"], fields["common"]["discards"])
-    counts = list(map(sub, _copies(game), gone))
-    for side in fields["common"]["sides"]:
-        counts[pb.CASTLE_RAMPAGE_CARD_CATAPULT] -= side["catapults"]
-        counts[pb.CASTLE_RAMPAGE_CARD_GRANARY] -= side["granaries"]
-    counts[fields["own"]["kept"]] -= 1
-    for stack in fields["stacks"]:
-        for card in stack["cards"][stack["top"] : stack["count"]]:
-            counts[card] -= 1
-    counts[pb.CASTLE_RAMPAGE_CARD_UNSPECIFIED] = 0
-    return _spread(counts)
-
-
-@lru_cache
-def _copies(game: Game) -> list[int]:
-    counts = [0] * _TYPES
-    for spec in game.ruleset["cards"]:
-        counts[spec["card"]] = spec["copies"]
-    return counts
 
 
 def view_to_fields(game: Game, message: pb.CastleRampageView, seat: int) -> Fields:

@@ -1,14 +1,12 @@
 """Champion Chess on the wire. The engine counts cards by index; a message lists them by name."""
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from operator import add, sub
+from collections.abc import Iterable
 from typing import cast
 
 from croupier.v1 import champion_chess_pb2 as pb
 from engine.game import Event, Game, ViewError
 from service.wire import Fields
-from service.wire.fields import PARTS_KEPT, copies, counted, filled, options, plain, spread
+from service.wire.fields import counted, filled, options, plain
 
 VIEW_PATHS = {"side[": "sides[", "own.": ""}
 
@@ -32,10 +30,6 @@ def _card(index: int) -> pb.ChampionChessCard:
 
 def _cards(indices: Iterable[int]) -> list[pb.ChampionChessCard]:
     return cast(list[pb.ChampionChessCard], [index + 1 for index in indices])
-
-
-def _spread(counts: Sequence[int]) -> list[pb.ChampionChessCard]:
-    return _cards(spread(counts))
 
 
 def _indices(cards: Iterable[int]) -> list[int]:
@@ -136,64 +130,6 @@ def event_to_proto(event: Event) -> pb.ChampionChessEvent:
 
 
 # Views
-
-
-def view_to_proto(game: Game, fields: Fields) -> pb.ChampionChessView:
-    """What a seat or a spectator knows."""
-    own = fields["own"]
-    message = pb.ChampionChessView(
-        phase=fields["phase"],
-        challenge=fields["challenge"],
-        hand=_spread(own["hand"]),
-        castling_used=bool(own["castling_used"]),
-    )
-    for side in fields["side"]:
-        _write_side(game, side, message.sides.add())
-    return message
-
-
-def _write_side(game: Game, fields: Fields, into: pb.ChampionChessSide) -> None:
-    unseen = list(map(sub, copies(game), map(add, fields["reserve"], fields["defeated"])))
-    if fields["champion"]:
-        unseen[fields["champion"] - 1] -= 1
-    into.hand_size = fields["hand_size"]
-    into.deck_size = fields["deck_size"]
-    into.reserve.extend(_spread(fields["reserve"]))
-    into.defeated.extend(_spread(fields["defeated"]))
-    into.unseen.extend(_spread(unseen))
-    into.known_hand.extend(_spread(fields["known"]))
-    into.champion = fields["champion"]
-    into.castled = bool(fields["castled"])
-    memory = fields["memory"]
-    into.memory.hand.extend(_spread(memory["hand"]))
-    into.memory.deck.extend(_spread(memory["deck"]))
-    into.memory.reserve.extend(_spread(memory["reserve"]))
-    into.memory.castling = memory["castling"]
-    turns = memory["turns"][: memory["size"]]
-    into.memory.MergeFromString(
-        b"".join([_turn(**{**turn, "cards": bytes(turn["cards"])}) for turn in turns])
-    )
-
-
-@lru_cache(PARTS_KEPT)
-def _turn(
-    *,
-    mulligan: int,
-    champion: int,
-    castled: int,
-    won: int,
-    aid_count: int,
-    discard_count: int,
-    cards: bytes,
-) -> bytes:
-    turn = pb.ChampionChessTurn(
-        champion=_card(-1 if mulligan else champion),
-        castled=bool(castled),
-        won=bool(won),
-        aid=_cards(cards[:aid_count]),
-        discards=_cards(cards[aid_count : aid_count + discard_count]),
-    )
-    return pb.ChampionChessMemory(turns=[turn]).SerializeToString()
 
 
 def view_to_fields(game: Game, message: pb.ChampionChessView, seat: int) -> Fields:

@@ -2,21 +2,14 @@
 
 The engine has arrays of a fixed size: counts of cards by type, and lists that are filled up behind
 their end. A message lists what there is.
-
-To make a small message takes Python ten times as long as it takes protobuf to read one. So what a
-view has many of, and always the same ones, is kept serialized: messages of one type, serialized and
-one after the other, are a message that has what all of them have, and its lists have it in order.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from engine.game import Game, ViewError
-
-PARTS_KEPT = 4096  # Of each kind.
+from engine.game import ViewError
 
 _T = TypeVar("_T")
 
@@ -29,22 +22,6 @@ def options(message: Message, names: Iterable[str]) -> dict[str, Any]:
 def plain(message: Message, names: Iterable[str]) -> dict[str, Any]:
     """The fields of these names, as they are."""
     return {name: getattr(message, name) for name in names}
-
-
-def chosen(fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The items of these names."""
-    return {name: fields[name] for name in names}
-
-
-@lru_cache
-def copies(game: Game) -> list[int]:
-    """How many of each card there are in the card list."""
-    return [spec["copies"] for spec in game.ruleset["cards"]]
-
-
-def spread(counts: Iterable[int]) -> list[int]:
-    """The types of cards, each as often as it is counted."""
-    return [card for card, count in enumerate(counts) if count for _ in range(count)]
 
 
 def counted(cards: Sequence[int], types: int, path: str) -> list[int]:

@@ -1,13 +1,11 @@
 """PowerShot Soccer on the wire. The engine counts cards; a message lists them."""
 
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 from croupier.v1 import powershot_soccer_pb2 as pb
 from engine.game import Event, Game
 from service.wire import Fields
-from service.wire.fields import PARTS_KEPT, chosen, copies, counted, filled, options, plain, spread
+from service.wire.fields import counted, filled, options, plain
 
 VIEW_PATHS = {
     "common.draw_sizes[": "sides[",
@@ -106,51 +104,6 @@ def _write_cards(
 
 
 # Views
-
-
-def view_to_proto(game: Game, fields: Fields) -> pb.PowerShotSoccerView:
-    """What a seat or a spectator knows."""
-    common = fields["common"]
-    seat = fields["seat"]
-    plays = common["plays"][: common["play_count"]]
-    start = common["attack_start"]
-    message = pb.PowerShotSoccerView(
-        hand=spread(fields["hand"]),
-        kick_offs=[{"cards": pair} for pair in common["kick_off_cards"][: common["kick_offs"]]],
-        sides=[
-            {
-                "goals": common["goals"][side],
-                "draw_pile_size": common["draw_sizes"][side],
-                "hand_size": game.ruleset["hand_size"],
-                "play_pile": _played(plays[start:], side),
-                "discard_pile": _played(plays[:start], side),
-            }
-            for side in _SEATS
-        ],
-        **chosen(common, _SHARED),
-    )
-    message.MergeFromString(b"".join([_play(**play) for play in plays]))
-    if seat in _SEATS:
-        message.draw_pile.extend(_left(game, _played(plays, seat) + list(message.hand)))
-        message.unseen.extend(_left(game, _played(plays, 1 - seat)))
-    return message
-
-
-@lru_cache(PARTS_KEPT)
-def _play(**fields: Any) -> bytes:
-    return pb.PowerShotSoccerView(plays=[pb.PowerShotSoccerPlay(**fields)]).SerializeToString()
-
-
-def _played(plays: Iterable[Fields], seat: int) -> list[int]:
-    return [play["card"] for play in plays if play["seat"] == seat]
-
-
-def _left(game: Game, gone: Iterable[int]) -> list[int]:
-    # A deck without some of its cards.
-    counts = list(copies(game))
-    for card in gone:
-        counts[card] -= 1
-    return spread(counts)
 
 
 def view_to_fields(game: Game, message: pb.PowerShotSoccerView, seat: int) -> Fields:

@@ -1,14 +1,11 @@
 """Skystones on the wire. The engine counts cards; a message lists them."""
 
-from collections.abc import Sequence
-from functools import lru_cache
-from operator import add, sub
 from typing import cast
 
 from croupier.v1 import skystones_pb2 as pb
 from engine.game import Event, Game, ViewError
 from service.wire import Fields
-from service.wire.fields import PARTS_KEPT, copies, counted, filled, options, plain, spread
+from service.wire.fields import counted, filled, options, plain
 
 VIEW_PATHS = {"common.": ""}
 
@@ -108,55 +105,6 @@ def event_to_proto(event: Event) -> pb.SkystonesEvent:
 
 
 # Views
-
-
-def view_to_proto(game: Game, fields: Fields) -> pb.SkystonesView:
-    """What a seat or a spectator knows."""
-    common = fields["common"]
-    placements = common["placements"][: common["placement_count"]]
-    seated = fields["seat"] < len(common["sides"])
-    message = pb.SkystonesView(
-        phase=common["phase"],
-        round=common["round"],
-        first_starter=common["first_starter"],
-        starter=common["starter"],
-        turn=common["turn"],
-        hand=spread(fields["hand"]),
-        pile=spread(fields["pile"]),
-        unseen=spread(_unseen(game, fields, placements)) if seated else (),
-    )
-    squares = common["board"][: game.ruleset["board_size"] ** 2]
-    parts = [_square(**square) for square in squares]
-    parts += [_side(**side) for side in common["sides"]]
-    parts += [_placement(**placement) for placement in placements]
-    message.MergeFromString(b"".join(parts))
-    return message
-
-
-def _unseen(game: Game, fields: Fields, placements: Sequence[Fields]) -> list[int]:
-    counts = list(map(sub, copies(game), map(add, fields["hand"], fields["pile"])))
-    for placement in placements:
-        counts[placement["card"]] -= 1
-    return counts
-
-
-@lru_cache(PARTS_KEPT)
-def _square(field: int, card: int, owner: int) -> bytes:
-    square = pb.SkystonesSquare(field=cast(pb.SkystonesField, field))
-    if card:
-        square.card, square.owner = card - 1, owner
-    return pb.SkystonesView(board=[square]).SerializeToString()
-
-
-@lru_cache(PARTS_KEPT)
-def _side(points: int, hand_size: int, pile_size: int) -> bytes:
-    side = pb.SkystonesSide(points=points, hand_size=hand_size, pile_size=pile_size)
-    return pb.SkystonesView(sides=[side]).SerializeToString()
-
-
-@lru_cache(PARTS_KEPT)
-def _placement(**fields: int) -> bytes:
-    return pb.SkystonesView(placements=[pb.SkystonesPlacement(**fields)]).SerializeToString()
 
 
 def view_to_fields(game: Game, message: pb.SkystonesView, seat: int) -> Fields:

@@ -1,0 +1,109 @@
+"""What a viewer knows of Castle Rampage, as the bytes of a CastleRampageView."""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+
+from engine.castle_rampage cimport (
+    CARDS, CASTLE, CATAPULT, GATE, GRANARY, STRUCTURES, CastleRampage, Common, Side, Sight, Stack
+)
+from engine.game cimport SEATS, SPECTATOR, uint8_t
+from service.wire.writer cimport (
+    Writer, begin, end, put, put_bytes, put_counted, put_list, written
+)
+
+cdef enum:
+    # The fields of the schema, by number.
+    VIEW_PHASE = 1
+    VIEW_SET_UPS
+    VIEW_TURN
+    VIEW_ACTIVE
+    VIEW_STRENGTHENED
+    VIEW_DRAW_SIZE
+    VIEW_DISCARDS
+    VIEW_SIDES
+    VIEW_HAND
+    VIEW_KEPT
+    VIEW_UNSEEN
+    VIEW_DRAWN
+
+    SIDE_HAND_SIZE = 1
+    SIDE_CATAPULTS
+    SIDE_GRANARIES
+    SIDE_GATE
+    SIDE_CASTLE
+    SIDE_STORY
+
+    STACK_STANDING = 1
+    STACK_FALLEN
+
+    STANDING_CARD = 1
+    STANDING_KNOWN
+
+
+def write_view(CastleRampage game not None, view):
+    """The message, serialized."""
+    cdef bytes data = bytes(view)
+    cdef Sight* sight = <Sight*> PyBytes_AS_STRING(data)
+    cdef Common* common = &sight.common
+    cdef Writer out
+    cdef int seat
+    out.used = 0
+    put(&out, VIEW_PHASE, common.phase)
+    put(&out, VIEW_SET_UPS, common.set_ups)
+    put(&out, VIEW_TURN, common.turn)
+    put(&out, VIEW_ACTIVE, common.active)
+    put(&out, VIEW_STRENGTHENED, common.strengthened)
+    put(&out, VIEW_DRAW_SIZE, common.draw_size)
+    put_counted(&out, VIEW_DISCARDS, common.discards, CARDS, 0)
+    for seat in range(SEATS):
+        write_side(&out, &common.sides[seat], &sight.stacks[seat * STRUCTURES])
+    put_counted(&out, VIEW_HAND, sight.own.hand, CARDS, 0)
+    put(&out, VIEW_KEPT, sight.own.kept)
+    if sight.seat != SPECTATOR:
+        write_unseen(&out, game, sight)
+    put_bytes(&out, VIEW_DRAWN, sight.own.drawn, sight.own.drawn_length)
+    return written(&out)
+
+
+cdef void write_side(Writer* out, const Side* side, const Stack* stacks) noexcept nogil:
+    cdef size_t begun = begin(out, VIEW_SIDES)
+    put(out, SIDE_HAND_SIZE, side.hand_size)
+    put(out, SIDE_CATAPULTS, side.catapults)
+    put(out, SIDE_GRANARIES, side.granaries)
+    write_stack(out, SIDE_GATE, &stacks[GATE])
+    write_stack(out, SIDE_CASTLE, &stacks[CASTLE])
+    put_bytes(out, SIDE_STORY, side.story, side.story_length)
+    end(out, begun)
+
+
+cdef void write_stack(Writer* out, int field, const Stack* stack) noexcept nogil:
+    cdef size_t begun = begin(out, field)
+    cdef size_t standing
+    cdef int i
+    for i in range(stack.top, stack.count):
+        standing = begin(out, STACK_STANDING)
+        put(out, STANDING_CARD, stack.cards[i])
+        put(out, STANDING_KNOWN, stack.known[i])
+        end(out, standing)
+    put_list(out, STACK_FALLEN, stack.cards, stack.top, 0)
+    end(out, begun)
+
+
+cdef void write_unseen(Writer* out, CastleRampage game, const Sight* sight) noexcept:
+    cdef uint8_t[CARDS] counts
+    cdef const Side* side
+    cdef const Stack* stack
+    cdef int card, seat, i
+    for card in range(CARDS):
+        counts[card] = game.copies[card] - sight.own.hand[card] - sight.common.discards[card]
+    for seat in range(SEATS):
+        side = &sight.common.sides[seat]
+        counts[CATAPULT] -= <uint8_t> side.catapults
+        counts[GRANARY] -= <uint8_t> side.granaries
+    counts[sight.own.kept] -= 1
+    for i in range(SEATS * STRUCTURES):
+        stack = &sight.stacks[i]
+        for card in stack.cards[stack.top:stack.count]:
+            counts[card] -= 1
+    # What is not known, or is no card.
+    counts[0] = 0
+    put_counted(out, VIEW_UNSEEN, counts, CARDS, 0)

@@ -1,0 +1,111 @@
+"""What a viewer knows of Champion Chess, as the bytes of a ChampionChessView."""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+
+from engine.champion_chess cimport CARDS, ChampionChess, Memory, Side, Sight, Turn
+from engine.game cimport SEATS, uint8_t
+from service.wire.writer cimport (
+    Writer, begin, end, put, put_counted, put_list, written
+)
+
+from engine.champion_chess_memory import known_in_hands
+
+cdef enum:
+    # The fields of the schema, by number.
+    VIEW_PHASE = 1
+    VIEW_CHALLENGE
+    VIEW_SIDES
+    VIEW_HAND
+    VIEW_CASTLING_USED
+
+    SIDE_HAND_SIZE = 1
+    SIDE_DECK_SIZE
+    SIDE_RESERVE
+    SIDE_DEFEATED
+    SIDE_UNSEEN
+    SIDE_KNOWN_HAND
+    SIDE_CHAMPION
+    SIDE_CASTLED
+    SIDE_MEMORY
+
+    MEMORY_HAND = 1
+    MEMORY_DECK
+    MEMORY_RESERVE
+    MEMORY_CASTLING
+    MEMORY_TURNS
+
+    TURN_CHAMPION = 1
+    TURN_CASTLED
+    TURN_WON
+    TURN_AID
+    TURN_DISCARDS
+
+    FIRST = 1              # The schema's number of the engine's card 0.
+
+
+def write_view(ChampionChess game not None, view):
+    """The message, serialized."""
+    cdef bytes data = bytes(view)
+    cdef Sight* sight = <Sight*> PyBytes_AS_STRING(data)
+    cdef uint8_t[CARDS] known
+    cdef Writer out
+    cdef int seat, card
+    cdef size_t side
+    in_hands = known_in_hands(data[:sizeof(Sight)], game.hand_most)
+    out.used = 0
+    put(&out, VIEW_PHASE, sight.phase)
+    put(&out, VIEW_CHALLENGE, sight.challenge)
+    for seat in range(SEATS):
+        for card in range(CARDS):
+            known[card] = in_hands[seat][card]
+        side = begin(&out, VIEW_SIDES)
+        write_side(&out, game, &sight.side[seat], known)
+        end(&out, side)
+    put_counted(&out, VIEW_HAND, sight.own.hand, CARDS, FIRST)
+    put(&out, VIEW_CASTLING_USED, sight.own.castling_used)
+    return written(&out)
+
+
+cdef void write_side(
+    Writer* out, ChampionChess game, const Side* side, const uint8_t* known
+) noexcept:
+    cdef uint8_t[CARDS] unseen
+    cdef size_t memory
+    cdef int card
+    for card in range(CARDS):
+        unseen[card] = game.copies[card] - side.reserve[card] - side.defeated[card]
+    if side.champion:
+        unseen[side.champion - 1] -= 1
+    put(out, SIDE_HAND_SIZE, side.hand_size)
+    put(out, SIDE_DECK_SIZE, side.deck_size)
+    put_counted(out, SIDE_RESERVE, side.reserve, CARDS, FIRST)
+    put_counted(out, SIDE_DEFEATED, side.defeated, CARDS, FIRST)
+    put_counted(out, SIDE_UNSEEN, unseen, CARDS, FIRST)
+    put_counted(out, SIDE_KNOWN_HAND, known, CARDS, FIRST)
+    put(out, SIDE_CHAMPION, side.champion)
+    put(out, SIDE_CASTLED, side.castled)
+    memory = begin(out, SIDE_MEMORY)
+    write_memory(out, &side.memory)
+    end(out, memory)
+
+
+cdef void write_memory(Writer* out, const Memory* memory) noexcept nogil:
+    cdef size_t turn
+    cdef int i
+    put_counted(out, MEMORY_HAND, memory.hand, CARDS, FIRST)
+    put_counted(out, MEMORY_DECK, memory.deck, CARDS, FIRST)
+    put_counted(out, MEMORY_RESERVE, memory.reserve, CARDS, FIRST)
+    put(out, MEMORY_CASTLING, memory.castling)
+    for i in range(memory.size):
+        turn = begin(out, MEMORY_TURNS)
+        write_turn(out, &memory.turns[i])
+        end(out, turn)
+
+
+cdef void write_turn(Writer* out, const Turn* turn) noexcept nogil:
+    if not turn.mulligan:
+        put(out, TURN_CHAMPION, turn.champion + FIRST)
+    put(out, TURN_CASTLED, turn.castled)
+    put(out, TURN_WON, turn.won)
+    put_list(out, TURN_AID, turn.cards, turn.aid_count, FIRST)
+    put_list(out, TURN_DISCARDS, turn.cards + turn.aid_count, turn.discard_count, FIRST)
