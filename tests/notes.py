@@ -5,7 +5,7 @@ from time import monotonic_ns
 from service import records
 from service.hosted import Hosted
 from tests.history import Decision, Refused, pictures
-from tests.serving import read_error
+from tests.serving import read_error, view_of
 
 
 def picture_of(view):
@@ -50,7 +50,7 @@ def mistaken_pictures(history, record):
             yield f"version {version} was shown, and the record ends with {len(entries)}"
             continue
         if what == "views":
-            shown = picture_of(course[version].view(viewer))
+            shown = picture_of(view_of(course[version], viewer))
         else:
             events = course[version].happened(version, viewer)
             shown = b"".join(event.SerializeToString(deterministic=True) for event in events)

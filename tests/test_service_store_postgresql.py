@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
+from croupier.v1.game_pb2 import View
 from service.errors import Refusal
 from service.matches import Matches
 from service.metrics import Metrics
@@ -15,7 +16,7 @@ from service.store import postgresql, postgresql_tables
 from service.store.postgresql import PostgresStore
 from service.tokens import Caller
 from tests.proxy import CUT, PASS, SWALLOW, Proxy
-from tests.serving import ruleset_of
+from tests.serving import ruleset_of, view_of
 from tests.stores import NOTHING, PostgresPlace, action, header, opened
 
 SECONDS = 30
@@ -292,7 +293,7 @@ def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(p
             matches = Matches(store, Metrics())
             hosted = await matches.create(ruleset_of("skystones"), (0, 0), None)
             caller = Caller(hosted.header.match_id, hosted.deciders[0])
-            legal = hosted.view(caller.seat).legal_actions[0]
+            legal = view_of(hosted, caller.seat).legal_actions[0]
 
             async def submit(version):
                 return await matches.submit(caller, version, legal, "a")
@@ -304,7 +305,7 @@ def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(p
             proxy.mode = PASS
             assert proxy.cuts
             assert len(await direct.read(caller.match_id, 0)) == 1
-            view = await until_done(lambda: submit(0))
+            view = View.FromString(await until_done(lambda: submit(0)))
             assert view.version == 1
             assert len(await direct.read(caller.match_id, 0)) == 1
             # Another request under the same name is another matter.
