@@ -11,8 +11,8 @@ class Strength(NamedTuple):
     slips: float = 0.0
 
 
-# Each is at least 40 Elo above the one before in every game, but for the last one in PowerShot
-# Soccer (docs/search.md): `croupier arena --ladder --game all`.
+# Each is at least 40 Elo above the one before, in every game (docs/search.md has the figures):
+# `croupier arena --ladder --game all`.
 STRENGTHS = {
     "random": Strength(0, 1.0),
     "beginner": Strength(20),
