@@ -32,7 +32,7 @@ cdef double NOBLE_POINTS = 6.0
 cdef double AID_POINTS = 6.6
 cdef double MORE_POINTS = 20     # Are added: the last one lost is not the end.
 cdef double KING_ALONE = -0.38
-cdef double DRAWS = 0.03
+cdef double DRAWS = 0.08         # Where both are alike; the rarer the clearer it is.
 
 
 cdef class ChampionChessGuide(Guide):
@@ -50,8 +50,9 @@ cdef class ChampionChessGuide(Guide):
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const Table* table = <const Table*> state
-        draw[0] = DRAWS
-        return 1 / (1 + exp(self.prospects(table, 1) - self.prospects(table, 0)))
+        cdef double score = 1 / (1 + exp(self.prospects(table, 1) - self.prospects(table, 0)))
+        draw[0] = 4 * DRAWS * score * (1 - score)
+        return score
 
     cdef double prospects(self, const Table* table, int seat) noexcept nogil:
         cdef int points[2]
