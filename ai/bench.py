@@ -21,7 +21,6 @@ from engine.game import Game, Position, SeatView
 PLAYOUTS = 2_000
 ITERATIONS = 5_000
 SMALL_ITERATIONS = 10_000
-THREADS_ITERATIONS = 20_000
 FINGERPRINT_ITERATIONS = 2_000
 FINGERPRINT_POSITIONS = 12
 
@@ -79,11 +78,9 @@ def show_games(rounds: int) -> None:
         unguided, guided, worlds = (statistics.median(speed) for speed in speeds)
         searched = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
         iterations = statistics.median(searched)
-        one, two = rates(
-            [_searches(view, THREADS_ITERATIONS, threads) for threads in (1, 2)],
-            THREADS_ITERATIONS,
-            rounds,
-        )
+        # A second for one thread: in less, another process that runs meanwhile would decide.
+        second = int(iterations)
+        one, two = rates([_searches(view, second, threads) for threads in (1, 2)], second, rounds)
         world, playout = iterations / worlds, iterations / guided
         # The playouts of the search begin later than those that are measured by themselves.
         tree = max(0.0, 1 - world - playout)
