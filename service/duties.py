@@ -9,7 +9,7 @@ A match in which nothing is due costs nothing here.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -47,6 +47,9 @@ class Duties:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # When the agenda has the matches of the tasks; until then they are left to this server.
         self._until: dict[str, int] = {}
+        # Held while the agenda is asked for more time, or told when to try again: what it has is
+        # known only before and after.
+        self._agreeing = asyncio.Lock()
         # Those that have changed since their task has looked.
         self._changed: set[str] = set()
         self._more = False  # Whether more is due than there was room for.
@@ -116,31 +119,37 @@ class Duties:
         found = await self._store.due(now + LOOK_EVERY, 2 * MOST_AT_ONCE)
         self._metrics.overdue(max((now - due.at for due in found), default=0) / 1000)
         until = now + TAKEN_OVER_AFTER
-        room = MOST_AT_ONCE - len(self._tasks)
-        self._more = False
-        wanted: list[tuple[Due, int]] = []
-        for due in found:
-            if due.match_id in self._tasks:
-                # It takes long; said before others take it over.
-                wanted.append((due, until))
-            elif due.at > now:
-                self._next_look = min(self._next_look, due.at)
-                break
-            elif room > 0:
-                wanted.append((due, until))
-                room -= 1
-            else:
-                self._more = True
-        ours = await self._postpone_all(wanted)
-        for due in ours:
-            self._until[due.match_id] = until
-            if due.match_id not in self._tasks:
-                self._begin(due.match_id)
+        async with self._agreeing:
+            wanted = self._wanted(found, now)
+            ours = await self._postpone_all([(due, until) for due in wanted])
+            for due in ours:
+                self._until[due.match_id] = until
+                if due.match_id not in self._tasks:
+                    self._begin(due.match_id)
         if self._more and len(ours) < len(wanted):
             # Another server was quicker; there is work for both.
             self._wake.set()
 
-    async def _postpone_all(self, wanted: Iterable[tuple[Due, int]]) -> list[Due]:
+    def _wanted(self, found: Iterable[Due], now: int) -> list[Due]:
+        # Those that this server asks for, or asks for more time for.
+        room = MOST_AT_ONCE - len(self._tasks)
+        self._more = False
+        wanted = []
+        for due in found:
+            if due.match_id in self._tasks:
+                # It takes long; said before others take it over.
+                wanted.append(due)
+            elif due.at > now:
+                self._next_look = min(self._next_look, due.at)
+                break
+            elif room > 0:
+                wanted.append(due)
+                room -= 1
+            else:
+                self._more = True
+        return wanted
+
+    async def _postpone_all(self, wanted: Sequence[tuple[Due, int]]) -> list[Due]:
         # Together, so that they share a commit; those that have not changed meanwhile.
         dues = [due for due, _ in wanted]
         done = await asyncio.gather(*(self._store.postpone(due, to) for due, to in wanted))
@@ -149,37 +158,50 @@ class Duties:
     # One match
 
     async def _act(self, match_id: str) -> None:
+        try:
+            while True:
+                put_off_to = await self._do_what_is_due(match_id)
+                if put_off_to is not None:
+                    await self._put_off(match_id, put_off_to)
+                if match_id not in self._changed:
+                    break
+        finally:
+            self._until.pop(match_id, None)
+            self._changed.discard(match_id)
+            del self._tasks[match_id]
+            if self._more and len(self._tasks) <= MOST_AT_ONCE // 2:
+                self._wake.set()
+
+    async def _do_what_is_due(self, match_id: str) -> int | None:
+        # Returns when to look at the match again; None: when the agenda says.
         hosted: Hosted | None = None
-        put_off_to: int | None = None
         try:
             while True:
                 self._changed.discard(match_id)
                 hosted = await self._matches.expire(match_id)
                 seat = hosted.bot_due
-                if seat is not None:
-                    await self._bots.decide(hosted, seat)
-                elif match_id not in self._changed:
+                if seat is None:
                     # By the agenda something was due; it knows better when it is.
-                    put_off_to = hosted.standing.due or self._clock.now() + RETRY_MOST
-                    break
+                    return hosted.standing.due or self._clock.now() + RETRY_MOST
+                await self._bots.decide(hosted, seat)
         except Refusal as refusal:
             # When the log fails, it is tried again as if this server had gone.
-            if refusal.reason not in _LOG_FAILS:
-                put_off_to = self._next_try(hosted)
-                self._failed(hosted, refusal)
+            if refusal.reason in _LOG_FAILS:
+                return None
+            self._failed(hosted, refusal)
         # A match whose bot fails must not take the others along.
         except Exception as error:
-            put_off_to = self._next_try(hosted)
             self._failed(hosted, error)
-        finally:
-            until = self._until.pop(match_id, None)
-            self._changed.discard(match_id)
-            del self._tasks[match_id]
-            if self._more and len(self._tasks) <= MOST_AT_ONCE // 2:
-                self._wake.set()
-        if until is not None and put_off_to is not None:
-            with suppress(Refusal):
-                await self._store.postpone(Due(match_id, until), put_off_to)
+        return self._next_try(hosted)
+
+    async def _put_off(self, match_id: str, to: int) -> None:
+        if match_id not in self._until:
+            return
+        async with self._agreeing:
+            # A change has told the agenda itself.
+            if match_id not in self._changed:
+                with suppress(Refusal):
+                    await self._store.postpone(Due(match_id, self._until[match_id]), to)
 
     def _failed(self, hosted: Hosted | None, error: Exception) -> None:
         if isinstance(error, Refusal) and error.reason in _NOT_HERE:

@@ -238,6 +238,59 @@ def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
     assert f"seat {1} holds" not in caplog.text
 
 
+class FailingLate(Bots):
+    """Fails when it is let."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.tries = asyncio.Queue()
+        self.may_fail = asyncio.Event()
+
+    async def _choose(self, hosted, seat):
+        self.tries.put_nowait(seat)
+        await self.may_fail.wait()
+        raise RuntimeError("planted")
+
+
+def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, Worker(store, clock, FailingLate) as worker:
+            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.postpone
+
+            async def postpone_slowly(due, to):
+                done = await postpone(due, to)
+                if not extended.is_set():
+                    extended.set()
+                    await answer.wait()
+                return done
+
+            store.postpone = postpone_slowly
+            hosted = await create(worker.matches)
+            bots = worker.duties._bots
+            await bots.tries.get()
+            while not extended.is_set():
+                clock.advance(250)
+                waits = [asyncio.ensure_future(w) for w in (extended.wait(), clock.all_asleep(1))]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                for wait in waits:
+                    wait.cancel()
+            bots.may_fail.set()
+            failed = "croupier_bot_failures_total"
+            while not worker.metrics.registry.get_sample_value(failed):
+                await asyncio.sleep(0)
+            answer.set()
+            await worker.rest()
+            await clock.all_asleep(1)
+            assert bots.tries.empty()
+            # When it has waited twice as long.
+            (due,) = await store.due(FAR, 9)
+            now = clock.now()
+            assert due == Due(hosted.header.match_id, now + now - hosted.time)
+
+    run_in_time(run())
+
+
 def test_a_match_in_which_nothing_is_due_costs_no_task(place):
     async def run():
         async with opened(place) as store, Worker(store) as worker:
