@@ -7,6 +7,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 CYTHON := $(wildcard $(foreach folder,engine ai service/wire,$(folder)/*.pyx $(folder)/*.pxd))
 PROTOS := $(wildcard proto/croupier/v1/*.proto)
+GIVING_WAY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 FOLDERS := $(wildcard ai croupier engine service tests)
 
 .DEFAULT_GOAL := help
@@ -24,7 +25,7 @@ serve: build ## run the server
 
 # Searches give way to everything else, so the tests beside them must not come first.
 test: tools ## run the tests
-	nice -n 19 $(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
+	$(GIVING_WAY) $(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
 soak: tools ## the long form of the tests that repeat: searches given up, endings, servers killed, races
 	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)

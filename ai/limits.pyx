@@ -4,9 +4,24 @@ from typing import NamedTuple
 
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+cdef extern from *:
+    """
+    #include <sched.h>
+    #ifdef SCHED_IDLE
+    #define RUNS_WHEN_IDLE() (sched_getscheduler(0) == SCHED_IDLE)
+    #else
+    #define RUNS_WHEN_IDLE() 0
+    #endif
+    """
+    bint RUNS_WHEN_IDLE() nogil
+    int sched_yield() nogil
+
 cdef enum:
     CHECK_TIME_EVERY = 16      # Iterations.
 
+cdef double YIELD_EVERY = 1e-4   # Seconds.
+
+cdef enum:
     # Why a search ended
     BY_ITERATIONS = 0
     BY_TIME
@@ -79,6 +94,10 @@ cdef class Worker:
         return STOP_REASONS[reason]
 
     cdef int work(self, uint64_t iterations, double deadline, volatile int* stop) noexcept nogil:
+        # Linux can leave the processor even to a thread of the idle policy for milliseconds, until
+        # its next tick, when one that has just run wakes again; but not if it gives way.
+        cdef bint yields = RUNS_WHEN_IDLE()
+        cdef double yielded = 0
         cdef uint64_t done = 0
         while not stop[0]:
             if iterations and done >= iterations:
@@ -88,6 +107,9 @@ cdef class Worker:
             if not self.iterate():
                 return BY_ITSELF
             done += 1
+            if yields and now() >= yielded + YIELD_EVERY:
+                sched_yield()
+                yielded = now()
         return BY_CANCEL
 
     cdef bint iterate(self) noexcept nogil:

@@ -267,10 +267,14 @@ class Search:
 
     def result(self) -> Result:
         """What was found so far."""
-        sums = {action: RootAction(action, 0, 0, 0, 0.0, 0.0, 0.0) for action in self.legal}
-        for tree in self.trees:
-            for found in tree.root():
-                sums[found.action] = sums[found.action].plus(found)
+        found = {one.action: one for one in self.trees[0].root()}
+        for tree in self.trees[1:]:
+            for one in tree.root():
+                found[one.action] = found[one.action].plus(one) if one.action in found else one
+        sums = {
+            action: found.get(action) or RootAction(action, 0, 0, 0, 0.0, 0.0, 0.0)
+            for action in self.legal
+        }
         total = Summary(0, 0, 0.0, 0.0, 0, False)
         for tree in self.trees:
             total = total.plus(tree.summary())

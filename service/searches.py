@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from ai.limits import Stop
@@ -218,4 +219,9 @@ class Lane:
 def _lower_priority() -> None:
     # On Linux a thread has a priority of its own, and threads that it starts inherit it.
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, LOWEST_PRIORITY)
+        # More than the lowest priority: who wakes need not wait for the end of a time slice. A
+        # sandbox may not know of it.
+        with suppress(OSError):
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))

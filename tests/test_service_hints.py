@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from ai.search import Parameters
+from ai.search import Parameters, search
 from croupier.v1 import hint_pb2
 from engine.game import Match
 from service import server as server_module
@@ -259,17 +259,24 @@ def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
 
 def test_searches_have_the_lowest_priority():
     # Where threads have a priority of their own; elsewhere, that of the process.
-    own = os.getpriority(os.PRIO_PROCESS, 0)
+    own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
     seen = []
 
     async def run():
         lane = Lane("test", 1, Metrics())
-        check = lambda: seen.append(os.getpriority(os.PRIO_PROCESS, 0))  # noqa: E731
-        await lane.search(some_view("champion_chess"), Limits(iterations=1), 1, check)
+
+        def check():
+            seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+            seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
+
+        view, limits = some_view("champion_chess"), Limits(iterations=5000)
+        result, _ = await lane.search(view, limits, 1, check)
         lane.close()
+        # To give way to others changes nothing.
+        assert result == search(view, iterations=5000, seed=1)
 
     asyncio.run(run())
-    assert seen == [LOWEST_PRIORITY if sys.platform == "linux" else own]
+    assert seen == [LOWEST_PRIORITY if linux else own, linux]
     assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
