@@ -27,7 +27,8 @@ serve: build ## run the server
 test: tools ## run the tests
 	$(GIVING_WAY) $(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-soak: tools ## the long form of the tests that repeat: searches given up, endings, servers killed, races
+soak: tools ## the long form of the tests that repeat: long memories, searches given up, endings, crashes, races
+	CROUPIER_HABITS=300 $(PY) -m pytest -o faulthandler_timeout=0 -n $(JOBS) tests/test_determinize.py -k has_worlds $(ARGS)
 	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)
 	CROUPIER_ENDINGS=300 $(PY) -m pytest tests/test_endings.py -k naive_solver $(ARGS)
 	CROUPIER_KILLS=200 CROUPIER_RACES=5000 $(PY) -m pytest -s -o faulthandler_timeout=0 \

@@ -8,6 +8,7 @@ uniformly among the legal actions, which is what the sampler promises to be righ
 
 import collections
 import functools
+import os
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.play import cases, count_worlds, game_of, random_joint, random_secret
 
 MATCHES = 8
 WORLDS = 8
-HABITS = 150  # Matches.
+HABITS = int(os.environ.get("CROUPIER_HABITS", "60"))  # Matches.
 SIMULATED = 60_000
 STEPS = 6  # Joint actions.
 MOST_VIEWS = 30  # The most frequent ones after each number of them,
