@@ -98,17 +98,17 @@ cdef class Outlook:
         cdef int me = self.sampler.seat
         cdef int i, kept, best, turn, seat
         cdef bint first = True
-        cdef Action given = action
         if not self.drew:
+            # What the other seat is expected to choose at the same time is so for all actions.
             self.drew = True
             for i in range(WORLDS):
                 self.draw(&self.drawn[i])
+                self.foresee(&self.drawn[i])
         for i in range(WORLDS):
             self.worlds[i] = self.drawn[i]
+            self.worlds[i].joint[me] = action
         rng_seed(&rng, action)
-        while count < STEPS_MOST:
-            for i in range(left):
-                self.foresee(&self.worlds[i], given)
+        while True:
             best = self.most_frequent(left)
             world = &self.worlds[best]
             if world.owed == NOBODY:
@@ -127,8 +127,9 @@ cdef class Outlook:
                     seats[count] = seat
                     actions[count] = world.joint[seat]
                     count += 1
+            if count >= STEPS_MOST:
+                return count
             first = False
-            given = 0
             # The world that the others are compared with comes to the front.
             self.worlds[0], self.worlds[best] = self.worlds[best], self.worlds[0]
             kept = 1
@@ -139,20 +140,16 @@ cdef class Outlook:
             left = kept
             for i in range(left):
                 self.apply(&self.worlds[i], &rng)
-        return count
+                self.foresee(&self.worlds[i])
 
-    cdef void foresee(self, World* world, Action action) noexcept nogil:
+    cdef void foresee(self, World* world) noexcept nogil:
         # What the seats that owe a decision are expected to choose; 0 if that is not known.
         cdef int seat
         world.owed = self.game.deciders(&world.state)
         for seat in range(SEATS):
             world.joint[seat] = 0
             if world.owed & (1 << seat):
-                if action and seat == self.sampler.seat:
-                    world.joint[seat] = action
-                else:
-                    world.joint[seat] = self.tree.expect(&world.state, seat, world.keys[seat],
-                                                         NULL)
+                world.joint[seat] = self.tree.expect(&world.state, seat, world.keys[seat], NULL)
 
     cdef bint same(self, const World* a, const World* b) noexcept nogil:
         return a.owed == b.owed and a.joint[0] == b.joint[0] and a.joint[1] == b.joint[1]
