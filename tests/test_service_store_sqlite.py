@@ -230,6 +230,23 @@ def test_a_disk_that_does_not_keep_up_is_said(place, monkeypatch):
     on_log(place, test)
 
 
+def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
+    async def test(store):
+        def commits():
+            return store._metrics.registry.get_sample_value("croupier_store_commit_seconds_count")
+
+        before = commits()
+        asked = []
+        for number in range(20):
+            asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOTHING)))
+            for _ in range(sqlite.GATHER_TURNS // 2):
+                await asyncio.sleep(0)
+        await asyncio.gather(*asked)
+        assert commits() == before + 1
+
+    on_log(place, test)
+
+
 @pytest.mark.parametrize("torn", ["garbage", "half a frame", "nothing"])
 def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
     # As after a crash while a transaction was being written, which nobody was answered for.

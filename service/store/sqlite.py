@@ -1,8 +1,9 @@
 """The log in a SQLite file: one server, everything on one disk.
 
 All writing is done by one thread. What arrives while it commits becomes its next transaction, so
-that under load one sync of the disk serves many, and alone nobody waits for others. A caller is
-answered after the commit that holds its entry. Reading goes beside it on connections of its own,
+that under load one sync of the disk serves many. Where the disk is quick, these would be few: so
+what is asked is gathered while the event loop is busy, and alone nobody waits for others. A caller
+is answered after the commit that holds its entry. Reading goes beside it on connections of its own,
 and the event loop waits for neither.
 """
 
@@ -28,6 +29,8 @@ from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot,
 
 FILE = "croupier.db"
 BATCH_MOST = 256
+GATHER_MOST = 32
+GATHER_TURNS = 16  # Of the event loop, one after the other, that bring nothing more.
 WAITING_MOST = 8192  # Beyond it the disk is too slow for what is asked, and callers are told so.
 HEADS_KEPT = 65536
 READERS = 2
@@ -69,6 +72,7 @@ class SqliteStore:
         self._faults = Faults(self._metrics)
         self._changes = Changes()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._gathered: list[_Job] = []  # Of which the writer does not know yet.
         self._snapshots: dict[str, Snapshot] = {}
         # How many entries a match has. As no other process writes, it is known without asking.
         # Only the writer changes it, after a commit.
@@ -115,6 +119,7 @@ class SqliteStore:
             raise OSError(f"{self._path}: {error}") from None
 
     async def close(self) -> None:
+        self._hand_over()
         await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
@@ -188,11 +193,29 @@ class SqliteStore:
     def _ask(
         self, work: "_Append | _Create | Callable[[sqlite3.Connection], Any]"
     ) -> "asyncio.Future[Any]":
-        if self._jobs.qsize() >= WAITING_MOST:
+        if len(self._gathered) + self._jobs.qsize() >= WAITING_MOST:
             raise store_unavailable()
         answer = self._loop.create_future()
-        self._jobs.put(_Job(work, answer))
+        if not self._gathered:
+            self._loop.call_soon(self._gather, 1, GATHER_TURNS)
+        self._gathered.append(_Job(work, answer))
         return answer
+
+    def _gather(self, known: int, turns: int) -> None:
+        # Each time that the writer wakes, it and the loop take the interpreter from each other; that
+        # costs more than to write an entry. A turn of a loop that has nothing to do takes no more
+        # than some microseconds.
+        count = len(self._gathered)
+        turns = turns - 1 if count == known else GATHER_TURNS
+        if turns and count < GATHER_MOST:
+            self._loop.call_soon(self._gather, count, turns)
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        for job in self._gathered:
+            self._jobs.put(job)
+        self._gathered.clear()
 
     async def forget(self, before: int, most: int) -> Sequence[str]:
         def work(connection: sqlite3.Connection) -> Sequence[str]:
