@@ -71,9 +71,9 @@ coverage: build/coverage ## line coverage, Cython included (hours: a traced buil
 	cd $< && $(CURDIR)/$(PY) -m coverage report --include='*.pyx' | awk 'END { if ($$1 != "TOTAL" || $$2 == 0) { print "no line of Cython was traced"; exit 1 } }'
 	@exit $$(cat $</status)
 
-sanitize: build/sanitize ## test the engine under the address and undefined-behaviour sanitizers
+sanitize: build/sanitize ## test what is compiled under the address and undefined-behaviour sanitizers
 	cd $< && CROUPIER_SANITIZE=1 $(IN_PLACE)
-	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest --capture=no $(wildcard tests/test_engine*.py) $(ARGS)
+	cd $< && $(SANITIZER) $(CURDIR)/$(PY) -m pytest --capture=no $(SANITIZED) $(ARGS)
 
 wheel: tools ## sdist and wheel in dist/
 	$(PY) -m build -q --no-isolation
@@ -103,6 +103,7 @@ build/coverage build/sanitize: .FORCE | tools
 	tar -xf build/sdist/*.tar --strip-components=1 -C $@
 
 IN_PLACE := $(CURDIR)/$(PY) setup.py -q build_proto --inplace build_ext --inplace
+SANITIZED = $(wildcard tests/test_engine*.py) tests/test_wire.py tests/test_search.py tests/test_endings.py
 SANITIZER = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 
