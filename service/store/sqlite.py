@@ -202,9 +202,9 @@ class SqliteStore:
         return answer
 
     def _gather(self, known: int, turns: int) -> None:
-        # Each time that the writer wakes, it and the loop take the interpreter from each other; that
-        # costs more than to write an entry. A turn of a loop that has nothing to do takes no more
-        # than some microseconds.
+        # Each time that the writer wakes, it and the loop take the interpreter from each other, and
+        # that costs more than to write an entry. A turn of a loop that has nothing to do takes no
+        # more than some microseconds.
         count = len(self._gathered)
         turns = turns - 1 if count == known else GATHER_TURNS
         if turns and count < GATHER_MOST:
