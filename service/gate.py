@@ -1,13 +1,11 @@
 """The gate that all our calls pass: field rules, errors, metrics. No servicer repeats them."""
 
-import asyncio
 import logging
 import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from types import TracebackType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -58,18 +56,28 @@ class Gate(grpc.aio.ServerInterceptor):
         # The bytes come as they are: that they cannot be read is an error like any other.
         # So they may go: a servicer that puts an answer together as bytes makes no message of it.
         async def answer(data: bytes, context: Context) -> Message | bytes:
-            async with _Guard(self._metrics, method, context):
-                response: Message | bytes = await handler.unary_unary(
-                    self._read(handler, data), context
-                )
+            began = time.perf_counter()
+            try:
+                request = self._read(handler, data)
+                response: Message | bytes = await handler.unary_unary(request, context)
+            # Also that the caller has gone, which is counted.
+            except BaseException as error:
+                await self._fail(method, error, began, context)
+                raise
+            self._count(method, "OK", began)
             return response
 
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
-            async with _Guard(self._metrics, method, context):
+            began = time.perf_counter()
+            try:
                 request = self._read(handler, data)
                 async with aclosing(handler.unary_stream(request, context)) as messages:
                     async for message in messages:
                         yield message
+            except BaseException as error:
+                await self._fail(method, error, began, context)
+                raise
+            self._count(method, "OK", began)
 
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
@@ -90,47 +98,32 @@ class Gate(grpc.aio.ServerInterceptor):
         request.DiscardUnknownFields()
         return request
 
+    async def _fail(
+        self, method: str, error: BaseException, began: float, context: Context
+    ) -> None:
+        # Tells the caller what went wrong, unless he is gone.
+        refusal = None
+        code = "CANCELLED"
+        if isinstance(error, Refusal):
+            refusal, code = error, code_pb2.Code.Name(error.status.code)
+        # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
+        elif isinstance(error, Exception):
+            refusal = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+            code = "INTERNAL"
+            log_failure(method, error)
+        self._count(method, code, began)
+        if refusal is not None:
+            status = rpc_status.to_status(refusal.status)
+            await context.abort(status.code, status.details, status.trailing_metadata)
+
+    def _count(self, method: str, code: str, began: float) -> None:
+        seconds = time.perf_counter() - began
+        self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
+        _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+
 
 def _serialize(response: Message | bytes) -> bytes:
     return response if isinstance(response, bytes) else response.SerializeToString()
-
-
-class _Guard:
-    """Around one call: what goes wrong becomes an error, and that the call ended is counted."""
-
-    def __init__(self, metrics: Metrics, method: str, context: Context) -> None:
-        self._metrics = metrics
-        self._method = method
-        self._context = context
-
-    async def __aenter__(self) -> None:
-        self._began = time.perf_counter()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        code = "OK"
-        try:
-            if isinstance(error, Refusal):
-                code = code_pb2.Code.Name(error.status.code)
-                await _send(self._context, error)
-            elif isinstance(error, asyncio.CancelledError | GeneratorExit):
-                code = "CANCELLED"
-            # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
-            elif isinstance(error, Exception):
-                code = "INTERNAL"
-                log_failure(self._method, error)
-                await _send(
-                    self._context,
-                    Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here"),
-                )
-        finally:
-            seconds = time.perf_counter() - self._began
-            self._metrics.rpc(self._method.removeprefix(OUR_METHODS), code, seconds)
-            _log.debug("%s %s %.1f ms", self._method, code, 1000 * seconds)
 
 
 def field_path(violation: Any) -> str:
@@ -141,9 +134,3 @@ def field_path(violation: Any) -> str:
         if element.subscript is not None and element.subscript.field == "index":
             path += f"[{element.subscript.value}]"
     return path.removeprefix(".")
-
-
-async def _send(context: Context, refusal: Refusal) -> NoReturn:
-    status = rpc_status.to_status(refusal.status)
-    await context.abort(status.code, status.details, status.trailing_metadata)
-    raise AssertionError("abort raises")
