@@ -24,6 +24,7 @@ from service.server import Options, Server
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 DEFAULT_METRICS_PORT = 9464
 ANSWER_SECONDS = 5.0
+GARBAGE_AFTER = 5_000  # Objects that are made and stay, until the young ones are looked through.
 
 _log = logging.getLogger(__name__)
 
@@ -162,9 +163,11 @@ async def _run(options: Options) -> None:
         await server.stop()
         raise
     # What it has taken to start stays. To look through it for garbage again and again takes 10 to
-    # 25 ms each time, in which nobody is answered.
+    # 25 ms each time, in which nobody is answered; to look through all matches that are kept takes
+    # 50 to 150, which by the interpreter's own threshold would be every 1,500 actions.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER, 10, 10)
     print(f"croupier serves on {address}", flush=True)
     await stopped.wait()
     _log.info("stopping")

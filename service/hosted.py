@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
@@ -18,13 +18,6 @@ _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
 
 
-class Request(NamedTuple):
-    """A request that was carried out."""
-
-    seat: int
-    request_id: str
-
-
 class _History:
     """What has happened in a match. All versions share one, each of them the beginning of it."""
 
@@ -33,11 +26,12 @@ class _History:
         entries: list[Entry],
         # By version, what happened; None: it was skipped, and is computed if someone asks.
         events: list[tuple[engine.Event, ...] | None],
-        requests: dict[Request, int],
+        requests: dict[tuple[int, str], int],
     ) -> None:
         self.entries = entries
         self.events = events
-        self.requests = requests  # Those that were carried out, and the version each has made.
+        # Those that were carried out, by seat and request_id, and the version each has made.
+        self.requests = requests
 
     def after(
         self,
@@ -55,7 +49,7 @@ class _History:
         history.events.extend(events)
         for made, entry in enumerate(entries, version + 1):
             if entry.request_id:
-                history.requests[Request(entry.seat, entry.request_id)] = made
+                history.requests[entry.seat, entry.request_id] = made
         return history
 
 
@@ -258,7 +252,7 @@ class Hosted:
 
     def version_of(self, seat: int, request_id: str) -> int | None:
         """The version that a request of a seat has made, if it was carried out."""
-        version = self._history.requests.get(Request(seat, request_id))
+        version = self._history.requests.get((seat, request_id))
         return None if version is None or version > self.version else version
 
     def is_stale(self, seat: int, version: int) -> bool:
