@@ -1,5 +1,6 @@
 """What holds of the search in every game, and what it finds where the answer is known."""
 
+import os
 import statistics
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from collections import Counter
 import pytest
 
 from ai.limits import Stop
-from ai.search import Parameters, search
+from ai.search import Parameters, Search, search
 from engine import games
 from engine.game import Position, SeatView, ViewError
 from tests.chi_squared import compare, upper_tail
@@ -88,10 +89,14 @@ def test_time_ends_a_search(game_id):
 def test_a_search_can_be_stopped_at_any_time(threads):
     _, view = start("champion_chess")
     stop = Stop()
-    timer = threading.Timer(0.05, stop.set)
-    timer.start()
-    result = search(view, threads=threads, seed=1, stop=stop)
-    timer.join()
+    one = Search(view, threads=threads, seed=1)
+    running = threading.Thread(target=one.run, kwargs={"stop": stop})
+    running.start()
+    while not one.iterations:
+        os.sched_yield()
+    stop.set()
+    running.join()
+    result = one.result()
     assert result.stop_reason == "cancelled"
     assert result.iterations > 0
 
