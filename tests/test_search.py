@@ -92,7 +92,7 @@ def test_a_search_can_be_stopped_at_any_time(threads):
     one = Search(view, threads=threads, seed=1)
     running = threading.Thread(target=one.run, kwargs={"stop": stop})
     running.start()
-    while not one.iterations:
+    while running.is_alive() and not one.iterations:
         os.sched_yield()
     stop.set()
     running.join()
