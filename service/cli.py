@@ -163,8 +163,8 @@ async def _run(options: Options) -> None:
         await server.stop()
         raise
     # What it has taken to start stays. To look through it for garbage again and again takes 10 to
-    # 25 ms each time, in which nobody is answered; to look through all matches that are kept takes
-    # 50 to 150, which by the interpreter's own threshold would be every 1,500 actions.
+    # 25 ms each time, in which nobody is answered; to look through the matches that are kept takes
+    # 30 to 150. By the interpreter's own threshold that came every 1,500 actions; so it is rarer.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER, 10, 10)
