@@ -23,7 +23,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-TAPE_BYTES = 1024          # Enough for most deals; a longer tape begins with the same bytes.
+TAPE_BYTES = 136           # What SHAKE-256 gives at a time; a longer tape begins with the same.
 ANY_SEAT = -1              # The seat of an event that is nobody's.
 PLACE_NAMES = {OPPONENT_HAND: "opponent_hand", OPPONENT_PILE: "opponent_pile",
                ASIDE: "set_aside", OPPONENT_GATE: "opponent_gate",
@@ -874,21 +874,18 @@ cdef class Match:
 
     cdef list draw(self, joint):
         # Deals, or applies a joint action, on a copy; a tape that ran out is made longer, which
-        # changes nothing of what was drawn from it before.
+        # changes nothing of what was drawn from it before. Most decisions draw nothing at all.
         cdef Position after
         cdef Rng rng
         cdef Log log
         cdef Action both[SEATS]
-        cdef bytes tape
-        size = TAPE_BYTES
-        domain = b"croupier/chance/v1\0" + self.match_id.encode() + b"\0"
-        source = hashlib.shake_256(domain + self.version.to_bytes(8, "big") + self.secret)
+        cdef bytes tape = b""
+        source = None
         while True:
-            tape = source.digest(size)
             after = self.position.copy()
             rng_seed(&rng, 0)
             rng.tape = <const uint8_t*> PyBytes_AS_STRING(tape)
-            rng.tape_left = size
+            rng.tape_left = len(tape)
             log.used = 0
             log.overflowed = False
             if joint is None:
@@ -899,7 +896,10 @@ cdef class Match:
                 self.game.apply(&after.state, both, &rng, &log)
             if not rng.tape_ran_out:
                 break
-            size *= 4
+            if source is None:
+                domain = b"croupier/chance/v1\0" + self.match_id.encode() + b"\0"
+                source = hashlib.shake_256(domain + self.version.to_bytes(8, "big") + self.secret)
+            tape = source.digest(8 * len(tape) or TAPE_BYTES)
         events = read_log(self.game, &log)
         self.position = after
         return events
@@ -959,7 +959,7 @@ cdef class Match:
         other.game = self.game
         other.secret = self.secret
         other.match_id = self.match_id
-        other.position = self.position.copy()
+        other.position = self.position  # Never changed: a decision puts another in its place.
         other.version = self.version
         other.since = list(self.since)
         other.held = dict(self.held)

@@ -18,9 +18,9 @@ from service.clock import Clock
 from service.errors import Refusal
 from service.gate import log_failure
 from service.hosted import Hosted
-from service.matches import TAKEN_OVER_AFTER, Matches, agreed_standing
+from service.matches import TAKEN_OVER_AFTER, Matches
 from service.metrics import Metrics
-from service.store import Due, Store
+from service.store import Due, Standing, Store
 
 LOOK_EVERY = 1_000  # Milliseconds.
 MOST_AT_ONCE = 256  # Matches that are taken from the agenda; more go on by themselves.
@@ -66,7 +66,7 @@ class Duties:
         """Stops, and leaves to others what is under way; nothing that was decided is lost."""
         if self._looking is None:
             return
-        self._matches.on_commit = lambda hosted: None
+        self._matches.on_commit = lambda hosted, standing: None
         left = [Due(match_id, at) for match_id, at in self._until.items()]
         tasks = [self._looking, *self._tasks.values()]
         for task in tasks:
@@ -81,8 +81,8 @@ class Duties:
 
     # What follows from an entry of this server
 
-    def _committed(self, hosted: Hosted) -> None:
-        match_id, due = hosted.header.match_id, agreed_standing(hosted).due
+    def _committed(self, hosted: Hosted, standing: Standing) -> None:
+        match_id, due = hosted.header.match_id, standing.due
         self._until.pop(match_id, None)
         if match_id in self._tasks:
             self._changed.add(match_id)

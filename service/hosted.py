@@ -12,6 +12,7 @@ from service.entropy import CONTRIBUTIONS, Contributions, not_owed
 from service.errors import Refusal
 from service.store import Entry, EntryKind, Header, Snapshot, Standing, Stored
 from service.time_control import Clocks, read_control
+from service.tokens import SPECTATOR
 
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
 
@@ -202,7 +203,10 @@ class Hosted:
     @property
     def bot_due(self) -> int | None:
         """The bot that must decide now; the lower seat first, so that a match of bots repeats."""
-        return next((seat for seat in self.deciders if self.header.bots[seat]), None)
+        for seat in self.deciders:
+            if self.header.bots[seat]:
+                return seat
+        return None
 
     def _clocked(self, match: engine.Match) -> list[int]:
         # The seats whose clocks run.
@@ -268,13 +272,14 @@ class Hosted:
 
     def _write_view(self, viewer: int) -> bytes:
         # In the order of the fields, as protobuf writes them.
-        head = game_pb2.View(
-            match=f"matches/{self.header.match_id}",
-            version=self.version,
-            seat=viewer if viewer in (0, 1) else None,
-            deciders=self.deciders,
-        )
-        parts = [head.SerializeToString()]
+        name = f"matches/{self.header.match_id}".encode()
+        parts = [wire.field(game_pb2.View.MATCH_FIELD_NUMBER, name)]
+        if self.version:
+            parts.append(wire.number_field(game_pb2.View.VERSION_FIELD_NUMBER, self.version))
+        if viewer != SPECTATOR:
+            parts.append(wire.number_field(game_pb2.View.SEAT_FIELD_NUMBER, viewer))
+        if self.deciders:
+            parts.append(wire.field(game_pb2.View.DECIDERS_FIELD_NUMBER, bytes(self.deciders)))
         if viewer in self.deciders:
             parts.append(wire.write_legal_actions(self.game, self.match.legal(viewer)))
         if self.over:

@@ -5,8 +5,8 @@ import base64
 import hashlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache, partial
 
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
@@ -42,8 +42,8 @@ class Matches:
         self._lock = lru_cache(MATCHES_KEPT)(lambda match_id: asyncio.Lock())
         self._waiting: set[asyncio.Future[None]] = set()
         self.closing = False
-        # Called with each match that this server has created or added to.
-        self.on_commit: Callable[[Hosted], None] = lambda hosted: None
+        # Called with each match that this server has created or added to, and what was agreed.
+        self.on_commit: Callable[[Hosted, Standing], None] = lambda hosted, standing: None
 
     async def create(
         self,
@@ -90,10 +90,11 @@ class Matches:
 
     async def _create(self, header: Header) -> Hosted:
         hosted = Hosted(header)
-        await self._store.create(header, agreed_standing(hosted))
+        standing = agreed_standing(hosted)
+        await self._store.create(header, standing)
         self._metrics.match(header.game, "created")
         self._keep(hosted)
-        self.on_commit(hosted)
+        self.on_commit(hosted, standing)
         return hosted
 
     async def _create_once(self, header: Header) -> Hosted:
@@ -309,20 +310,18 @@ class Matches:
         for change in self._waiting:
             change.cancel()
 
-    async def _commit(self, after: Hosted) -> bool:
-        version = after.version - 1
-        appending = asyncio.ensure_future(
-            self._store.append(
-                after.header.match_id, version, after.entry(after.version), agreed_standing(after)
-            )
+    def _commit(self, after: Hosted) -> Awaitable[bool]:
+        standing = agreed_standing(after)
+        return self._store.append(
+            after.header.match_id,
+            after.version - 1,
+            after.entry(after.version),
+            standing,
+            # Whether the caller stays or not, what is in the log is seen.
+            partial(self._committed, after, standing),
         )
-        # Whether the caller stays or not, what is in the log is seen.
-        appending.add_done_callback(lambda done: self._committed(after, done))
-        return await asyncio.shield(appending)
 
-    def _committed(self, after: Hosted, done: asyncio.Future[bool]) -> None:
-        if done.cancelled() or done.exception() is not None or not done.result():
-            return
+    def _committed(self, after: Hosted, standing: Standing) -> None:
         if after.entry(after.version).kind == EntryKind.EXPIRY:
             self._metrics.expiry(after.game.id)
         if after.over:
@@ -331,7 +330,7 @@ class Matches:
         elif after.version % SNAPSHOT_EVERY == 0:
             self._store.keep(after.header.match_id, after.snapshot())
         self._keep(after)
-        self.on_commit(after)
+        self.on_commit(after, standing)
 
     def _keep(self, hosted: Hosted) -> None:
         match_id = hosted.header.match_id

@@ -37,16 +37,16 @@ class Forgetful(MemoryStore):
 class Overwriting(MemoryStore):
     """Adds an entry to whatever there is, in place of what has come between."""
 
-    async def append(self, match_id, version, entry, standing):
+    async def append(self, match_id, version, entry, *others):
         del self._entries[match_id][version:]
-        return await super().append(match_id, version, entry, standing)
+        return await super().append(match_id, version, entry, *others)
 
 
 class Doubling(MemoryStore):
     """Adds an entry, and once more."""
 
-    async def append(self, match_id, version, entry, standing):
-        done = await super().append(match_id, version, entry, standing)
+    async def append(self, match_id, version, entry, *others):
+        done = await super().append(match_id, version, entry, *others)
         self._entries[match_id].append(entry)
         return done
 

@@ -71,9 +71,9 @@ class SharedStore:
         await asyncio.sleep(0)
         return entries
 
-    async def append(self, match_id, version, entry, standing):
+    async def append(self, *arguments):
         await self._meeting.arrive()
-        done = await self._store.append(match_id, version, entry, standing)
+        done = await self._store.append(*arguments)
         self._meeting.conflicts += not done
         await asyncio.sleep(0)
         return done

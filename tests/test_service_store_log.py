@@ -182,6 +182,29 @@ def test_a_caller_who_leaves_changes_nothing_for_the_others(place):
     on_log(place, test)
 
 
+def test_who_adds_is_told_before_he_is_answered_also_if_he_has_left(place):
+    async def test(store):
+        told = []
+
+        def add(version, entry, name):
+            return store.append("one", version, entry, NOTHING, lambda: told.append(name))
+
+        assert not await add(1, action(0), "in the future")
+        assert told == []
+        assert await add(0, action(0), "first")
+        assert told == ["first"]
+        left = asyncio.ensure_future(add(1, action(1), "left"))
+        await asyncio.sleep(0)
+        left.cancel()
+        while "left" not in told:
+            await store.wait("one", 1)
+            await asyncio.sleep(0)
+        assert told == ["first", "left"]
+        assert await store.read("one", 1) == [action(1)]
+
+    on_log(place, test)
+
+
 def test_waiting_ends_with_the_entry_that_is_waited_for(place):
     async def test(store):
         waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]

@@ -349,8 +349,8 @@ def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(tmp_path, work, exp
     async def test(store):
         # While the writer is busy, what comes makes up its next commit.
         busy = threading.Event()
-        first = asyncio.ensure_future(store._ask(lambda connection: busy.wait()))
-        calls = [store.append("a", 0, action(0), NOTHING), store._ask(work)]
+        first = asyncio.ensure_future(store._ask_for(lambda connection: busy.wait()))
+        calls = [store.append("a", 0, action(0), NOTHING), store._ask_for(work)]
         calls.append(store.append("b", 0, action(0), NOTHING))
         tasks = [asyncio.ensure_future(call) for call in calls]
         await asyncio.sleep(0)
@@ -373,8 +373,8 @@ def test_a_disk_that_fails_all_is_not_asked_for_each(tmp_path):
 
     async def test(store):
         busy = threading.Event()
-        first = asyncio.ensure_future(store._ask(lambda connection: busy.wait()))
-        tasks = [asyncio.ensure_future(store._ask(work)) for _ in range(50)]
+        first = asyncio.ensure_future(store._ask_for(lambda connection: busy.wait()))
+        tasks = [asyncio.ensure_future(store._ask_for(work)) for _ in range(50)]
         await asyncio.sleep(0)
         busy.set()
         await first
@@ -401,7 +401,7 @@ def test_a_log_whose_file_is_gone_is_refused_and_not_replaced(tmp_path):
         (directory / sqlite.FILE).rename(directory / "away")
         # The connection that writes is made anew after an error.
         with pytest.raises(Refusal):
-            await store._ask(raises(sqlite3.DatabaseError("planted")))
+            await store._ask_for(raises(sqlite3.DatabaseError("planted")))
         with pytest.raises(Refusal):
             await store.append("a", 0, action(0), NOTHING)
         assert not (directory / sqlite.FILE).exists()

@@ -69,7 +69,7 @@ def test_commits_are_synced(place):
     async def test(store):
         await add(store, 0)
         return [
-            await store._ask(lambda file, name=name: file.execute(f"PRAGMA {name}").fetchone()[0])
+            await store._ask_for(lambda file, name=name: file.execute(f"PRAGMA {name}").fetchone()[0])
             for name in ("journal_mode", "synchronous")
         ]
 
@@ -147,7 +147,7 @@ class FaultyStore(SqliteStore):
     async def fail(self, fault):
         """From now on, until `fault` is taken away."""
         self.fault = fault
-        await self._ask(lambda file: file.execute(fault) and None)
+        await self._ask_for(lambda file: file.execute(fault) and None)
 
 
 async def refused(call):
@@ -210,7 +210,7 @@ def test_a_failure_that_is_no_fault_of_the_file_does_not_stop_the_writer(place):
             raise RuntimeError("planted")
 
         with pytest.raises(RuntimeError, match="planted"):
-            await store._ask(fail)
+            await store._ask_for(fail)
         assert await add(store, 0)
 
     on_log(place, test)
@@ -280,7 +280,7 @@ def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
 
 def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
     async def test(store):
-        await store._ask(lambda file: file.execute("DROP TABLE snapshots") and None)
+        await store._ask_for(lambda file: file.execute("DROP TABLE snapshots") and None)
         store.keep("one", Snapshot(1, b"x"))
         assert await add(store, 0)
         assert await store.append("one", 1, action(1), Standing(over=True))

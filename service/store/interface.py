@@ -9,7 +9,7 @@ is due so that it is found without reading every match. It is written with the e
 """
 
 import hashlib
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
@@ -113,6 +113,10 @@ class Listed(NamedTuple):
     version: int
 
 
+def unheard() -> None:
+    """Nobody wants to know."""
+
+
 class Store(Protocol):
     """An append-only log of matches. Several servers may share one, where it says so.
 
@@ -140,12 +144,18 @@ class Store(Protocol):
         """The entries that come after the first `version` ones; none if there is no such match."""
 
     def append(
-        self, match_id: str, version: int, entry: Entry, standing: Standing
+        self,
+        match_id: str,
+        version: int,
+        entry: Entry,
+        standing: Standing,
+        added: Callable[[], None] = unheard,
     ) -> Awaitable[bool]:
         """Adds an entry if the match has exactly `version` of them; whether it did.
 
         Nor is it added if the seat has used its request_id before. When it returns True, the entry
-        is as durable as the store can make it.
+        is as durable as the store can make it, and `added` has been called: that it is, also where
+        the caller waits no more. It must not fail.
         """
 
     async def wait(self, match_id: str, version: int) -> None:

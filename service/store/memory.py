@@ -1,9 +1,19 @@
 """A log that ends with the process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from service.store.changes import Changes
-from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
+from service.store.interface import (
+    Due,
+    Entry,
+    Header,
+    Listed,
+    Query,
+    Snapshot,
+    Standing,
+    Stored,
+    unheard,
+)
 
 
 class MemoryStore:
@@ -44,7 +54,14 @@ class MemoryStore:
     async def read(self, match_id: str, version: int) -> list[Entry]:
         return self._entries.get(match_id, [])[version:]
 
-    async def append(self, match_id: str, version: int, entry: Entry, standing: Standing) -> bool:
+    async def append(
+        self,
+        match_id: str,
+        version: int,
+        entry: Entry,
+        standing: Standing,
+        added: Callable[[], None] = unheard,
+    ) -> bool:
         entries = self._entries.get(match_id)
         if entries is None or len(entries) != version or _repeats(entries, entry):
             return False
@@ -52,6 +69,7 @@ class MemoryStore:
         self._stand(match_id, standing)
         if standing.over:
             self._ended[match_id] = entry.at
+        added()
         self._changes.tell(match_id, len(entries))
         return True
 

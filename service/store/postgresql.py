@@ -21,7 +21,17 @@ from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
-from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
+from service.store.interface import (
+    Due,
+    Entry,
+    Header,
+    Listed,
+    Query,
+    Snapshot,
+    Standing,
+    Stored,
+    unheard,
+)
 
 CHANNEL = "croupier"
 CONNECTIONS = 8
@@ -54,6 +64,7 @@ class _Append(NamedTuple):
     version: int
     entry: Entry
     standing: Standing
+    added: Callable[[], None]
     answer: "asyncio.Future[bool]"
 
 
@@ -193,11 +204,18 @@ class PostgresStore:
 
     # Adding entries
 
-    async def append(self, match_id: str, version: int, entry: Entry, standing: Standing) -> bool:
+    async def append(
+        self,
+        match_id: str,
+        version: int,
+        entry: Entry,
+        standing: Standing,
+        added: Callable[[], None] = unheard,
+    ) -> bool:
         if len(self._appends) >= WAITING_MOST:
             raise store_unavailable()
         answer = asyncio.get_running_loop().create_future()
-        self._appends.append(_Append(match_id, version, entry, standing, answer))
+        self._appends.append(_Append(match_id, version, entry, standing, added, answer))
         if len(self._committing) < COMMITTERS:
             task = asyncio.create_task(self._commit_all())
             self._committing.add(task)
@@ -248,6 +266,7 @@ class PostgresStore:
         for each in batch:
             done = each.match_id in added
             if done:
+                each.added()
                 self._changed[each.match_id] = each.version + 1
                 self._changes.tell(each.match_id, each.version + 1)
             if not each.answer.done():

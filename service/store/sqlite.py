@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 from service.errors import Refusal, store_unavailable
 from service.metrics import Metrics
@@ -25,7 +25,17 @@ from service.store import sqlite_faults, sqlite_recovery
 from service.store import sqlite_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
-from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
+from service.store.interface import (
+    Due,
+    Entry,
+    Header,
+    Listed,
+    Query,
+    Snapshot,
+    Standing,
+    Stored,
+    unheard,
+)
 
 FILE = "croupier.db"
 BATCH_MOST = 256
@@ -43,23 +53,34 @@ _HEADER = ", ".join("?" * len(Header._fields))
 _T = TypeVar("_T")
 
 
+# What the writer is asked to do, and whom it answers.
+
+
 class _Append(NamedTuple):
+    answer: "asyncio.Future[Any]"
     match_id: str
     version: int
     entry: Entry
     standing: Standing
+    added: Callable[[], None]
 
 
 class _Create(NamedTuple):
+    answer: "asyncio.Future[Any]"
     header: Header
     standing: Standing
 
+    @property
+    def match_id(self) -> str:
+        return self.header.match_id
 
-class _Job(NamedTuple):
-    """What the writer is asked to do, and whom it answers."""
 
-    work: "_Append | _Create | Callable[[sqlite3.Connection], Any]"
-    answer: "asyncio.Future[Any] | None" = None
+class _Work(NamedTuple):
+    answer: "asyncio.Future[Any] | None"
+    work: Callable[[sqlite3.Connection], Any]
+
+
+_Job: TypeAlias = _Append | _Create | _Work
 
 
 class SqliteStore:
@@ -163,17 +184,22 @@ class SqliteStore:
             rows = connection.execute("SELECT value FROM settings WHERE name = 'key'")
             return bytes(rows.fetchone()[0])
 
-        return bytes(await self._ask(work))
+        return bytes(await self._ask_for(work))
 
     async def create(self, header: Header, standing: Standing) -> None:
-        if not await self._ask(_Create(header, standing)):
+        if not await self._ask(_Create(self._loop.create_future(), header, standing)):
             raise ValueError("there is a match of this id already")
 
     def append(
-        self, match_id: str, version: int, entry: Entry, standing: Standing
+        self,
+        match_id: str,
+        version: int,
+        entry: Entry,
+        standing: Standing,
+        added: Callable[[], None] = unheard,
     ) -> "asyncio.Future[bool]":
-        # Not a coroutine: a caller who goes on without waiting needs no task for it.
-        return self._ask(_Append(match_id, version, entry, standing))
+        answer = self._loop.create_future()
+        return self._ask(_Append(answer, match_id, version, entry, standing, added))
 
     async def postpone(self, due: Due, to: int) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
@@ -182,7 +208,7 @@ class SqliteStore:
             )
             return done.rowcount == 1
 
-        return bool(await self._ask(work))
+        return bool(await self._ask_for(work))
 
     def keep(self, match_id: str, snapshot: Snapshot) -> None:
         # Written along with the next commit: nobody waits for it.
@@ -190,16 +216,16 @@ class SqliteStore:
         if kept is None or kept.version < snapshot.version:
             self._snapshots[match_id] = snapshot
 
-    def _ask(
-        self, work: "_Append | _Create | Callable[[sqlite3.Connection], Any]"
-    ) -> "asyncio.Future[Any]":
+    def _ask_for(self, work: Callable[[sqlite3.Connection], Any]) -> "asyncio.Future[Any]":
+        return self._ask(_Work(self._loop.create_future(), work))
+
+    def _ask(self, job: _Job) -> "asyncio.Future[Any]":
         if len(self._gathered) + self._jobs.qsize() >= WAITING_MOST:
             raise store_unavailable()
-        answer = self._loop.create_future()
         if not self._gathered:
             self._loop.call_soon(self._gather, 1, GATHER_TURNS)
-        self._gathered.append(_Job(work, answer))
-        return answer
+        self._gathered.append(job)
+        return job.answer
 
     def _gather(self, known: int, turns: int) -> None:
         # Each time that the writer wakes, it and the loop take the interpreter from each other, and
@@ -224,7 +250,7 @@ class SqliteStore:
                 self._heads.pop(match_id, None)
             return forgotten
 
-        forgotten: Sequence[str] = await self._ask(work)
+        forgotten: Sequence[str] = await self._ask_for(work)
         return forgotten
 
     # Reading
@@ -278,7 +304,7 @@ class SqliteStore:
                 )
             except queue.Empty:
                 # Tried without being asked, so that it is known as soon as it is over.
-                self._carry_out([_Job(_settle)])
+                self._carry_out([_Work(None, _settle)])
                 continue
             while job is not None:
                 jobs.append(job)
@@ -298,14 +324,17 @@ class SqliteStore:
 
     def _answer(self, jobs: list[_Job], answers: list[Any]) -> None:
         for job, answer in zip(jobs, answers, strict=True):
-            if isinstance(job.work, _Append) and answer is True:
-                self._changes.tell(job.work.match_id, job.work.version + 1)
             if job.answer is None or job.answer.done():
                 continue
             if isinstance(answer, Exception):
                 job.answer.set_exception(answer)
             else:
                 job.answer.set_result(answer)
+        # Those who wait go on in a later turn of the loop.
+        for job, answer in zip(jobs, answers, strict=True):
+            if isinstance(job, _Append) and answer is True:
+                job.added()
+                self._changes.tell(job.match_id, job.version + 1)
 
     def _carry_out(self, jobs: list[_Job]) -> list[Any]:
         began = time.perf_counter()
@@ -342,10 +371,8 @@ class SqliteStore:
                 self._connection.close()
         self._connection = None
         for job in jobs:
-            if isinstance(job.work, _Append):
-                self._heads.pop(job.work.match_id, None)
-            elif isinstance(job.work, _Create):
-                self._heads.pop(job.work.header.match_id, None)
+            if not isinstance(job, _Work):
+                self._heads.pop(job.match_id, None)
 
     def _transact(self, jobs: list[_Job]) -> list[Any]:
         if self._connection is None:
@@ -365,15 +392,15 @@ class SqliteStore:
     ) -> list[Any]:
         heads: dict[str, int] = {}
         rows: list[Any] = []
-        plain = together and all(self._is_plain(job.work) for job in jobs)
+        plain = together and all(map(self._is_plain, jobs))
         if not plain:
             connection.execute("BEGIN IMMEDIATE")
         answers: list[Any] = []
         for job in jobs:
-            if isinstance(job.work, _Append):
-                answers.append(self._append(connection, job.work, heads, rows, together))
-            elif isinstance(job.work, _Create):
-                answers.append(self._create(connection, job.work, heads))
+            if isinstance(job, _Append):
+                answers.append(self._append(connection, job, heads, rows, together))
+            elif isinstance(job, _Create):
+                answers.append(self._create(connection, job, heads))
             else:
                 answers.append(job.work(connection))
         if rows:
@@ -386,22 +413,24 @@ class SqliteStore:
         self._committed(heads, jobs, answers)
         return answers
 
-    def _is_plain(self, work: object) -> bool:
+    def _is_plain(self, job: _Job) -> bool:
+        # Nothing is to be written but an entry.
         return (
-            isinstance(work, _Append)
-            and work.standing == Standing()
-            and work.match_id not in self._due
+            isinstance(job, _Append)
+            and not job.standing.over
+            and job.standing.due is None
+            and job.match_id not in self._due
         )
 
     def _append(
         self,
         connection: sqlite3.Connection,
-        work: _Append,
+        job: _Append,
         heads: dict[str, int],
         rows: list[Any],
         together: bool,
     ) -> bool:
-        match_id, version, entry, standing = work
+        _, match_id, version, entry, standing, _ = job
         head = heads.get(match_id, self._heads.get(match_id))
         if head is None:
             head = tables.read_head(connection, match_id)
@@ -432,8 +461,8 @@ class SqliteStore:
             )
         return True
 
-    def _create(self, connection: sqlite3.Connection, work: _Create, heads: dict[str, int]) -> bool:
-        header = work.header
+    def _create(self, connection: sqlite3.Connection, job: _Create, heads: dict[str, int]) -> bool:
+        header = job.header
         done = connection.execute(
             f"INSERT INTO matches ({tables.HEADER}) VALUES ({_HEADER}) ON CONFLICT DO NOTHING",
             header._replace(bots=bytes(header.bots)),  # type: ignore[arg-type]
@@ -441,7 +470,7 @@ class SqliteStore:
         if not done.rowcount:
             return False
         heads[header.match_id] = 0
-        self._stand(connection, header.match_id, work.standing)
+        self._stand(connection, header.match_id, job.standing)
         return True
 
     def _stand(self, connection: sqlite3.Connection, match_id: str, standing: Standing) -> None:
@@ -458,14 +487,11 @@ class SqliteStore:
         while len(self._heads) > HEADS_KEPT:
             del self._heads[next(iter(self._heads))]
         for job, answer in zip(jobs, answers, strict=True):
-            if isinstance(job.work, _Append | _Create) and answer is True:
-                match_id = (
-                    job.work.match_id if isinstance(job.work, _Append) else job.work.header.match_id
-                )
-                if job.work.standing.due is None:
-                    self._due.discard(match_id)
+            if answer is True and not isinstance(job, _Work):
+                if job.standing.due is None:
+                    self._due.discard(job.match_id)
                 else:
-                    self._due.add(match_id)
+                    self._due.add(job.match_id)
 
     def _keep_snapshots(self) -> None:
         while self._snapshots and self._connection is not None:

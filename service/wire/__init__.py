@@ -28,6 +28,7 @@ Fields = dict[str, Any]
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
+_VARINTS_KEPT = 16384
 _LENGTH_DELIMITED = 2  # As the format of protobuf calls messages, strings and bytes.
 
 
@@ -97,10 +98,16 @@ def _kind(message: Message) -> str:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A serialized message of nothing but one field, itself a serialized message."""
+    """A serialized message of nothing but one field: a string, a list of numbers or a message."""
     return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(content)) + content
 
 
+def number_field(number: int, content: int) -> bytes:
+    """A serialized message of nothing but one field: a number that is not negative."""
+    return _varint(number << 3) + _varint(content)
+
+
+@lru_cache(maxsize=_VARINTS_KEPT)
 def _varint(number: int) -> bytes:
     data = bytearray()
     while number > 127:
@@ -207,8 +214,12 @@ def write_event(game: engine.Game, event: engine.Event, version: int) -> Event:
 
 def write_view(game: engine.Game, view: engine.SeatView) -> bytes:
     """What a view tells of the game, as a serialized View of nothing else."""
-    number = View.DESCRIPTOR.fields_by_name[game.id].number
-    return field(number, _view_module(game.id).write_view(game, view))
+    return field(_view_field(game.id), _view_module(game.id).write_view(game, view))
+
+
+@cache
+def _view_field(game_id: str) -> int:
+    return View.DESCRIPTOR.fields_by_name[game_id].number
 
 
 def write_legal_actions(game: engine.Game, actions: Iterable[int]) -> bytes:
