@@ -24,6 +24,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 TAPE_BYTES = 136           # What SHAKE-256 gives at a time; a longer tape begins with the same.
+SEATS_IN = ((), (0,), (1,), (0, 1))  # A set of seats, spelled out.
 ANY_SEAT = -1              # The seat of an event that is nobody's.
 PLACE_NAMES = {OPPONENT_HAND: "opponent_hand", OPPONENT_PILE: "opponent_pile",
                ASIDE: "set_aside", OPPONENT_GATE: "opponent_gate",
@@ -727,8 +728,7 @@ cdef class Position:
     @property
     def deciders(self):
         """The seats that must decide now, ascending; none when it is over."""
-        cdef int owed = self.game.deciders(&self.state)
-        return tuple([seat for seat in range(SEATS) if owed & (1 << seat)])
+        return SEATS_IN[self.game.deciders(&self.state)]
 
     @property
     def over(self):
@@ -912,7 +912,8 @@ cdef class Match:
     @property
     def deciders(self):
         """The seats that owe a decision, ascending; none when it is over."""
-        return tuple([seat for seat in self.position.deciders if seat not in self.held])
+        owed = self.position.deciders
+        return tuple([seat for seat in owed if seat not in self.held]) if self.held else owed
 
     @property
     def over(self):

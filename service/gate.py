@@ -119,7 +119,8 @@ class Gate(grpc.aio.ServerInterceptor):
     def _count(self, method: str, code: str, began: float) -> None:
         seconds = time.perf_counter() - began
         self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
-        _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
 
 
 def _serialize(response: Message | bytes) -> bytes:

@@ -15,6 +15,7 @@ from service.time_control import Clocks, read_control
 from service.tokens import SPECTATOR
 
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
+_RUNNING, _OVER = Standing(over=False), Standing(over=True)
 
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
 
@@ -235,9 +236,10 @@ class Hosted:
     @property
     def standing(self) -> Standing:
         """What is to be found about it without computing it."""
-        return Standing(
-            over=self.over, due=self.time if self.bot_due is not None else self.deadline
-        )
+        due = self.deadline if self.bot_due is None else self.time
+        if due is None:
+            return _OVER if self.over else _RUNNING
+        return Standing(over=self.over, due=due)
 
     @property
     def result(self) -> game_pb2.Result | None:

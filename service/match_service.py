@@ -32,8 +32,7 @@ class Door:
 
     def is_operator(self, context: Context) -> bool:
         """Whether the operator calls; raises Refusal if nobody says who he is."""
-        metadata = dict(context.invocation_metadata() or ())
-        token = read_bearer(str(metadata.get("authorization", "")))
+        token = read_bearer(_authorization(context))
         operator = self._operator_token
         return operator is not None and hmac.compare_digest(token.encode(), operator.encode())
 
@@ -49,8 +48,7 @@ class Door:
 
     async def admit(self, context: Context, match: str) -> Caller:
         """Who calls about the match named "matches/{match}"; raises Refusal."""
-        metadata = dict(context.invocation_metadata() or ())
-        caller = self._tokens.read(str(metadata.get("authorization", "")))
+        caller = self._tokens.read(_authorization(context))
         match_id = match.removeprefix("matches/")
         if caller.match_id != match_id:
             await self._matches.load(match_id)
@@ -63,6 +61,15 @@ class Door:
         """Who calls, and the match named "matches/{match}"; raises Refusal."""
         caller = await self.admit(context, match)
         return caller, await self._matches.load(caller.match_id)
+
+
+def _authorization(context: Context) -> str:
+    # The last one, if there are several.
+    sent = ""
+    for key, value in context.invocation_metadata() or ():
+        if key == "authorization":
+            sent = str(value)
+    return sent
 
 
 class MatchService(match_pb2_grpc.MatchServiceServicer):

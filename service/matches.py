@@ -263,12 +263,14 @@ class Matches:
                     continue
                 if isinstance(decided, bytes):
                     return decided
-                if not await self._commit(decided):
+                appending = self._commit(decided)
+                answer = decided.view(caller.seat)  # Put together while the log is written.
+                if not await appending:
                     hosted = await self._load_after(hosted)
                 elif expiry:
                     hosted = decided
                 else:
-                    return decided.view(caller.seat)
+                    return answer
 
     async def expire(self, match_id: str) -> Hosted:
         """The match after what its clocks say now, as the log has it then."""

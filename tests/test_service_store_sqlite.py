@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import stat
+import time
 
 import pytest
 
@@ -69,7 +70,9 @@ def test_commits_are_synced(place):
     async def test(store):
         await add(store, 0)
         return [
-            await store._ask_for(lambda file, name=name: file.execute(f"PRAGMA {name}").fetchone()[0])
+            await store._ask_for(
+                lambda file, name=name: file.execute(f"PRAGMA {name}").fetchone()[0]
+            )
             for name in ("journal_mode", "synchronous")
         ]
 
@@ -230,19 +233,34 @@ def test_a_disk_that_does_not_keep_up_is_said(place, monkeypatch):
     on_log(place, test)
 
 
+def commits(store):
+    return store._metrics.registry.get_sample_value("croupier_store_commit_seconds_count")
+
+
 def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
     async def test(store):
-        def commits():
-            return store._metrics.registry.get_sample_value("croupier_store_commit_seconds_count")
-
-        before = commits()
+        before = commits(store)
         asked = []
         for number in range(20):
             asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOTHING)))
             for _ in range(sqlite.GATHER_TURNS // 2):
                 await asyncio.sleep(0)
         await asyncio.gather(*asked)
-        assert commits() == before + 1
+        # The first one, who was alone until then, has not waited for the others.
+        assert commits(store) == before + 2
+
+    on_log(place, test)
+
+
+def test_who_is_alone_is_not_kept_waiting_for_others(place):
+    async def test(store):
+        before = commits(store)
+        asked = store.append("one", 0, action(0), NOTHING)
+        end = time.monotonic() + SECONDS
+        # The loop takes no turn meanwhile.
+        while commits(store) == before:
+            assert time.monotonic() < end
+        assert await asked
 
     on_log(place, test)
 

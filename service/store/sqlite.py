@@ -94,6 +94,8 @@ class SqliteStore:
         self._changes = Changes()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gathered: list[_Job] = []  # Of which the writer does not know yet.
+        self._unanswered = 0
+        self._together = 1  # How many the last commit has written.
         self._snapshots: dict[str, Snapshot] = {}
         # How many entries a match has. As no other process writes, it is known without asking.
         # Only the writer changes it, after a commit.
@@ -220,11 +222,14 @@ class SqliteStore:
         return self._ask(_Work(self._loop.create_future(), work))
 
     def _ask(self, job: _Job) -> "asyncio.Future[Any]":
-        if len(self._gathered) + self._jobs.qsize() >= WAITING_MOST:
+        if self._unanswered >= WAITING_MOST:
             raise store_unavailable()
-        if not self._gathered:
-            self._loop.call_soon(self._gather, 1, GATHER_TURNS)
+        self._unanswered += 1
         self._gathered.append(job)
+        if self._unanswered == self._together == 1:
+            self._hand_over()  # Who was alone before does not wait for others.
+        elif len(self._gathered) == 1:
+            self._loop.call_soon(self._gather, 1, GATHER_TURNS)
         return job.answer
 
     def _gather(self, known: int, turns: int) -> None:
@@ -323,6 +328,8 @@ class SqliteStore:
             self._connection.close()
 
     def _answer(self, jobs: list[_Job], answers: list[Any]) -> None:
+        self._together = len(jobs)
+        self._unanswered -= len(jobs)
         for job, answer in zip(jobs, answers, strict=True):
             if job.answer is None or job.answer.done():
                 continue
