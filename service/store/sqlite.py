@@ -230,6 +230,7 @@ class SqliteStore:
             self._hand_over()  # Who was alone before does not wait for others.
         elif len(self._gathered) == 1:
             self._loop.call_soon(self._gather, 1, GATHER_TURNS)
+        assert job.answer is not None  # Only the writer itself asks for nobody.
         return job.answer
 
     def _gather(self, known: int, turns: int) -> None:
