@@ -113,10 +113,6 @@ class Listed(NamedTuple):
     version: int
 
 
-def unheard() -> None:
-    """Nobody wants to know."""
-
-
 class Store(Protocol):
     """An append-only log of matches. Several servers may share one, where it says so.
 
@@ -149,12 +145,12 @@ class Store(Protocol):
         version: int,
         entry: Entry,
         standing: Standing,
-        added: Callable[[], None] = unheard,
+        added: Callable[[], None] | None = None,
     ) -> Awaitable[bool]:
         """Adds an entry if the match has exactly `version` of them; whether it did.
 
         Nor is it added if the seat has used its request_id before. When it returns True, the entry
-        is as durable as the store can make it, and `added` has been called: that it is, also where
+        is as durable as the store can make it, and `added` has been called, which it is also where
         the caller waits no more. It must not fail.
         """
 

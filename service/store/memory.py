@@ -3,17 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from service.store.changes import Changes
-from service.store.interface import (
-    Due,
-    Entry,
-    Header,
-    Listed,
-    Query,
-    Snapshot,
-    Standing,
-    Stored,
-    unheard,
-)
+from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 
 class MemoryStore:
@@ -60,7 +50,7 @@ class MemoryStore:
         version: int,
         entry: Entry,
         standing: Standing,
-        added: Callable[[], None] = unheard,
+        added: Callable[[], None] | None = None,
     ) -> bool:
         entries = self._entries.get(match_id)
         if entries is None or len(entries) != version or _repeats(entries, entry):
@@ -69,7 +59,8 @@ class MemoryStore:
         self._stand(match_id, standing)
         if standing.over:
             self._ended[match_id] = entry.at
-        added()
+        if added is not None:
+            added()
         self._changes.tell(match_id, len(entries))
         return True
 

@@ -21,17 +21,7 @@ from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
-from service.store.interface import (
-    Due,
-    Entry,
-    Header,
-    Listed,
-    Query,
-    Snapshot,
-    Standing,
-    Stored,
-    unheard,
-)
+from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 CHANNEL = "croupier"
 CONNECTIONS = 8
@@ -64,7 +54,7 @@ class _Append(NamedTuple):
     version: int
     entry: Entry
     standing: Standing
-    added: Callable[[], None]
+    added: Callable[[], None] | None
     answer: "asyncio.Future[bool]"
 
 
@@ -210,7 +200,7 @@ class PostgresStore:
         version: int,
         entry: Entry,
         standing: Standing,
-        added: Callable[[], None] = unheard,
+        added: Callable[[], None] | None = None,
     ) -> bool:
         if len(self._appends) >= WAITING_MOST:
             raise store_unavailable()
@@ -266,7 +256,8 @@ class PostgresStore:
         for each in batch:
             done = each.match_id in added
             if done:
-                each.added()
+                if each.added is not None:
+                    each.added()
                 self._changed[each.match_id] = each.version + 1
                 self._changes.tell(each.match_id, each.version + 1)
             if not each.answer.done():

@@ -25,17 +25,7 @@ from service.store import sqlite_faults, sqlite_recovery
 from service.store import sqlite_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
-from service.store.interface import (
-    Due,
-    Entry,
-    Header,
-    Listed,
-    Query,
-    Snapshot,
-    Standing,
-    Stored,
-    unheard,
-)
+from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
 
 FILE = "croupier.db"
 BATCH_MOST = 256
@@ -62,7 +52,7 @@ class _Append(NamedTuple):
     version: int
     entry: Entry
     standing: Standing
-    added: Callable[[], None]
+    added: Callable[[], None] | None
 
 
 class _Create(NamedTuple):
@@ -198,7 +188,7 @@ class SqliteStore:
         version: int,
         entry: Entry,
         standing: Standing,
-        added: Callable[[], None] = unheard,
+        added: Callable[[], None] | None = None,
     ) -> "asyncio.Future[bool]":
         answer = self._loop.create_future()
         return self._ask(_Append(answer, match_id, version, entry, standing, added))
@@ -341,7 +331,8 @@ class SqliteStore:
         # Those who wait go on in a later turn of the loop.
         for job, answer in zip(jobs, answers, strict=True):
             if isinstance(job, _Append) and answer is True:
-                job.added()
+                if job.added is not None:
+                    job.added()
                 self._changes.tell(job.match_id, job.version + 1)
 
     def _carry_out(self, jobs: list[_Job]) -> list[Any]:
