@@ -25,10 +25,11 @@ def plant():
                 waiting.append(later.get_nowait())
             await asyncio.gather(*(append(*arguments) for arguments in waiting))
 
-    async def answer_at_once(self, *arguments):
+    async def answer_at_once(self, match_id, version, entry, standing, added):
         if not hasattr(self, "committing"):
             self.committing = asyncio.create_task(commit_later())
-        later.put_nowait((self, *arguments))
+        later.put_nowait((self, match_id, version, entry, standing))
+        added()
         return True
 
     SqliteStore.append = answer_at_once
