@@ -43,10 +43,9 @@ class Tokens:
 
     def read(self, authorization: str) -> Caller:
         """Who sent this "authorization" header; raises Refusal."""
-        return self._read(authorization)
+        return self._read(read_bearer(authorization))
 
-    def _check(self, authorization: str) -> Caller:
-        token = read_bearer(authorization)
+    def _check(self, token: str) -> Caller:
         try:
             data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
