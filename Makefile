@@ -5,10 +5,10 @@ PYTHON ?= python3
 JOBS ?= auto
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
-CYTHON := $(wildcard $(foreach folder,engine ai service/wire,$(folder)/*.pyx $(folder)/*.pxd))
+CYTHON := $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
 PROTOS := $(wildcard proto/croupier/v1/*.proto)
 GIVING_WAY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
-FOLDERS := $(wildcard ai croupier engine service tests)
+FOLDERS := ai cli croupier engine lab service tests
 
 .DEFAULT_GOAL := help
 .PHONY: help build tools serve test soak check format bench arena records coverage sanitize wheel constraints clean
@@ -28,11 +28,11 @@ test: tools ## run the tests
 	$(GIVING_WAY) $(PY) -m pytest $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
 soak: tools ## the long form of the tests that repeat: long memories, searches given up, endings, crashes, races
-	CROUPIER_HABITS=300 $(PY) -m pytest -o faulthandler_timeout=0 -n $(JOBS) tests/test_determinize.py -k has_worlds $(ARGS)
-	CROUPIER_SOAK=10000 $(PY) -m pytest tests/test_service_analysis.py -k leave_nothing $(ARGS)
-	CROUPIER_ENDINGS=300 $(PY) -m pytest tests/test_endings.py -k naive_solver $(ARGS)
+	CROUPIER_HABITS=300 $(PY) -m pytest -o faulthandler_timeout=0 -n $(JOBS) tests/engine/test_sampler.py -k has_worlds $(ARGS)
+	CROUPIER_SOAK=10000 $(PY) -m pytest tests/service/searching/test_analysis.py -k leave_nothing $(ARGS)
+	CROUPIER_ENDINGS=300 $(PY) -m pytest tests/ai/test_endings.py -k naive_solver $(ARGS)
 	CROUPIER_KILLS=200 CROUPIER_RACES=5000 $(PY) -m pytest -s -o faulthandler_timeout=0 \
-		tests/test_service_crash.py tests/test_service_races.py $(ARGS)
+		tests/service/test_crashes.py tests/service/test_races.py $(ARGS)
 
 check: tools ## run every linter and the type checker; changes nothing
 	$(PY) -m ruff format --check .
@@ -50,15 +50,15 @@ format: tools ## rewrite Python and proto files in the house format
 	.venv/bin/buf format -w
 
 bench: tools ## speed and fingerprint of the search, random self-play in numbers, what calls cost
-	$(PY) -m ai.bench $(ARGS)
-	$(PY) -m ai.self_play
-	$(PY) -m service.bench
+	$(PY) -m lab.search_bench $(ARGS)
+	$(PY) -m lab.self_play
+	$(PY) -m lab.service_bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
 
 records: tools ## verify a thousand records and find every change of whole ones (half an hour)
-	CROUPIER_RECORDS=1000 $(PY) -m pytest -o faulthandler_timeout=0 tests/test_service_records.py $(ARGS)
+	CROUPIER_RECORDS=1000 $(PY) -m pytest -o faulthandler_timeout=0 tests/service/hosting/test_records.py $(ARGS)
 
 # Traced searches are a hundred times as slow, and a test that waits for one can fail: what was
 # covered is told all the same.
@@ -86,7 +86,8 @@ constraints: build ## pin the newest versions that pyproject.toml allows
 
 clean: ## remove everything that was built
 	rm -rf .venv build dist buf *.egg-info .coverage .*_cache
-	rm -f engine/*.c engine/*.so ai/*.c ai/*.so croupier/v1/*_pb2*
+	rm -f croupier/v1/*_pb2*
+	find ai engine lab service '(' -name '*.c' -o -name '*.so' ')' -delete
 	find $(FOLDERS) -name __pycache__ -prune -exec rm -rf {} +
 
 # --- how ---
@@ -103,7 +104,7 @@ build/coverage build/sanitize: .FORCE | tools
 	tar -xf build/sdist/*.tar --strip-components=1 -C $@
 
 IN_PLACE := $(CURDIR)/$(PY) setup.py -q build_proto --inplace build_ext --inplace
-SANITIZED = $(wildcard tests/test_engine*.py) tests/test_wire.py tests/test_search.py tests/test_endings.py
+SANITIZED = tests/engine tests/service/wire/test_wire.py tests/ai/test_search.py tests/ai/test_endings.py
 SANITIZER = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 

@@ -43,7 +43,7 @@ if SANITIZE:
     LINK_FLAGS = ["-fsanitize=address,undefined"]
     FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined", *LINK_FLAGS]
 
-FOLDERS = ("engine", "ai", "service/wire")  # Where extensions are.
+FOLDERS = ("engine", "ai", "lab", "service/wire")  # Where extensions are.
 VALIDATE = "buf/validate/validate.proto"
 
 
@@ -59,14 +59,14 @@ def extensions() -> list[Extension]:
             extra_link_args=LINK_FLAGS,
         )
         for folder in FOLDERS
-        for path in sorted(Path(folder).glob("*.pyx"))
+        for path in sorted(Path(folder).rglob("*.pyx"))
     ]
 
 
 def remove_stale() -> None:
     """Remove what was built from sources that are gone: Python would prefer it to a .py."""
     for folder in FOLDERS:
-        for built in Path(folder).glob("*.so"):
+        for built in Path(folder).rglob("*.so"):
             if not built.with_name(f"{built.name.partition('.')[0]}.pyx").exists():
                 built.unlink()
 

@@ -11,8 +11,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
-from ai.histories cimport digest
-from ai.limits cimport now
+from ai.game_tree cimport digest
+from ai.worker cimport now
 from engine.game cimport (
     MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS, Rng, Script, View, mix, script_next,
     script_probability, script_start,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ai.limits import Stop
-from ai.search import Result
+from ai.results import Result
+from ai.worker import Stop
 from engine.game import Sampler
 
 class Proof(NamedTuple):

@@ -28,7 +28,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from ai.ending_tree cimport NONE, ROOT, TURNS_MOST, EndingTree, Info, Node
-from ai.limits cimport Stop, now
+from ai.worker cimport Stop, now
 from engine.game cimport (
     MAX_ACTIONS, NOBODY, SEATS, VIEW_BYTES, Action, Game, Rng, Sampler, Script, State, View,
     rng_below, rng_seed, script_next, script_start,

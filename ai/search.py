@@ -1,6 +1,6 @@
 """A search from a view: how long, by how many threads, and what it has found.
 
-What one thread does is written in ai/tree.pyx, and in ai/deal_search.pyx for small games. Several
+What one thread does is written in ai/ismcts.pyx, and in ai/mccfr.pyx for small games. Several
 threads each grow their own trees, and their roots are added up. What can be solved exactly is
 (ai/endings.pyx).
 """
@@ -9,88 +9,16 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
-from ai.deal_search import DealSearch
 from ai.endings import Proof, prove
-from ai.limits import RootAction, Stop, Summary
-from ai.tree import Tree, drawn
+from ai.ismcts import Tree, drawn
+from ai.mccfr import DealSearch
+from ai.results import ActionResult, Parameters, Result
+from ai.worker import RootAction, Stop, Summary
 from engine.game import Sampler, SeatView
 
 SEATS = 2
 PROVEN_ITERATIONS = 1000
-
-
-class ActionResult(NamedTuple):
-    """What a search found about one action.
-
-    `visits` of the `availability` iterations that could have played it did; `expected_score` (0 to
-    1) is the mean of its scores and `deviation` the standard deviation of that mean; `probability`
-    is with which to play it.
-    """
-
-    action: int
-    visits: int
-    availability: int
-    expected_score: float
-    deviation: float
-    probability: float
-
-
-class Result(NamedTuple):
-    """What a search found: for each legal action, the likeliest first, and at the root.
-
-    `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
-    `draw` and `loss` are shares of the playouts, each of which was played in a world of its own:
-    `worlds`. `full`: the trees ran out of memory, and stayed as they were. `stop_reason` is
-    iterations, time, single_action, proven, cancelled or memory; where it is proven, scores and
-    probabilities are exact, the deviations are 0, and the rest is of a short search.
-    """
-
-    action: int
-    actions: list[ActionResult]
-    expected_score: float
-    win: float
-    draw: float
-    loss: float
-    iterations: int
-    worlds: int
-    nodes: int
-    full: bool
-    stop_reason: str
-
-
-class Parameters(NamedTuple):
-    """How to search: ai/tree.pyx says what each of them does there.
-
-    `exploration` is the constant of UCB1, in standard deviations of the scores seen at the node;
-    `uniform` times the square root of actions / visits is the share of uniform choices mixed into
-    regret matching. `sequential_regret` uses regret matching also where a seat decides alone
-    (None: as the game's `mixes_in_turn` says), and `mixed_most` is the most actions with which a
-    simultaneous decision is answered by it (None: as the game's `mixed_most` says). `guided` plays
-    out by the game's `Guide`, for `horizon` of its stages (None: as many as it says), else at
-    random and to the end. A node that chooses by UCB1 has tried at most `widening` times the
-    square root of its visits (and one more) of the actions, those first that the guide would play
-    (0: all are tried first). `from_deal` searches from the deal (ai/deal_search.pyx; None: as the
-    game's `searched_from_deal` says), if all that can be played fits in `memory`. Probabilities
-    below `floor` times the largest are taken for noise and set to 0. A single action is searched
-    for at most `single_action` iterations (0: as any other). `endings` are solved exactly where
-    they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full, the search goes on
-    without new nodes.
-    """
-
-    exploration: float = 1.0
-    uniform: float = 3.0
-    sequential_regret: bool | None = None
-    mixed_most: int | None = None
-    guided: bool = True
-    horizon: int | None = None
-    widening: float = 0.5
-    from_deal: bool | None = None
-    floor: float = 0.02
-    single_action: int = 256
-    endings: bool = True
-    memory: int = 256 << 20
 
 
 _DEFAULTS = Parameters()

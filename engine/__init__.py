@@ -1,4 +1,4 @@
-"""The rules of the games. `games()` finds them: each module here that holds a Game is one."""
+"""The rules of the games. `games()` finds them: each folder here is one."""
 
 import importlib
 import pkgutil
@@ -12,7 +12,9 @@ def games() -> dict[str, type[Game]]:
     """Every game by its id, in the order of the ids; reference games too."""
     found = {}
     for module in pkgutil.iter_modules(__path__):
-        for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
+        if not module.ispkg:
+            continue
+        for value in vars(importlib.import_module(f"{__name__}.{module.name}.rules")).values():
             if isinstance(value, type) and issubclass(value, Game) and value.id:
                 found[value.id] = value
     return dict(sorted(found.items()))

@@ -342,7 +342,7 @@ cdef class Game:
     and `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
     `mixes_in_turn` tells the search to look for a mixture of actions also where a seat decides
     alone, because what it does gives its cards away, as a bet does. `searched_from_deal` tells it
-    to set out from the deal and not from the present (see ai/deal_search.pyx), for a game whose
+    to set out from the deal and not from the present (see ai/mccfr.pyx), for a game whose
     views remember all that their seat has seen, and with so few lines of play that all of them fit
     in memory.
     """

@@ -1,9 +1,12 @@
 """Refusals: what a call answers when it does not do what was asked.
 
 A `Refusal` carries a google.rpc.Status as AIP-193 has it: a code, an ErrorInfo with a reason out of
-the schema's ErrorReason, and what else helps the caller. The gate (`service/gate.py`) sends it.
+the schema's ErrorReason, and what else helps the caller. The interceptor
+(`service/api/interceptor.py`) sends it.
 """
 
+import logging
+import traceback
 from collections.abc import Iterable, Mapping
 
 from google.protobuf.any_pb2 import Any
@@ -13,6 +16,8 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from croupier.v1.error_pb2 import ErrorReason
 
 DOMAIN = "croupier.v1"
+
+_log = logging.getLogger(__name__)
 
 _CODES = {
     ErrorReason.ERROR_REASON_INVALID_FIELD: code_pb2.INVALID_ARGUMENT,
@@ -113,3 +118,9 @@ def store_full() -> Refusal:
         "the log of the matches is full; the same request may be sent again",
         retry_seconds=10.0,
     )
+
+
+def log_failure(what: str, error: BaseException) -> None:
+    """Logs what should not have happened: where, but not the message, which could name cards."""
+    stack = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s failed: %s\n%s", what, type(error).__name__, stack)

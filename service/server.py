@@ -21,20 +21,20 @@ from croupier.v1 import (
     match_pb2,
     match_pb2_grpc,
 )
-from service.bots import Bots
-from service.catalog_service import CatalogService
+from service.api.catalog_service import CatalogService
+from service.api.hint_service import HintService
+from service.api.interceptor import Gate
+from service.api.match_service import Door, MatchService
+from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
-from service.duties import Duties
 from service.errors import Refusal
-from service.gate import Gate
-from service.hint_service import HintService
-from service.match_service import Door, MatchService
-from service.matches import Matches
+from service.hosting.bots import Bots
+from service.hosting.matches import Matches
+from service.hosting.retention import Retention
+from service.hosting.scheduler import Duties
 from service.metrics import Metrics
-from service.retention import Retention
-from service.searches import Lane
+from service.searching.pool import Lane
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
-from service.tokens import Tokens, read_key, read_operator_token
 
 HINTS_WAITING_MOST = 64
 GRACE_SECONDS = 5.0

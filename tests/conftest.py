@@ -4,9 +4,9 @@ import signal
 
 import pytest
 
-from tests.postgresql import Postgres
-from tests.replicas import Replica
-from tests.serving import Client, Servers
+from tests.support.postgresql import Postgres
+from tests.support.replicas import Replica
+from tests.support.serving import Client, Servers
 
 
 def pytest_configure():

@@ -74,12 +74,12 @@ def sources(*folders):
 
 
 def test_sdist_holds_every_source(sdist):
-    assert sources("ai", "croupier", "engine", "proto", "service", "tests") <= sdist
+    assert sources("ai", "cli", "croupier", "engine", "lab", "proto", "service", "tests") <= sdist
     assert {"pyproject.toml", "setup.py", "constraints.txt"} <= sdist
 
 
 def test_sdist_holds_nothing_built(sdist):
-    by_hand = {"tests/faulty_disk.c"}
+    by_hand = {"tests/support/faulty_disk.c"}
     assert {name for name in sdist if name.endswith(BUILT)} == by_hand
 
 
@@ -92,7 +92,9 @@ def test_wheel_holds_modules_stubs_and_declarations(tmp_path):
     names = {path.relative_to(wheel).as_posix() for path in wheel.rglob("*") if path.is_file()}
 
     ours = {
-        name for name in sources("ai", "croupier", "engine", "service") if not name.endswith(".pyx")
+        name
+        for name in sources("ai", "cli", "croupier", "engine", "lab", "service")
+        if not name.endswith(".pyx")
     }
     schemas = [name.removeprefix("proto/") for name in sources("proto")]
     stubs = {

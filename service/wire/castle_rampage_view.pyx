@@ -2,7 +2,7 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from engine.castle_rampage cimport (
+from engine.castle_rampage.rules cimport (
     CARDS, CASTLE, CATAPULT, GATE, GRANARY, STRUCTURES, CastleRampage, Common, Side, Sight, Stack
 )
 from engine.game cimport SEATS, SPECTATOR, uint8_t

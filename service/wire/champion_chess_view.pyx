@@ -2,13 +2,13 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from engine.champion_chess cimport CARDS, ChampionChess, Memory, Side, Sight, Turn
+from engine.champion_chess.rules cimport CARDS, ChampionChess, Memory, Side, Sight, Turn
 from engine.game cimport SEATS, uint8_t
 from service.wire.writer cimport (
     Writer, begin, end, put, put_counted, put_list, written
 )
 
-from engine.champion_chess_memory import known_in_hands
+from engine.champion_chess.sampler import known_in_hands
 
 cdef enum:
     # The fields of the schema, by number.

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy
 
 from engine.game cimport SEATS, SPECTATOR, uint8_t
-from engine.powershot_soccer cimport TYPES_MOST, Common, Play, PowerShotSoccer, Sight
+from engine.powershot_soccer.rules cimport TYPES_MOST, Common, Play, PowerShotSoccer, Sight
 from service.wire.writer cimport (
     Writer, begin, end, end_list, put, put_counted, put_list, put_varint, written
 )

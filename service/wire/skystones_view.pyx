@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.game cimport SEATS, SPECTATOR, uint8_t
-from engine.skystones cimport TYPES_MOST, Common, Placement, Side, Sight, Skystones, Square
+from engine.skystones.rules cimport TYPES_MOST, Common, Placement, Side, Sight, Skystones, Square
 from service.wire.writer cimport Writer, begin, end, put, put_counted, put_set, written
 
 cdef enum:

@@ -1,0 +1,21 @@
+"""The types of the trees of a search; ai/ismcts.pyx says what everything does."""
+
+from collections.abc import Sequence
+
+from ai.results import ActionResult, Parameters
+from ai.worker import Worker
+from engine.game import Sampler
+
+class Tree(Worker):
+    def __init__(
+        self,
+        sampler: Sampler,
+        seed: int,
+        thread: int,
+        parameters: Parameters,
+        most_nodes: int,
+        only: Sequence[int] | None = None,
+        ends_when_full: bool = False,
+    ) -> None: ...
+
+def drawn(seed: int, actions: Sequence[ActionResult]) -> int: ...

@@ -1,0 +1,8 @@
+"""The types of a search from the deal; ai/mccfr.pyx says what everything does."""
+
+from ai.results import Parameters
+from ai.worker import Worker
+from engine.game import Sampler
+
+class DealSearch(Worker):
+    def __init__(self, sampler: Sampler, thread: int, parameters: Parameters) -> None: ...

@@ -1,0 +1,13 @@
+"""The types of what a search expects; ai/principal_lines.pyx says what everything does."""
+
+from collections.abc import Sequence
+
+from ai.search import Search
+from ai.worker import Stop
+
+class Outlook:
+    def __init__(self, search: Search) -> None: ...
+    def line(self, action: int) -> tuple[tuple[int, int], ...]: ...
+    def compare(
+        self, actions: Sequence[int], playouts: int, seconds: float = 0.0, stop: Stop | None = None
+    ) -> tuple[int, list[float]]: ...

@@ -1,0 +1,335 @@
+"""`croupier arena`: matches between configurations, on this machine and without a server."""
+
+import argparse
+import contextlib
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
+
+from ai.strengths import STRENGTHS
+from engine import games
+from lab import arena, elo
+from lab.arena import Pairing, Result
+from lab.players import Configuration, ConfigurationError
+from lab.revision import build, folder_of
+
+WIDTH = 100
+TELL_EVERY = 10.0  # Seconds, where there is no terminal.
+PLOTS = (".png", ".svg", ".pdf")
+ENDS = {"games": "all played", "interrupted": "interrupted"}
+
+
+class Failed(Exception):
+    """What was asked for cannot be done; the message says why."""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command `arena`; its default `run` plays and returns an exit status."""
+    parser = subparsers.add_parser(
+        "arena",
+        help="measure how strong players are, in matches",
+        description="Plays matches between configurations, in pairs of games with the same deal "
+        "and the seats exchanged, and says how strong the first is beside the second. Ctrl-C ends "
+        "it with the results so far.",
+        epilog="A configuration is a player and its options: search:ms=100, "
+        "search:iterations=2000,threads=2,exploration=0.7, uct:iterations=2000 (plain UCT-ISMCTS), "
+        "openspiel:iterations=1000 (OpenSpiel's ISMCTSBot), a bot "
+        f"({', '.join(STRENGTHS)}), or any of them @REVISION: search@v0.1:ms=100.",
+    )
+    add = parser.add_argument
+    add("players", metavar="PLAYER", nargs="*", help="a configuration")
+    add("--game", metavar="GAME,...", required=True, help="the games, or all that are hosted")
+    add("--games", metavar="N", type=_even, default=400, help="games a pairing (%(default)s)")
+    add("--seed", metavar="N", type=int, default=0, help="decides all chance (%(default)s)")
+    add("--sprt", metavar="ELO0,ELO1", type=_bounds, help="stop when one of the two is likelier")
+    add("--alpha", type=_risk, default=0.05, help="risk of taking ELO1 wrongly (%(default)s)")
+    add("--beta", type=_risk, default=0.05, help="risk of taking ELO0 wrongly (%(default)s)")
+    add("--workers", metavar="N", type=_positive, help="processes (one for each processor)")
+    add("--json", metavar="FILE", type=Path, help="write the results to a file")
+    add("--plot", metavar="FILE", type=Path, help="draw Elo over pairs: .png, .svg or .pdf")
+    add("--no-color", action="store_true", help="no colours (also: NO_COLOR in the environment)")
+    more = parser.add_mutually_exclusive_group()
+    more.add_argument(
+        "--ladder",
+        action="store_true",
+        help="each player against the one before it; without players the bots",
+    )
+    more.add_argument("--round-robin", action="store_true", help="everyone against everyone")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plays as the command line says; returns the exit status."""
+    console = Console(highlight=False, color_system=None if args.no_color else "auto")
+    if not console.is_terminal:
+        console.width = WIDTH
+    try:
+        configurations = _configurations(args)
+        pairings = arena.pairings(_game_ids(args.game), configurations, args.ladder)
+        workers = arena.workers_for(configurations, args.workers)
+        _check_files(args)
+        for configuration in configurations:
+            if configuration.revision:
+                _build(configuration.revision, console)
+    except (Failed, ConfigurationError) as error:
+        print(f"croupier arena: {error}", file=sys.stderr)
+        return 2
+    results: list[Result] = []
+    # Whatever ends it: what has been played is told.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for pairing in pairings:
+            _play(pairing, args, workers, console, results)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        # Also after an error: hours of games are not to be lost with the last one.
+        _report(results, args, console)
+    return 0
+
+
+# What was asked for
+
+
+def _configurations(args: argparse.Namespace) -> list[Configuration]:
+    texts = args.players
+    if args.ladder and not texts:
+        texts = list(STRENGTHS)
+    if len(texts) < 2:
+        raise Failed("needs two players")
+    if len(texts) > 2 and not (args.ladder or args.round_robin):
+        raise Failed("more than two players need --ladder or --round-robin")
+    return [Configuration.read(text) for text in texts]
+
+
+def _game_ids(text: str) -> list[str]:
+    known = games()
+    if text == "all":
+        return [game_id for game_id, game in known.items() if not game.reference]
+    names = [name.strip().replace("-", "_") for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise Failed(f"there is no game {name!r}: known are {', '.join(known)}")
+    return names
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    for path in filter(None, (args.json, args.plot)):
+        if not path.absolute().parent.is_dir():
+            raise Failed(f"there is no folder for {path}")
+    if args.plot and args.plot.suffix not in PLOTS:
+        raise Failed(f"--plot writes {', '.join(PLOTS)}, not {args.plot.name}")
+    if args.plot and not find_spec("matplotlib"):
+        raise Failed("--plot needs matplotlib: pip install 'croupier[plot]'")
+
+
+def _build(revision: str, console: Console) -> None:
+    # Before the workers want it, all at once.
+    if not folder_of(revision).exists():
+        console.print(f"Building {revision}; this takes a minute.")
+    build(revision)
+
+
+# Playing
+
+
+def _play(
+    pairing: Pairing,
+    args: argparse.Namespace,
+    workers: int,
+    console: Console,
+    results: list[Result],
+) -> None:
+    sprt = None
+    if args.sprt:
+        elo0, elo1 = args.sprt
+        sprt = elo.Sprt(elo0, elo1, args.alpha, args.beta)
+    result = Result(pairing, args.seed, sprt)
+    results.append(result)
+    pairs = args.games // 2
+    with _shown(console, result, pairs) as show:
+        arena.run(
+            pairing,
+            pairs=pairs,
+            seed=args.seed,
+            sprt=sprt,
+            workers=workers,
+            on_pair=show,
+            result=result,
+        )
+    console.print("\n".join(_lines(result)), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def _shown(console: Console, result: Result, pairs: int) -> Iterator[Callable[[Result], None]]:
+    # What to call after each pair: a progress bar, or now and then a line.
+    if not console.is_terminal:
+        told = -math.inf
+
+        def tell(result: Result) -> None:
+            nonlocal told
+            if time.monotonic() - told >= TELL_EVERY and len(result.pairs) < pairs:
+                told = time.monotonic()
+                console.print(f"{2 * len(result.pairs)} games, {_running(result)}")
+
+        yield tell
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[running]}"),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        title = f"{result.pairing.game_id}, pairs"
+        task = progress.add_task(title, total=pairs, running="")
+        yield lambda result: progress.update(
+            task, completed=len(result.pairs), running=_running(result)
+        )
+
+
+def _running(result: Result) -> str:
+    text = f"Elo {_elo(result)}"
+    if result.sprt:
+        text += f", LLR {result.sprt.llr(result.outcomes):.2f}"
+    return text
+
+
+# What came of it
+
+
+def _report(results: Sequence[Result], args: argparse.Namespace, console: Console) -> None:
+    played = [result for result in results if result.pairs]
+    if played and played[-1].ended == "interrupted":
+        console.print("\n".join(_lines(played[-1])), soft_wrap=True)
+    if len(played) > 1:
+        console.print(_ladder(played) if args.ladder else _table(played))
+    if args.json:
+        arena.write_json(results, args.json)
+    if args.plot and played:
+        # Not above: matplotlib is an extra, and takes a second to be imported.
+        from lab.plot import draw
+
+        draw(played, args.plot)
+
+
+def _lines(result: Result) -> list[str]:
+    # In the manner of fastchess.
+    first, second = result.pairing.first, result.pairing.second
+    figures = result.statistics()
+    lines = [f"{result.pairing.game_id}: {first} against {second}, {_end(result)}"]
+    lines += [
+        f"  Elo {_elo(result)}, score {_score(result)}",
+        f"  games {figures['games']}: {figures['wins']} won, {figures['draws']} drawn, "
+        f"{figures['losses']} lost; by seat "
+        + ", ".join(f"{100 * share:.1f} %" for share in figures["score_by_seat"]),
+    ]
+    if "pentanomial" in figures:
+        lines.append(f"  pairs by points 0, ½, 1, 1½, 2: {figures['pentanomial']}")
+    if result.sprt:
+        low, high = result.sprt.bounds
+        lines.append(
+            f"  SPRT of {result.sprt.elo0:g} against {result.sprt.elo1:g}: "
+            f"LLR {figures['sprt']['llr']:.2f} ({low:.2f}, {high:.2f})"
+        )
+    for name, effort in zip((first, second), result.efforts(), strict=True):
+        if effort.decisions and effort.seconds:
+            lines.append(
+                f"  {name}: {1000 * effort.seconds / effort.decisions:.1f} ms a decision, "
+                f"{effort.iterations / effort.decisions:,.0f} iterations, "
+                f"{effort.iterations / effort.seconds:,.0f} a second"
+            )
+    return lines
+
+
+def _table(results: Sequence[Result]) -> Table:
+    players = Column("Players", overflow="fold")
+    table = Table("Game", players, "Games", "Score", "Elo, 95 %", "Ended")
+    for result in results:
+        first, second = result.pairing.first.text, result.pairing.second.text
+        table.add_row(
+            result.pairing.game_id,
+            escape(f"{first}\n{second}"),
+            str(2 * len(result.pairs)),
+            _score(result).partition(" (")[0],
+            _elo(result),
+            _end(result),
+        )
+    return table
+
+
+def _ladder(results: Sequence[Result]) -> Table:
+    # How much Elo each step is, in each game.
+    players = [Column(title, overflow="fold") for title in ("Player", "over")]
+    table = Table(*players, "Game", "Elo, 95 %")
+    for step in dict.fromkeys(result.pairing[1:] for result in results):
+        shown = [player.text for player in step]
+        for result in results:
+            if result.pairing[1:] == step:
+                table.add_row(*shown, result.pairing.game_id, _elo(result))
+                shown = ["", ""]
+        table.add_section()
+    return table
+
+
+def _end(result: Result) -> str:
+    sprt = result.sprt
+    if sprt and result.ended in ("elo0", "elo1"):
+        return f"SPRT accepts {getattr(sprt, result.ended):g} Elo"
+    return ENDS[result.ended]
+
+
+def _elo(result: Result) -> str:
+    estimate, low, high = elo.elo(result.outcomes)
+    return f"{estimate:+.0f} ({low:+.0f} to {high:+.0f})"
+
+
+def _score(result: Result) -> str:
+    estimate, low, high = (100 * value for value in elo.score(result.outcomes))
+    return f"{estimate:.1f} % ({low:.1f} to {high:.1f})"
+
+
+# Arguments
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def _even(text: str) -> int:
+    number = _positive(text)
+    if number % 2:
+        raise argparse.ArgumentTypeError(f"{text} games are no pairs: give an even number")
+    return number
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not ELO0,ELO1, as 0,20") from None
+    if not low < high:
+        raise argparse.ArgumentTypeError(f"{text!r}: ELO0 must be below ELO1")
+    return low, high
+
+
+def _risk(text: str) -> float:
+    try:
+        risk = float(text)
+    except ValueError:
+        risk = 0.0
+    if not 0 < risk < 0.5:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a risk between 0 and 0.5")
+    return risk

@@ -1,0 +1,387 @@
+"""How Castle Rampage is drawn: both sides with what is known of their structures, and the hand.
+
+A turn can have hundreds of actions, most of them ways to pay for the same card. So the menu has a
+line for each card, and what to pay is named: "dragon spy archer".
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from croupier.terminal import drawing
+from croupier.v1 import castle_rampage_pb2 as castle
+from croupier.v1 import catalog_pb2, game_pb2
+
+NUMBERS = ("attack", "gate", "castle", "cost")
+FIRST_SCHEME = castle.CASTLE_RAMPAGE_CARD_VOLLEY
+UNIT_CARDS = {
+    castle.CASTLE_RAMPAGE_UNIT_KNIGHT: castle.CASTLE_RAMPAGE_CARD_KNIGHT,
+    castle.CASTLE_RAMPAGE_UNIT_ARCHER: castle.CASTLE_RAMPAGE_CARD_ARCHER,
+    castle.CASTLE_RAMPAGE_UNIT_AXE_MAN: castle.CASTLE_RAMPAGE_CARD_AXE_MAN,
+}
+Ways = list[tuple[int, game_pb2.Action]]  # Actions that differ in their discards, by number.
+Play = castle.CastleRampageAction.Play | castle.CastleRampageEvent.Played
+
+
+class Drawing(drawing.Drawing):
+    """Draws Castle Rampage."""
+
+    def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
+        super().__init__(game, seat, opponent)
+        self.order = (seat, 1 - seat)
+        self.width = max(len(self.seat_title(s)) for s in self.order)
+        self.specs = {spec.card: spec for spec in game.default_ruleset.castle_rampage.cards}
+        self.names = {
+            value: self._enum(castle.CastleRampageCard.DESCRIPTOR, value)
+            for value in castle.CastleRampageCard.values()
+        }
+        # Their titles are printed on each card, above its two defences.
+        numbers = game.cards[0].numbers if game.cards else ()
+        titles = [number.title for number in numbers[:2]]
+        self.structures = dict(enumerate(titles or ["Gate", "Castle"], 1))
+
+    def scene(self, view: game_pb2.View) -> Hashable:
+        state = view.castle_rampage
+        return state.set_ups, state.turn, bool(view.deciders)
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        self._read_ruleset(view)
+        state = view.castle_rampage
+        if state.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
+            title = Text(f"Set-up {state.set_ups + 1}; ", style="bold")
+            title.append_text(self.seat_name(state.active)).append(" will start", style="not bold")
+        else:
+            title = Text(f"Turn {state.turn}, ", style="bold")
+            title.append_text(self.seat_name(state.active))
+        piles = f"; draw pile {state.draw_size}, discard pile {len(state.discards)}"
+        title.append(piles, style="not bold")
+        parts: list[RenderableType] = [title, self._sides(state)]
+        lists = {"discards": state.discards, "not seen": state.unseen}
+        piles_table = Table.grid(padding=(0, 2, 0, 0))
+        piles_table.add_column(style="dim", no_wrap=True, min_width=9)
+        for name, cards in lists.items():
+            if cards:
+                piles_table.add_row(name, Text(self._list(cards), style="dim"))
+        parts.append(piles_table)
+        if state.hand:
+            parts.append(self._hand(state))
+        return Group(*parts)
+
+    def question(self, view: game_pb2.View) -> str:
+        if view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
+            gate, tower = self.structures.values()
+            return f"Share out five cards: two for the {gate}, two for the {tower}, one to keep:"
+        return "Your turn: play cards, put one under a structure, or end it:"
+
+    # What happens.
+
+    def event(self, event: game_pb2.Event) -> Text | None:
+        if event.WhichOneof("event") != "castle_rampage":
+            return None
+        what = event.castle_rampage
+        kind = what.WhichOneof("event")
+        if kind == "shuffled":
+            return Text(f"the draw pile is shuffled: {_number(what.shuffled.count)}", style="dim")
+        if kind == "turn_started":
+            line = Text(f"Turn {what.turn_started.turn}, ", style="bold")
+            return line.append_text(self.seat_name(what.seat))
+        told = self._told(what)
+        if told is None:
+            return None
+        return self.seat_name(what.seat, width=self.width + 2).append(*told)
+
+    def _told(self, what: castle.CastleRampageEvent) -> tuple[str, str] | None:
+        # What a seat did, and its style.
+        match what.WhichOneof("event"):
+            case "drawn":
+                cards = self._list(what.drawn.cards) or _number(what.drawn.count)
+                return f"draws {cards}", "dim"
+            case "cards_set_up" if what.cards_set_up.keep:
+                return f"sets up {self._set_up(what.cards_set_up)}", "dim"
+            case "strengthened":
+                done = what.strengthened
+                card = self.names[done.card] if done.card else "a card"
+                return f"puts {card} under the {self.structures[done.structure]}", "default"
+            case "played":
+                return f"plays {self._played(what.played)}", "bold default"
+            case "discarded":
+                return f"discards {self._list(what.discarded.cards)}", "default"
+            case "revealed":
+                shown = what.revealed
+                where = self.structures[shown.structure]
+                return (
+                    f"reveals {self.names[shown.card]} in the {where}:"
+                    f" defence {shown.defence} against {shown.strength}",
+                    "default",
+                )
+            case "held":
+                return f"holds: {self.names[what.held.card]} goes back face down", "green"
+            case "destroyed":
+                lost = what.destroyed
+                where = f" of the {self.structures[lost.structure]}" if lost.structure else ""
+                return f"loses {self.names[lost.card]}{where}", "red"
+            case "returned":
+                return f"takes {self.names[what.returned.card]} back", "default"
+            case "looked":
+                return self._looked(what.looked), "default"
+            case "hand_shown":
+                return f"shows the hand: {self._list(what.hand_shown.cards) or 'empty'}", "default"
+        return None
+
+    def _looked(self, looked: castle.CastleRampageEvent.Looked) -> str:
+        seen = [
+            f"{self.names[card]} on the {where}"
+            for card, where in zip(
+                (looked.gate, looked.castle), self.structures.values(), strict=True
+            )
+            if card
+        ]
+        return f"looks at {', '.join(seen) or 'the top cards of both structures'}"
+
+    # What can be done.
+
+    def action(self, action: game_pb2.Action) -> str:
+        what = action.castle_rampage
+        match what.WhichOneof("action"):
+            case "set_up":
+                return self._set_up(what.set_up)
+            case "strengthen":
+                where = self.structures[what.strengthen.structure]
+                done = f"{self.names[what.strengthen.card]} under the {where}"
+                return self._paid(done, what.strengthen.discards)
+            case "play":
+                return self._paid(self._played(what.play), what.play.discards)
+        return "end the turn"
+
+    def _set_up(
+        self, cards: castle.CastleRampageAction.SetUp | castle.CastleRampageEvent.CardsSetUp
+    ) -> str:
+        gate, tower = self.structures.values()
+        return (
+            f"{gate} {self._row(cards.gate)}; {tower} {self._row(cards.castle)};"
+            f" keep {self.names[cards.keep]}"
+        )
+
+    def _played(self, play: Play) -> str:
+        name = self.names[play.card]
+        match play.WhichOneof("choice"):
+            case "extra" if play.extra:
+                return f"{name} with bonus"
+            case "unit":
+                return f"{name} against {self.names[UNIT_CARDS[play.unit]]}"
+            case "permanent":
+                return f"{name} against {self.names[play.permanent]}"
+        return name
+
+    def _paid(self, done: str, discards: Iterable[int]) -> str:
+        cards = self._row(discards)
+        return f"{done}, discarding {cards}" if cards else done
+
+    def menu(self, view: game_pb2.View) -> RenderableType:
+        self._read_ruleset(view)
+        if view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
+            return Text(
+                'Type all five in this order, by number or name ("1 3 2 2 5"), the upper one of two'
+                f' first; "list" with words shows some of the {len(view.legal_actions)} choices.',
+                style="dim",
+            )
+        groups = [
+            (label, list(group))
+            for label, group in groupby(
+                enumerate(view.legal_actions, 1), lambda item: self._unpaid(item[1])
+            )
+        ]
+        under = [group for _, group in groups if group[0][1].castle_rampage.HasField("strengthen")]
+        parts: list[RenderableType] = [self._under(under)] if under else []
+        parts.append(self._plays(groups[len(under) :]))
+        if any(len(group) > 1 for _, group in groups):
+            hint = (
+                'Name what to discard too ("dragon spy archer"); "list" with words shows the ways.'
+            )
+            parts.append(Text(f"      {hint}", style="dim"))
+        return Group(*parts)
+
+    def _under(self, groups: Sequence[Ways]) -> RenderableType:
+        # A row for each card; the numbers are those of its actions, by structure.
+        table = Table(box=None, padding=(0, 2, 0, 4), show_edge=False, header_style="dim")
+        table.add_column("under", no_wrap=True)
+        for title in self.structures.values():
+            table.add_column(title, justify="right", style="bold yellow")
+        table.add_column("", style="dim")
+        for gate, tower in zip(groups[::2], groups[1::2], strict=True):
+            card = gate[0][1].castle_rampage.strengthen.card
+            table.add_row(self.names[card], _numbers(gate), _numbers(tower), _ways(gate))
+        return table
+
+    def _plays(self, groups: Sequence[tuple[str, Ways]]) -> RenderableType:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
+        table.add_column(justify="right", style="bold yellow", no_wrap=True, min_width=4)
+        table.add_column(no_wrap=True)
+        table.add_column(style="dim")
+        for label, group in groups:
+            action = group[0][1]
+            shown = label if len(group) > 1 else self.action(action)
+            notes = filter(None, (self._strength(action), _ways(group)))
+            table.add_row(_numbers(group), shown, ", ".join(notes))
+        return table
+
+    def _unpaid(self, action: game_pb2.Action) -> str:
+        # An action without its discards: actions that differ only in them are next to each other.
+        bare = game_pb2.Action()
+        bare.CopyFrom(action)
+        what = bare.castle_rampage
+        kind = what.WhichOneof("action")
+        if kind in ("strengthen", "play"):
+            getattr(what, kind).ClearField("discards")
+        return self.action(bare)
+
+    def _strength(self, action: game_pb2.Action) -> str:
+        play = action.castle_rampage.play
+        if play.card not in self.specs or not self.specs[play.card].attack:
+            return ""
+        spec = self.specs[play.card]
+        return f"attack {spec.attack + spec.bonus * play.extra}"
+
+    def read(self, view: game_pb2.View, typed: str) -> list[int]:
+        state = view.castle_rampage
+        words = typed.lower().replace(",", " ").split()
+        if state.phase != castle.CASTLE_RAMPAGE_PHASE_SET_UP or typed.startswith("#"):
+            return super().read(view, typed)
+        cards = [self._named(state.hand, word) for word in words]
+        found = [
+            place
+            for place, action in enumerate(view.legal_actions)
+            if _order(action)[: len(cards)] == cards
+        ]
+        if not found:
+            raise drawing.Unclear("These are not five of your cards, each as often as you have it.")
+        return found
+
+    def words(self, action: game_pb2.Action) -> list[str]:
+        # Only what tells actions apart: "knight" is to play one.
+        return [word for word in super().words(action) if word not in ("the", "discarding")]
+
+    def numbered(
+        self, view: game_pb2.View, places: Sequence[int], mark: str = ""
+    ) -> RenderableType:
+        # Where a bare number is a card, an action's number is written with its mark.
+        in_set_up = view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP
+        return super().numbered(view, places, "#" if in_set_up else mark)
+
+    def _named(self, hand: Sequence[int], word: str) -> int:
+        # The card of a hand that is meant by its number, or by the beginning of its name.
+        if word.isdigit():
+            if int(word) - 1 not in range(len(hand)):
+                raise drawing.Unclear(f"{word}: number your cards 1 to {len(hand)}.")
+            return hand[int(word) - 1]
+        meant = [card for card in dict.fromkeys(hand) if drawing.has_words(self.names[card], word)]
+        if len(meant) != 1:
+            which = " or ".join(self.names[card] for card in meant)
+            raise drawing.Unclear(f"{word}: {which}?" if meant else f"{word}: not in your hand.")
+        return meant[0]
+
+    # The parts of a view.
+
+    def _sides(self, state: castle.CastleRampageView) -> RenderableType:
+        table = Table(box=None, padding=(0, 2, 0, 0), expand=True, show_edge=False)
+        table.add_column(no_wrap=True, style="dim", min_width=9)
+        for seat in self.order:
+            table.add_column(self.player(seat), ratio=1)
+        sides = [state.sides[seat] for seat in self.order]
+        table.add_row("hand", *(_number(side.hand_size) for side in sides))
+        permanents = [self._permanents(side) for side in sides]
+        if any(permanents):
+            table.add_row("permanent", *(cards or "-" for cards in permanents))
+        for structure, title in self.structures.items():
+            table.add_row(title, *(self._stack(state, seat, structure) for seat in self.order))
+        own = state.sides[self.seat]
+        if any(card.known for stack in (own.gate, own.castle) for card in stack.standing):
+            legend = Text("* your opponent knows it too", style="dim")
+            return Group(table, Padding(legend, (0, 0, 0, 11)))
+        return table
+
+    def _permanents(self, side: castle.CastleRampageSide) -> str:
+        return self._list(
+            [castle.CASTLE_RAMPAGE_CARD_CATAPULT] * side.catapults
+            + [castle.CASTLE_RAMPAGE_CARD_GRANARY] * side.granaries
+        )
+
+    def _stack(self, state: castle.CastleRampageView, seat: int, structure: int) -> Text:
+        # From the top: known cards with their defence, own ones marked if they are no secret.
+        gate = structure == castle.CASTLE_RAMPAGE_STRUCTURE_GATE
+        stack = state.sides[seat].gate if gate else state.sides[seat].castle
+        text = Text()
+        names = []
+        for card in stack.standing:
+            if not card.card:
+                names.append("?")
+                continue
+            spec = self.specs[card.card]
+            mark = "*" if card.known and seat == self.seat else ""
+            names.append(f"{self.names[card.card]} {spec.gate if gate else spec.castle}{mark}")
+        for n, (name, same) in enumerate(groupby(names)):
+            count = len(list(same))
+            text.append(", " if n else "")
+            text.append(
+                f"{name}×{count}" if count > 1 else name, style="" if name == "?" else "bold"
+            )
+        if not names:
+            text.append("-")
+        if stack.fallen:
+            text.append(f"\nlost {self._list(stack.fallen)}", style="dim")
+        return text
+
+    def _hand(self, state: castle.CastleRampageView) -> RenderableType:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+        table.add_column("", style="dim", justify="right", min_width=9)
+        table.add_column("your hand")
+        for name in NUMBERS:
+            structure = {"gate": 1, "castle": 2}.get(name)
+            table.add_column(self.structures[structure] if structure else name, justify="right")
+        table.add_column("")
+        texts = {card.title: card.text for card in self.game.cards}
+        for n, card in enumerate(state.hand, 1):
+            spec = self.specs[card]
+            numbers = (str(getattr(spec, name) or "·") for name in NUMBERS)
+            text = Text(texts.get(self.names[card], ""), style="dim")
+            table.add_row(str(n), Text(self.names[card], style="bold"), *numbers, text)
+        if state.kept:
+            table.add_row("kept", Text(self.names[state.kept], style="bold"))
+        return Padding(table, (1, 0, 0, 0))
+
+    def _read_ruleset(self, view: game_pb2.View) -> None:
+        # Numbers that a list leaves out are those of the default list.
+        given = {}
+        for spec in view.ruleset.castle_rampage.cards:
+            given[spec.card] = castle.CastleRampageCardSpec()
+            given[spec.card].CopyFrom(self.specs.get(spec.card, spec))
+            given[spec.card].MergeFrom(spec)
+        self.specs.update(given)
+
+    def _list(self, cards: Iterable[int]) -> str:
+        return drawing.counted(self.names[card] for card in cards)
+
+    def _row(self, cards: Iterable[int]) -> str:
+        return ", ".join(self.names[card] for card in cards)
+
+
+def _order(action: game_pb2.Action) -> list[int]:
+    set_up = action.castle_rampage.set_up
+    return [*set_up.gate, *set_up.castle, set_up.keep]
+
+
+def _numbers(group: Ways) -> str:
+    first, last = group[0][0], group[-1][0]
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def _ways(group: Ways) -> str:
+    return f"{len(group)} ways to discard" if len(group) > 1 else ""
+
+
+def _number(cards: int) -> str:
+    return "1 card" if cards == 1 else f"{cards} cards"

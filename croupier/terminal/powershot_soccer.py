@@ -1,0 +1,227 @@
+"""How PowerShot Soccer is drawn: the score, the attack card by card, and the hand by role."""
+
+from collections.abc import Hashable, Iterable
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from croupier.terminal import drawing
+from croupier.v1 import catalog_pb2, game_pb2
+from croupier.v1 import powershot_soccer_pb2 as soccer
+
+HALVES = ("", "First half", "Second half")
+POWERSHOT = 9
+DEFENCES = {
+    soccer.POWER_SHOT_SOCCER_ROLE_PASS: soccer.POWER_SHOT_SOCCER_ROLE_INTERCEPT,
+    soccer.POWER_SHOT_SOCCER_ROLE_DRIBBLE: soccer.POWER_SHOT_SOCCER_ROLE_TACKLE,
+    soccer.POWER_SHOT_SOCCER_ROLE_SHOOT: soccer.POWER_SHOT_SOCCER_ROLE_SAVE,
+}
+FEWEST_STANDING = {
+    soccer.POWER_SHOT_SOCCER_ROLE_SHOOT: 2,
+    soccer.POWER_SHOT_SOCCER_ROLE_LONG_RANGE_SHOT: 1,
+    soccer.POWER_SHOT_SOCCER_ROLE_STAR_PLAYER: 2,
+}
+PLAYED_AS = {  # What a card is played as, where it is not just what it is.
+    soccer.POWER_SHOT_SOCCER_ROLE_CROSS: soccer.POWER_SHOT_SOCCER_ROLE_PASS,
+    soccer.POWER_SHOT_SOCCER_ROLE_FANCY_FOOTWORK: soccer.POWER_SHOT_SOCCER_ROLE_DRIBBLE,
+    soccer.POWER_SHOT_SOCCER_ROLE_LONG_RANGE_SHOT: soccer.POWER_SHOT_SOCCER_ROLE_SHOOT,
+}
+MANNERS = {
+    soccer.POWER_SHOT_SOCCER_ROLE_GIVE_UP: ", giving up",
+    soccer.POWER_SHOT_SOCCER_ROLE_DECLINE: ", declining",
+}
+OUTCOMES = {
+    soccer.POWER_SHOT_SOCCER_OUTCOME_STANDS: ("stands", "green"),
+    soccer.POWER_SHOT_SOCCER_OUTCOME_REPELLED: ("is repelled: a new attack", "yellow"),
+    soccer.POWER_SHOT_SOCCER_OUTCOME_LOST: ("is stopped: possession is lost", "red"),
+    soccer.POWER_SHOT_SOCCER_OUTCOME_GOAL: ("GOAL!", "bold green"),
+}
+
+
+class Drawing(drawing.Drawing):
+    """Draws PowerShot Soccer."""
+
+    def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
+        super().__init__(game, seat, opponent)
+        self.order = (seat, 1 - seat)
+        self.width = max(len(self.seat_title(s)) for s in self.order)
+        self.specs = list(game.default_ruleset.powershot_soccer.cards)
+        self.role_titles = {  # The title of a card is that of its role, and its power.
+            spec.role: card.title.removesuffix(f" {spec.power}")
+            for spec, card in zip(self.specs, game.cards, strict=False)
+        }
+
+    def scene(self, view: game_pb2.View) -> Hashable:
+        # Once for every attack.
+        return view.powershot_soccer.half, view.powershot_soccer.attack_start
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        self._read_ruleset(view)
+        state = view.powershot_soccer
+        title = Text(f"{HALVES[state.half]}: ", style="bold")
+        title.append_text(self.seat_name(0)).append(f" {state.sides[0].goals}")
+        title.append(f" - {state.sides[1].goals} ").append_text(self.seat_name(1))
+        if state.phase:
+            stand = "1 card stands" if state.standing == 1 else f"{state.standing} cards stand"
+            title.append("; ", style="not bold").append_text(self.seat_name(state.possession))
+            title.append(f" attacks, {stand}", style="not bold")
+        parts: list[RenderableType] = [title, self._sides(state)]
+        attack = state.plays[state.attack_start :]
+        if attack:
+            parts += [Text("this attack", style="dim"), self._attack(attack)]
+        if state.hand:
+            parts += [Text("your hand", style="dim"), self._by_role(state.hand)]
+        if state.unseen:
+            parts += [
+                Text("not seen of the other deck, in hand or draw pile", style="dim"),
+                self._by_role(state.unseen, "dim"),
+            ]
+        return Group(*parts)
+
+    def event(self, event: game_pb2.Event) -> Text | None:
+        if event.WhichOneof("event") != "powershot_soccer":
+            return None
+        what = event.powershot_soccer
+        match what.WhichOneof("event"):
+            case "drawn":
+                drawn = what.drawn
+                if len(drawn.cards) != 1:
+                    return None
+                return self._line(drawn.seat, f"draws {self._title(drawn.cards[0])}", "dim")
+            case "kick_off_shown":
+                shown = what.kick_off_shown
+                text = f"shows {self._title(shown.card)} for the kick-off"
+                return self._line(shown.seat, text, "dim")
+            case "half_started":
+                started = what.half_started
+                line = Text(f"{HALVES[started.half]}: ", style="bold")
+                line.append_text(self.seat_name(started.kick_off))
+                return line.append(" kicks off", style="not bold")
+            case "played":
+                played = what.played
+                return self._line(played.seat, self._play(played.card, played.role))
+            case "exchange_decided":
+                return self._decided(what.exchange_decided)
+            case "half_ended":
+                goals = "-".join(map(str, what.half_ended.goals))
+                return Text(f"{HALVES[what.half_ended.half]} over: {goals}", style="bold")
+        return None
+
+    def question(self, view: game_pb2.View) -> str:
+        self._read_ruleset(view)
+        state = view.powershot_soccer
+        if state.phase != soccer.POWER_SHOT_SOCCER_PHASE_DEFEND:
+            return "Play a card to attack:"
+        played = state.plays[-1]
+        power = self._power(state, played)
+        if played.role == soccer.POWER_SHOT_SOCCER_ROLE_SHOOT and power >= POWERSHOT:
+            return f"A PowerShot of {power}, which nothing stops. Play a card:"
+        defence = self._role(DEFENCES[played.role])
+        what = f"{self._play(played.card, played.role)}, of {power}"
+        return f"Answer {what}: a higher {defence} wins possession, an equal one stops it:"
+
+    def action(self, action: game_pb2.Action) -> str:
+        played = action.powershot_soccer.play_card
+        return self._play(played.card, played.role)
+
+    def menu(self, view: game_pb2.View) -> RenderableType:
+        self._read_ruleset(view)
+        return super().menu(view)
+
+    # The parts of a view.
+
+    def _sides(self, state: soccer.PowerShotSoccerView) -> RenderableType:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+        table.add_column("", style="dim")
+        for seat in self.order:
+            table.add_column(self.player(seat), justify="right")
+        rows = {
+            "goals": [side.goals for side in state.sides],
+            "hand": [side.hand_size for side in state.sides],
+            "draw pile": [side.draw_pile_size for side in state.sides],
+            "discards": [len(side.discard_pile) for side in state.sides],
+        }
+        for name, values in rows.items():
+            table.add_row(name, *(str(values[seat]) for seat in self.order))
+        return table
+
+    def _attack(self, plays: Iterable[soccer.PowerShotSoccerPlay]) -> RenderableType:
+        # A row for each card of the attacker, with what became of it, and its answer.
+        rows: list[list[Text]] = []
+        for play in plays:
+            line = self._line(play.seat, self._play(play.card, play.role))
+            if rows and len(rows[-1]) == 2:
+                rows[-1].append(line)
+            else:
+                rows.append([line, Text(*OUTCOMES.get(play.outcome, ("", "")))])
+        table = Table.grid(padding=(0, 3, 0, 0))
+        for attacker, outcome, *answer in rows:
+            table.add_row(attacker, *answer or [Text("not answered", style="dim")], outcome)
+        return Padding(table, (0, 0, 0, 2))
+
+    def _by_role(self, cards: Iterable[int], style: str = "default") -> RenderableType:
+        # Powers by role, in the order of the ruleset.
+        powers: dict[soccer.PowerShotSoccerRole, list[str]] = {}
+        for card in cards:
+            spec = self.specs[card]
+            powers.setdefault(spec.role, []).append(str(spec.power))
+        table = Table.grid(padding=(0, 2, 0, 0))
+        items = [(self._role(role), " ".join(listed)) for role, listed in powers.items()]
+        half = (len(items) + 1) // 2
+        for row in range(half):
+            cells = [cell for item in items[row::half] for cell in item]
+            table.add_row(
+                *(Text(cell, style="dim" if n % 2 == 0 else style) for n, cell in enumerate(cells))
+            )
+        return Padding(table, (0, 0, 0, 2))
+
+    def _decided(self, decided: soccer.PowerShotSoccerEvent.ExchangeDecided) -> Text:
+        text, style = OUTCOMES[decided.outcome]
+        power = f"{decided.power}"
+        if decided.outcome == soccer.POWER_SHOT_SOCCER_OUTCOME_GOAL and decided.power >= POWERSHOT:
+            power = f"PowerShot of {power}"
+        line = self._line(decided.seat, f"{power} against {decided.defence or 'nothing'}: ", "dim")
+        return line.append(text, style=f"not dim {style}")
+
+    def _power(self, state: soccer.PowerShotSoccerView, played: soccer.PowerShotSoccerPlay) -> int:
+        spec = self.specs[played.card]
+        power = spec.power
+        if played.role == soccer.POWER_SHOT_SOCCER_ROLE_SHOOT:
+            power += 2 * (state.standing - FEWEST_STANDING[spec.role])
+            before = self.specs[state.plays[-3].card].role
+            power += 2 * (
+                before
+                in (
+                    soccer.POWER_SHOT_SOCCER_ROLE_CROSS,
+                    soccer.POWER_SHOT_SOCCER_ROLE_FANCY_FOOTWORK,
+                )
+            )
+        return power
+
+    def _play(self, card: int, role: soccer.PowerShotSoccerRole) -> str:
+        title = self._title(card)
+        if role in MANNERS:
+            return title + MANNERS[role]
+        printed = self.specs[card].role if card < len(self.specs) else role
+        if role == PLAYED_AS.get(printed, printed):
+            return title
+        return f"{title} as {self._role(role)}"
+
+    def _read_ruleset(self, view: game_pb2.View) -> None:
+        self.specs = list(view.ruleset.powershot_soccer.cards) or self.specs
+
+    def _title(self, card: int) -> str:
+        if card >= len(self.specs):
+            return f"card {card}"
+        return f"{self._role(self.specs[card].role)} {self.specs[card].power}"
+
+    def _line(self, seat: int, text: str, style: str = "default") -> Text:
+        return self.seat_name(seat, width=self.width + 2).append(text, style=style)
+
+    def _role(self, role: soccer.PowerShotSoccerRole) -> str:
+        if title := self.role_titles.get(role):
+            return title
+        name = soccer.PowerShotSoccerRole.Name(role).removeprefix("POWER_SHOT_SOCCER_ROLE_")
+        return name.replace("_", " ").title()

@@ -1,0 +1,118 @@
+"""The cards of Castle Rampage: their names and texts, and which lists of them are good."""
+
+import csv
+from pathlib import Path
+
+from engine.castle_rampage.rules cimport (
+    ARCHER, ARCHER_UNIT, ATTACK_MOST, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CATAPULT, CHARGE,
+    COPIES_MOST, COST_MOST, DECK_MOST, DEFENCE_MOST, DIGGER, DRAGON, GIANT, GRAND_ASSAULT, GRANARY,
+    JESTER, KNIGHT, KNIGHT_UNIT, MERCENARY, OGRE, PRIEST, SABOTEUR, SKIRMISH, SPY, SUMMONER,
+    UNITS_END, VETERAN, VOLLEY,
+)
+
+from engine.game import RulesetError
+
+CARD_NAMES = ("none", "knight", "archer", "axe_man", "giant", "mercenary", "veteran", "dragon",
+              "digger", "ogre", "bomber", "saboteur", "spy", "jester", "summoner", "priest",
+              "catapult", "granary", "volley", "charge", "skirmish", "grand_assault")
+UNIT_NAMES = {KNIGHT_UNIT: "Knight", ARCHER_UNIT: "Archer", AXE_MAN_UNIT: "Axe Man"}
+SCHEME_UNITS = {  # Those to discard, and the one more for the bonus.
+    VOLLEY: ((KNIGHT_UNIT, ARCHER_UNIT), ARCHER_UNIT),
+    CHARGE: ((KNIGHT_UNIT, AXE_MAN_UNIT), KNIGHT_UNIT),
+    SKIRMISH: ((ARCHER_UNIT, AXE_MAN_UNIT), AXE_MAN_UNIT),
+    GRAND_ASSAULT: ((KNIGHT_UNIT, ARCHER_UNIT, AXE_MAN_UNIT), KNIGHT_UNIT),
+}
+CARD_TEXTS = {
+    KNIGHT: "Attack.",
+    ARCHER: "The opponent discards a random card of the hand. Attack.",
+    AXE_MAN: "Draw 1 card. Attack.",
+    GIANT: "Attack. Counts as a Knight or an Axe Man.",
+    MERCENARY: "Discard up to 2 cards. Attack, stronger by the bonus for each. Counts as any unit.",
+    VETERAN: "Attack. Returns to your hand if a higher defence stops it.",
+    DRAGON: "Attack.",
+    DIGGER: "Attack the Castle, even if the Gate stands.",
+    OGRE: "Attack. To put it under a structure, discard 2 cards.",
+    BOMBER: "Destroy the top card of the opposing Gate. "
+            "If it is destroyed in an attack, so is the attacker, at once.",
+    SABOTEUR: "Destroy a permanent card of the opponent. "
+              "If it is destroyed in an attack, the attacker discards 2 random cards.",
+    SPY: "Look at the top card of each opposing structure. Draw 1 card. "
+         "If it is destroyed in an attack, draw 2 cards.",
+    JESTER: "Destroy the top card of your own Castle. Then draw 3 cards.",
+    SUMMONER: "Destroy the top card of both Castles. If both are empty then, you lose.",
+    PRIEST: "Name a unit. The opponent shows the hand and discards all that counts as it.",
+    CATAPULT: "Permanent. Each of your attacks is stronger by 1.",
+    GRANARY: "Permanent. Draw 1 card more at the start of each of your turns.",
+    VOLLEY: "Discard a Knight and an Archer; one more Archer adds the bonus. Attack.",
+    CHARGE: "Discard a Knight and an Axe Man; one more Knight adds the bonus. Attack.",
+    SKIRMISH: "Discard an Archer and an Axe Man; one more Axe Man adds the bonus. Attack.",
+    GRAND_ASSAULT: "Discard a Knight, an Archer and an Axe Man; one more Knight adds the bonus. "
+                   "Attack.",
+}
+
+
+def default_cards():
+    """The card list of the reconstruction."""
+    with open(Path(__file__).with_name("cards.csv"), newline="") as file:
+        return [{"card": CARD_NAMES.index(row.pop("card").lower()),
+                 **{name: int(text) for name, text in row.items()}}
+                for row in csv.DictReader(file)]
+
+
+def read_cards(given):
+    """A whole card list out of one that was given; raises RulesetError.
+
+    Numbers that are not given are those of the default list; cards that are not listed are left
+    out.
+    """
+    defaults = {spec["card"]: spec for spec in default_cards()}
+    cards = {}
+    for i, spec in enumerate(given):
+        at = f"cards[{i}]"
+        if spec["card"] not in defaults:
+            raise RulesetError(f"{at}.card", f"must be 1 to {CARDS - 1}")
+        default = defaults[spec["card"]]
+        card = {**default, **spec}
+        attacks, scheme = default["attack"] > 0, card["card"] >= VOLLEY
+        for name, least, most in (
+            ("copies", 0, COPIES_MOST),
+            ("gate", 1, DEFENCE_MOST),
+            ("castle", 1, DEFENCE_MOST),
+            ("attack", int(attacks), ATTACK_MOST if attacks else 0),
+            ("bonus", 0, ATTACK_MOST if default["bonus"] else 0),
+            # What a scheme costs is its units; what a Mercenary discards, his seat decides.
+            ("cost", 0, 0 if scheme or card["card"] == MERCENARY else COST_MOST),
+        ):
+            if not least <= card[name] <= most:
+                rule = f"must be {least} to {most}" if most else "must be 0 for this card"
+                raise RulesetError(f"{at}.{name}", rule)
+        if card["card"] in cards:
+            raise RulesetError(at, "must not be listed twice: say how many copies")
+        cards[card["card"]] = card
+    if sum(card["copies"] for card in cards.values()) > DECK_MOST:
+        raise RulesetError("cards", f"must be a deck of at most {DECK_MOST} cards")
+    return [cards[card] for card in sorted(cards)]
+
+
+def card_title(card):
+    """The title of a card."""
+    return CARD_NAMES[card].replace("_", " ").title()
+
+
+def card_kind(card):
+    """What a card is: unit, attack, purple, special, permanent or scheme."""
+    if card >= VOLLEY:
+        return "scheme"
+    if card >= CATAPULT:
+        return "permanent"
+    if OGRE <= card <= SPY:
+        return "purple"
+    return "unit" if card < UNITS_END else "attack" if card <= DIGGER else "special"
+
+
+def card_numbers(spec):
+    """The numbers on a card, by their titles."""
+    titles = {"gate": "Gate", "castle": "Castle", "attack": "Attack", "bonus": "Bonus",
+              "cost": "Cost"}
+    return {title: spec[name] for name, title in titles.items()
+            if spec[name] or name in ("gate", "castle")}

@@ -1,0 +1,669 @@
+"""Champion Chess: a card duel with a chess theme, by the rule sheet of Warpspawn Games.
+
+WHITE (seat 0) and BLACK (seat 1) each have a battle deck of the same 52 cards: nobles, who fight,
+and aid, which helps them. Whoever captures the opposing King wins. Every decision is made by both
+seats at the same time and then revealed.
+
+A turn:
+
+1. *Draw.* Each hand is filled to 7 cards, one at a time. When the battle deck is empty, the reserve
+   is shuffled into a new one; when both are empty, the hand stays short.
+2. *Champion.* A hand without a noble is shown to both seats and goes to the reserve, a new hand is
+   drawn, and so on until it holds one. Then each seat plays one noble.
+3. *Aid.* Each seat plays any number of aid cards, at most one of each but for Pawns.
+4. *Challenge.* Each side adds up move, attack and defend of its champion and aid. The side that is
+   higher in more of the three wins; if neither is, both champions lose.
+5. *Fate.* All aid goes to its owner's defeated pile, a winning champion to his owner's reserve, a
+   losing one to his owner's defeated pile. A King who loses is captured, and the match is over;
+   when both are captured it is a draw.
+6. *End.* Each seat discards any cards of its hand to its reserve.
+
+Castling (an option, on by default): the first time that the King is the only noble in a seat's
+hand, it may play him as a castle if its battle deck holds a Rook: the Rook fights, the King goes to
+the deck, and the deck is shuffled. That first time is used up whether the seat castles or not.
+
+The piles are face up, and everybody knows what is in both decks at the start, so what a seat does
+not see of the other's cards is only how they are parted between hand and deck.
+
+What can be known of a hand. When the battle deck runs out, the hand is what is not on the piles:
+from there on it is certain. The same holds after a mulligan, when the hand is empty. From such a
+point a `Memory` keeps what the hand has shown, turn by turn, and the sampler carries the exact
+distribution of the hand through these turns by Bayes' rule: the draws are hypergeometric, and each
+decision of an opponent who chooses uniformly has the probability 1 / (number of his legal actions
+with that hand). Whether the opponent has used up his first time to castle is hidden too, if he has
+played his King, and is carried along.
+"""
+
+import csv
+from pathlib import Path
+
+from libc.string cimport memcpy, memset
+
+from engine.game cimport (
+    BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
+    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_next,
+    rng_shuffle, uint8_t, uint64_t,
+)
+
+from engine.game import ActionError, RulesetError
+
+cdef enum:
+    SMALL_DECK = 16
+
+CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
+              "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
+CARD_TEXTS = {
+    KING: "Who loses the King loses the match. "
+          "The first time that he is your only noble, a Rook of your deck may take his place.",
+    PAWN: "Any number may be played together.",
+}
+
+assert sizeof(Table) <= sizeof(State)
+assert sizeof(Sight) <= sizeof(View)
+
+
+cdef int total(const uint8_t* counts) noexcept nogil:
+    cdef int card, n = 0
+    for card in range(CARDS):
+        n += counts[card]
+    return n
+
+
+cdef int nobles(const uint8_t* counts) noexcept nogil:
+    cdef int card, n = 0
+    for card in range(NOBLES):
+        n += counts[card]
+    return n
+
+
+cdef bint only_noble_is_king(const uint8_t* hand) noexcept nogil:
+    return hand[KING] > 0 and nobles(hand) == hand[KING]
+
+
+cdef inline int count_in(Action action, int card) noexcept nogil:
+    return (action >> (4 * card)) & 15
+
+
+cdef int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil:
+    cdef int card, _i, n = 0
+    for card in range(CARDS):
+        for _i in range(counts[card]):
+            cards[n] = card
+            n += 1
+    return n
+
+
+cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
+    # Takes the cards of an action from a hand and writes them as a sorted list; its length.
+    cdef int card, _i, n = 0
+    for card in range(CARDS):
+        for _i in range(count_in(action, card)):
+            cards[n] = card
+            n += 1
+        hand[card] -= count_in(action, card)
+    return n
+
+
+cdef int sub_multisets(Action kind, const uint8_t* most, int first, Action* actions) noexcept nogil:
+    # Lists every multiset of at most `most[card]` cards from `first` on, ascending; how many.
+    cdef uint8_t count[CARDS]
+    cdef Action action = kind << KIND_SHIFT
+    cdef int card, n = 0
+    memset(count, 0, sizeof(count))
+    while True:
+        actions[n] = action
+        n += 1
+        card = first
+        while card < CARDS and count[card] == most[card]:
+            action -= <Action> count[card] << (4 * card)
+            count[card] = 0
+            card += 1
+        if card == CARDS:
+            return n
+        count[card] += 1
+        action += <Action> 1 << (4 * card)
+
+
+cdef int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil:
+    cdef int card, choices = 1
+    memset(most, 0, CARDS)
+    for card in range(PAWN, CARDS):
+        most[card] = hand[card] if card == PAWN else hand[card] > 0
+        choices *= most[card] + 1
+    return choices
+
+
+cdef int castling_known(const Memory* memory) noexcept nogil:
+    # What is known now of the first time to castle.
+    cdef int i, known = memory.castling
+    for i in range(memory.size):
+        if memory.turns[i].castled:
+            known = USED
+        elif memory.turns[i].champion == KING and known == UNUSED and not memory.turns[i].mulligan:
+            known = UNKNOWN
+    return known
+
+
+cdef dict side_fields(const Side* side):
+    cdef const Memory* memory = &side.memory
+    cdef Turn none
+    cdef int i
+    memset(&none, 0, sizeof(none))
+    return {
+        "hand_size": side.hand_size,
+        "deck_size": side.deck_size,
+        "reserve": side.reserve,
+        "defeated": side.defeated,
+        "champion": side.champion,
+        "castled": side.castled,
+        "memory": {
+            "hand": memory.hand,
+            "deck": memory.deck,
+            "reserve": memory.reserve,
+            "castling": memory.castling,
+            "size": memory.size,
+            # Those that are yet to come are all the same one.
+            "turns": ([memory.turns[i] for i in range(memory.size)]
+                      + [none] * (MEMORY_TURNS - memory.size)),
+        },
+    }
+
+
+cdef class ChampionChess(Game):
+    """Champion Chess under one ruleset: `castling`, `hand_size` and `cards`."""
+
+    id = "champion_chess"
+    title = "Champion Chess"
+    summary = (
+        "White and Black each have a deck of nobles, who fight, and aid, which helps them. Whoever "
+        "captures the opposing King wins.\n\n"
+        "In each turn both fill their hands, choose a noble as champion, then aid cards (any "
+        "number, at most one of each but for Pawns), always at the same time. Each side adds up "
+        "move, attack and defend; the side that is higher in more of the three wins the challenge, "
+        "and if neither is, both champions lose. Aid and losers are lost for good, a winner goes "
+        "to the reserve, "
+        "which becomes the new deck when the deck is empty. At the end of a turn both may discard "
+        "cards to the reserve.\n\n"
+        "A hand without a noble is shown, discarded and drawn again. Castling: the first time that "
+        "the King is your only noble, a Rook of your deck may take his place."
+    )
+    seat_titles = ("White", "Black")
+    event_kinds = {
+        DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
+        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
+        MULLIGAN: "mulligan", CHAMPION_REVEALED: "champion_revealed",
+        AID_REVEALED: "aid_revealed", CHALLENGE_DECIDED: "challenge_decided",
+        DISCARDED: "discarded",
+    }
+
+    def read_ruleset(self, given):
+        with open(Path(__file__).with_name("cards.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        defaults = [{"card": card, **{key: int(row[key]) for key in
+                                      ("copies", "move", "attack", "defend")}}
+                    for card, row in enumerate(rows)]
+        ruleset = {"castling": True, "hand_size": HAND_MOST, "cards": defaults}
+        for option, value in given.items():
+            if option not in ruleset:
+                raise RulesetError(option, "is not an option of Champion Chess")
+            if option != "cards":
+                ruleset[option] = value
+            elif value:
+                ruleset["cards"] = self.read_cards(value)
+        if not 1 <= ruleset["hand_size"] <= HAND_MOST:
+            raise RulesetError("hand_size", f"must be 1 to {HAND_MOST}")
+        self.castling = bool(ruleset["castling"])
+        self.hand_most = ruleset["hand_size"]
+        for card, spec in enumerate(ruleset["cards"]):
+            self.copies[card] = spec["copies"]
+            for category, key in enumerate(("move", "attack", "defend")):
+                self.points[card][category] = spec[key]
+        return ruleset
+
+    def read_cards(self, given):
+        """Returns the whole card list, in the order of the cards; raises RulesetError."""
+        specs = [{"card": card, "copies": 0, "move": 0, "attack": 0, "defend": 0}
+                 for card in range(CARDS)]
+        seen = set()
+        for i, spec in enumerate(given):
+            if not 0 <= spec["card"] < CARDS:
+                raise RulesetError(f"cards[{i}].card", f"must be 0 to {CARDS - 1}")
+            if spec["card"] in seen:
+                raise RulesetError(f"cards[{i}].card", "must not be listed twice")
+            seen.add(spec["card"])
+            for key, most in (("copies", COPIES_MOST), ("move", POINTS_MOST),
+                              ("attack", POINTS_MOST), ("defend", POINTS_MOST)):
+                if not 0 <= spec[key] <= most:
+                    raise RulesetError(f"cards[{i}].{key}", f"must be 0 to {most}")
+            specs[spec["card"]] = dict(spec)
+        if specs[KING]["copies"] != 1:
+            raise RulesetError("cards", "must hold exactly one King")
+        if sum(spec["copies"] for spec in specs) > DECK_MOST:
+            raise RulesetError("cards", f"must hold at most {DECK_MOST} cards")
+        if sum(spec["copies"] for spec in specs[:NOBLES]) > NOBLES_MOST:
+            raise RulesetError("cards", f"must hold at most {NOBLES_MOST} nobles")
+        return specs
+
+    def cards(self):
+        return [
+            {"id": name.upper(), "title": name, "kind": "noble" if card < NOBLES else "aid",
+             "copies": spec["copies"],
+             "numbers": {"Move": spec["move"], "Attack": spec["attack"], "Defend": spec["defend"]},
+             "text": CARD_TEXTS.get(card, "")}
+            for card, (name, spec) in enumerate(zip(CARD_NAMES, self.ruleset["cards"]))
+        ]
+
+    cdef state_fields(self, const State* state):
+        return (<Table*> state)[0]
+
+    cdef fill_state(self, State* state, fields):
+        (<Table*> state)[0] = fields
+
+    cdef view_fields(self, const View* view):
+        # With each side's `known`, the cards that are known to be in its hand.
+        from engine.champion_chess.sampler import known_in_hands
+        cdef Sight* sight = <Sight*> view
+        known = known_in_hands((<char*> view)[:sizeof(Sight)], self.hand_most)
+        return {
+            "seat": sight.seat,
+            "phase": sight.phase,
+            "challenge": sight.challenge,
+            "half_points": sight.half_points,
+            "side": [{**side_fields(&sight.side[seat]), "known": known[seat]}
+                     for seat in range(SEATS)],
+            "own": sight.own,
+        }
+
+    cdef fill_view(self, View* view, fields):
+        (<Sight*> view)[0] = fields
+
+    def read_action(self, action):
+        kind = action >> KIND_SHIFT
+        if kind == PLAY_CHAMPION:
+            return {"kind": "play_champion", "noble": action & 255, "castle": bool(action & CASTLE)}
+        cards = [card for card in range(CARDS) for _ in range(count_in(action, card))]
+        return {"kind": "play_aid" if kind == PLAY_AID else "discard_to_reserve", "cards": cards}
+
+    def make_action(self, fields):
+        if fields["kind"] == "play_champion":
+            if not 0 <= fields["noble"] < NOBLES:
+                raise ActionError("noble", "must be a noble")
+            return (<Action> PLAY_CHAMPION << KIND_SHIFT) | fields["noble"] | (
+                CASTLE * bool(fields["castle"]))
+        kinds = {"play_aid": PLAY_AID, "discard_to_reserve": DISCARD_TO_RESERVE}
+        if fields["kind"] not in kinds:
+            raise ActionError("kind", "must be play_champion, play_aid or discard_to_reserve")
+        if len(fields["cards"]) > HAND_MOST:
+            raise ActionError("cards", f"must be at most {HAND_MOST} cards")
+        action = kinds[fields["kind"]] << KIND_SHIFT
+        for i, card in enumerate(fields["cards"]):
+            if not 0 <= card < CARDS:
+                raise ActionError(f"cards[{i}]", f"must be 0 to {CARDS - 1}")
+            action += 1 << 4 * card
+        return action
+
+    def explain(self, position, int seat, action):
+        phases = {CHAMPION: "play_champion", AID: "play_aid", END: "discard_to_reserve"}
+        fields = position.fields
+        owed = phases[fields["phase"]]
+        given = self.read_action(action)
+        hand = fields["own"][seat]["hand"]
+        if given["kind"] != owed:
+            return f"this phase asks for {owed}, not for {given['kind']}"
+        cards = [given["noble"]] if "noble" in given else given["cards"]
+        for card in cards:
+            if card >= CARDS or cards.count(card) > hand[card]:
+                held = hand[card] if card < CARDS else 0
+                return f"the hand holds {held} {CARD_NAMES[card % CARDS]}, not {cards.count(card)}"
+        if owed == "play_aid":
+            for card in cards:
+                if card < NOBLES:
+                    return f"{CARD_NAMES[card]} is a noble, not an aid card"
+                if card != PAWN and cards.count(card) > 1:
+                    return f"{CARD_NAMES[card]} can be played only once, as every aid but the Pawn"
+        if given.get("castle"):
+            if not self.castling:
+                return "castling is not an option of this match"
+            if given["noble"] != KING:
+                return "only the King castles"
+            if nobles_in(hand) > 1:
+                return "the King castles only when he is the only noble in hand"
+            if fields["own"][seat]["castling_used"]:
+                return "the first time that the King was the only noble in hand is over"
+            return "the battle deck holds no Rook"
+        return f"{given} is not legal now"
+
+    def sampler(self, view):
+        from engine.champion_chess.sampler import ChampionChessSampler
+        return ChampionChessSampler(view)
+
+    @property
+    def mixed_most(self):
+        # A mixture in a large deck takes more visits than a search gets (docs/search.md).
+        return super().mixed_most if sum(self.copies) <= SMALL_DECK else 0
+
+    def guide(self):
+        from engine.champion_chess.playout import ChampionChessGuide
+        return ChampionChessGuide(self)
+
+    # The rules
+
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef int seat
+        memset(state, 0, sizeof(State))
+        for seat in range(SEATS):
+            table.side[seat].deck_size = spread(self.copies, table.deck[seat])
+            self.shuffle(table, seat, False, rng, log)
+            memcpy(table.side[seat].memory.deck, self.copies, CARDS)
+        self.begin_turn(table, rng, log)
+
+    cdef int deciders(self, const State* state) noexcept nogil:
+        return NOBODY if (<const Table*> state).phase == OVER else BOTH
+
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef const uint8_t* hand = table.own[seat].hand
+        cdef uint8_t most[CARDS]
+        if table.phase == CHAMPION:
+            return self.legal_champions(table, seat, actions)
+        if table.phase == AID:
+            playable_aid(hand, most)
+            return sub_multisets(PLAY_AID, most, PAWN, actions)
+        return sub_multisets(DISCARD_TO_RESERVE, hand, 0, actions)
+
+    cdef int legal_champions(self, const Table* table, int seat, Action* actions) noexcept nogil:
+        cdef const uint8_t* hand = table.own[seat].hand
+        cdef int card, n = 0
+        for card in range(NOBLES):
+            if hand[card]:
+                actions[n] = <Action> PLAY_CHAMPION << KIND_SHIFT | card
+                n += 1
+        if self.may_castle(table, seat):
+            actions[n] = <Action> PLAY_CHAMPION << KIND_SHIFT | CASTLE | KING
+            n += 1
+        return n
+
+    cdef bint may_castle(self, const Table* table, int seat) noexcept nogil:
+        cdef int i
+        if (not self.castling or table.own[seat].castling_used
+                or not only_noble_is_king(table.own[seat].hand)):
+            return False
+        for i in range(table.side[seat].deck_size):
+            if table.deck[seat][i] == ROOK:
+                return True
+        return False
+
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        if table.phase == CHAMPION:
+            self.play_champions(table, joint, rng, log)
+        elif table.phase == AID:
+            self.play_aid(table, joint, log)
+        else:
+            self.discard(table, joint, log)
+            self.begin_turn(table, rng, log)
+
+    cdef double outcome(self, const State* state, int seat) noexcept nogil:
+        cdef int half_points = (<const Table*> state).half_points
+        return 0.5 * (half_points if seat == 0 else 2 - half_points)
+
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef Sight* sight = <Sight*> view
+        memset(view, 0, sizeof(View))
+        sight.seat = seat
+        sight.phase = table.phase
+        sight.challenge = table.challenge
+        sight.half_points = table.half_points
+        sight.side = table.side
+        if seat != SPECTATOR:
+            sight.own = table.own[seat]
+
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        # Both decisions are revealed. What a seat draws is left out: it shows in what is legal.
+        return mix(joint[0], joint[1])
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef int other = 1 - seat
+        cdef int i
+        memcpy(places[OPPONENT_HAND], table.own[other].hand, CARDS)
+        for i in range(table.side[other].deck_size):
+            places[OPPONENT_PILE][table.deck[other][i]] += 1
+
+    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
+        # As the default, without listing what can be chosen card by card.
+        cdef Table* table = <Table*> state
+        cdef Action actions[NOBLES + 1]
+        cdef Action joint[SEATS]
+        cdef uint8_t most[CARDS]
+        cdef const uint8_t* limit
+        cdef int seat, card, n
+        cdef uint64_t bits
+        while table.phase != OVER:
+            for seat in range(SEATS):
+                if table.phase == CHAMPION:
+                    n = self.legal_champions(table, seat, actions)
+                    joint[seat] = actions[rng_below(rng, n)]
+                    continue
+                limit = table.own[seat].hand
+                joint[seat] = <Action> DISCARD_TO_RESERVE << KIND_SHIFT
+                if table.phase == AID:
+                    playable_aid(limit, most)
+                    limit = most
+                    joint[seat] = <Action> PLAY_AID << KIND_SHIFT
+                bits = rng_next(rng)
+                for card in range(CARDS):
+                    if limit[card] == 1:
+                        joint[seat] += (bits & 1) << (4 * card)
+                        bits >>= 1
+                    elif limit[card]:
+                        joint[seat] += <Action> rng_below(rng, limit[card] + 1) << (4 * card)
+            self.apply(state, joint, rng, NULL)
+
+    # The phases
+
+    cdef void begin_turn(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+        cdef int seat
+        for seat in range(SEATS):
+            self.fill_hand(table, seat, rng, log)
+            while nobles(table.own[seat].hand) == 0:
+                self.mulligan(table, seat, log)
+                self.fill_hand(table, seat, rng, log)
+        table.phase = CHAMPION
+        table.challenge += 1
+
+    cdef void fill_hand(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
+        cdef Side* side = &table.side[seat]
+        cdef uint8_t drawn[HAND_MOST]
+        cdef uint8_t card
+        cdef int n = 0
+        while side.hand_size < self.hand_most:
+            if side.deck_size == 0:
+                if total(side.reserve) == 0:
+                    break
+                self.log_drawn(seat, drawn, n, log)
+                n = 0
+                self.reshuffle(table, seat, rng, log)
+            side.deck_size -= 1
+            card = table.deck[seat][side.deck_size]
+            # Nobody can tell a card that has left the deck from one that was never there.
+            table.deck[seat][side.deck_size] = 0
+            table.own[seat].hand[card] += 1
+            side.hand_size += 1
+            drawn[n] = card
+            n += 1
+        self.log_drawn(seat, drawn, n, log)
+
+    cdef void reshuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
+        cdef Side* side = &table.side[seat]
+        side.deck_size = spread(side.reserve, table.deck[seat])
+        self.remember_point(side, table.own[seat].hand, side.reserve, NULL)
+        memset(side.reserve, 0, CARDS)
+        self.shuffle(table, seat, True, rng, log)
+
+    cdef void mulligan(self, Table* table, int seat, Log* log) noexcept nogil:
+        cdef Side* side = &table.side[seat]
+        cdef Turn* turn = &side.memory.turns[side.memory.size]
+        cdef uint8_t deck[CARDS]
+        cdef uint8_t nothing[CARDS]
+        cdef uint8_t* hand = table.own[seat].hand
+        cdef int card, i
+        memset(turn, 0, sizeof(Turn))
+        turn.mulligan = True
+        turn.discard_count = spread(hand, turn.cards)
+        side.memory.size += 1
+        log_event(log, TO_PUBLIC | TO_RECORD, MULLIGAN, seat, turn.cards, turn.discard_count)
+        for card in range(CARDS):
+            side.reserve[card] += hand[card]
+        memset(hand, 0, CARDS)
+        side.hand_size = 0
+        memset(nothing, 0, CARDS)
+        memset(deck, 0, CARDS)
+        for i in range(side.deck_size):
+            deck[table.deck[seat][i]] += 1
+        self.remember_point(side, nothing, deck, side.reserve)
+
+    cdef void remember_point(self, Side* side, const uint8_t* hand, const uint8_t* deck,
+                             const uint8_t* reserve) noexcept nogil:
+        # The hand is certain: the memory can begin here. The turns before are kept while they may
+        # still tell whether the first time to castle is used up.
+        cdef Memory* memory = &side.memory
+        cdef int castling = castling_known(memory) if self.castling else UNUSED
+        cdef uint8_t cut_hand[CARDS]
+        if castling == UNKNOWN and memory.size <= MEMORY_CUT:
+            return
+        memcpy(cut_hand, hand, CARDS)
+        memset(memory.turns, 0, sizeof(memory.turns))
+        memory.size = 0
+        memory.castling = castling
+        memcpy(memory.hand, cut_hand, CARDS)
+        memcpy(memory.deck, deck, CARDS)
+        if reserve == NULL:
+            memset(memory.reserve, 0, CARDS)
+        else:
+            memcpy(memory.reserve, reserve, CARDS)
+
+    cdef void play_champions(self, Table* table, const Action* joint, Rng* rng,
+                             Log* log) noexcept nogil:
+        cdef uint8_t values[2]
+        cdef int seat, noble
+        cdef bint castled
+        for seat in range(SEATS):
+            noble = joint[seat] & 255
+            castled = (joint[seat] & CASTLE) != 0
+            if only_noble_is_king(table.own[seat].hand) and self.castling:
+                table.own[seat].castling_used = True
+            table.own[seat].hand[noble] -= 1
+            table.side[seat].hand_size -= 1
+            if castled:
+                noble = ROOK
+            table.side[seat].champion = noble + 1
+            table.side[seat].castled = castled
+            values[0] = noble
+            values[1] = castled
+            log_event(log, TO_PUBLIC | TO_RECORD, CHAMPION_REVEALED, seat, values, 2)
+            if castled:
+                self.swap_rook_for_king(table, seat)
+                self.shuffle(table, seat, False, rng, log)
+        table.phase = AID
+
+    cdef void swap_rook_for_king(self, Table* table, int seat) noexcept nogil:
+        cdef uint8_t* deck = table.deck[seat]
+        cdef int i = 0
+        while deck[i] != ROOK:
+            i += 1
+        deck[i] = KING
+
+    cdef void play_aid(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+        cdef int points[SEATS][3]
+        cdef int wins[SEATS]
+        cdef bint king_lost[SEATS]
+        cdef uint8_t values[5]
+        cdef Side* side
+        cdef Turn* turn
+        cdef int seat, category, i, champion
+        for seat in range(SEATS):
+            side = &table.side[seat]
+            turn = &side.memory.turns[side.memory.size]
+            memset(turn, 0, sizeof(Turn))
+            turn.champion = side.champion - 1
+            turn.castled = side.castled
+            turn.aid_count = take_from(table.own[seat].hand, joint[seat], turn.cards)
+            side.hand_size -= turn.aid_count
+            log_event(log, TO_PUBLIC | TO_RECORD, AID_REVEALED, seat, turn.cards, turn.aid_count)
+            for category in range(3):
+                points[seat][category] = self.points[turn.champion][category]
+                for i in range(turn.aid_count):
+                    points[seat][category] += self.points[turn.cards[i]][category]
+        for seat in range(SEATS):
+            wins[seat] = 0
+            for category in range(3):
+                wins[seat] += points[seat][category] > points[1 - seat][category]
+        for seat in range(SEATS):
+            side = &table.side[seat]
+            turn = &side.memory.turns[side.memory.size]
+            side.memory.size += 1
+            champion = turn.champion
+            turn.won = wins[seat] > wins[1 - seat]
+            for i in range(turn.aid_count):
+                side.defeated[turn.cards[i]] += 1
+            if turn.won:
+                side.reserve[champion] += 1
+            else:
+                side.defeated[champion] += 1
+            king_lost[seat] = champion == KING and not turn.won
+            side.champion = 0
+            side.castled = False
+            values[0] = champion
+            values[1] = turn.won
+            for category in range(3):
+                values[2 + category] = points[seat][category]
+            log_event(log, TO_PUBLIC | TO_RECORD, CHALLENGE_DECIDED, seat, values, 5)
+        table.phase = END
+        if king_lost[0] or king_lost[1]:
+            table.phase = OVER
+            table.half_points = 1 if king_lost[0] and king_lost[1] else 2 * king_lost[1]
+
+    cdef void discard(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+        cdef uint8_t cards[HAND_MOST]
+        cdef Side* side
+        cdef Turn* turn
+        cdef int seat, i, n
+        for seat in range(SEATS):
+            side = &table.side[seat]
+            turn = &side.memory.turns[side.memory.size - 1]
+            n = take_from(table.own[seat].hand, joint[seat], cards)
+            for i in range(n):
+                turn.cards[turn.aid_count + i] = cards[i]
+                side.reserve[cards[i]] += 1
+            turn.discard_count = n
+            side.hand_size -= n
+            log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
+
+    # Chance
+
+    cdef void shuffle(self, Table* table, int seat, bint from_reserve, Rng* rng,
+                      Log* log) noexcept nogil:
+        cdef uint8_t values[1 + DECK_MOST]
+        cdef int i, n = table.side[seat].deck_size
+        rng_shuffle(rng, table.deck[seat], n)
+        values[0] = from_reserve
+        for i in range(n):
+            values[1 + i] = table.deck[seat][n - 1 - i]
+        log_event(log, TO_RECORD, SHUFFLED, seat, values, 1 + n)
+        values[1] = n
+        log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, values, 2)
+
+    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, Log* log) noexcept nogil:
+        cdef int itself = TO_SEAT_0 if seat == 0 else TO_SEAT_1
+        cdef uint8_t count = n
+        if n:
+            log_event(log, itself | TO_RECORD, DRAWN, seat, cards, n)
+            log_event(log, TO_PUBLIC & ~itself, DRAWN_HIDDEN, seat, &count, 1)
+
+
+def nobles_in(hand):
+    """How many nobles a hand, as counts, holds."""
+    return sum(hand[:NOBLES])

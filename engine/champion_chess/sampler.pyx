@@ -1,0 +1,465 @@
+"""What can be known of a hand of Champion Chess.
+
+From a point at which the hand was certain, a `Memory` keeps what it has shown since, turn by turn.
+A `Replay` of these turns gives what follows for certain; the sampler adds what follows by Bayes'
+rule. See engine/champion_chess/rules.pyx.
+"""
+
+from libc.string cimport memcpy, memset
+
+from engine.belief cimport Belief
+from engine.champion_chess.rules cimport (
+    AID, CARDS, CHAMPION, DECK_MOST, END, HAND_MOST, KING, MEMORY_CUT, MEMORY_TURNS, NOBLES, OVER,
+    ROOK, UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king,
+    playable_aid, spread, total,
+)
+from engine.game cimport (
+    SEATS, Rng, Sampler, State, rng_part, rng_reject, rng_shuffle, uint8_t, uint64_t,
+)
+
+from engine.champion_chess.rules import CARD_NAMES
+from engine.game import ViewError
+
+
+# What follows from a memory for certain
+
+cdef struct Replay:
+    uint8_t unseen[CARDS]        # In hand or deck.
+    uint8_t reserve[CARDS]
+    uint8_t known[CARDS]         # In hand for certain: a shown card is taken from these first.
+    int hand_size
+    int deck_size
+    int draws                    # Cards drawn since the hand was last equal to `known`, or shown.
+    bint certain                 # The last fill found the hand certain: it is `known` and `draws`.
+    bint reshuffled              # In the last fill.
+
+
+cdef void replay_start(const Memory* memory, Replay* replay) noexcept nogil:
+    cdef int card
+    for card in range(CARDS):
+        replay.unseen[card] = memory.hand[card] + memory.deck[card]
+        replay.reserve[card] = memory.reserve[card]
+        replay.known[card] = memory.hand[card]
+    replay.hand_size = total(memory.hand)
+    replay.deck_size = total(memory.deck)
+    replay.draws = 0
+    replay.certain = False
+
+
+cdef void replay_fill(Replay* replay, int hand_most) noexcept nogil:
+    cdef int card, n
+    replay.draws = 0
+    replay.certain = False
+    replay.reshuffled = False
+    while replay.hand_size < hand_most:
+        if replay.deck_size == 0:
+            replay.deck_size = total(replay.reserve)
+            if replay.deck_size == 0:
+                break
+            memcpy(replay.known, replay.unseen, CARDS)
+            replay.certain = True
+            replay.reshuffled = True
+            for card in range(CARDS):
+                replay.unseen[card] += replay.reserve[card]
+                replay.reserve[card] = 0
+        n = min(hand_most - replay.hand_size, replay.deck_size)
+        replay.hand_size += n
+        replay.deck_size -= n
+        replay.draws = n
+        if replay.deck_size == 0:
+            memcpy(replay.known, replay.unseen, CARDS)
+            replay.certain = True
+            replay.draws = 0
+
+
+cdef bint replay_loss(Replay* replay, int card) noexcept nogil:
+    # A card of the hand was shown and left it. False: it cannot have been there.
+    if replay.unseen[card] == 0 or replay.hand_size == 0:
+        return False
+    replay.unseen[card] -= 1
+    replay.hand_size -= 1
+    if replay.known[card]:
+        replay.known[card] -= 1
+    return True
+
+
+cdef bint replay_champion(Replay* replay, int champion, bint castled) noexcept nogil:
+    if not castled:
+        return replay_loss(replay, champion)
+    # The King left the hand for the deck, which a Rook left.
+    if champion != ROOK or not replay_loss(replay, KING) or replay.unseen[ROOK] == 0:
+        return False
+    replay.unseen[KING] += 1
+    replay.unseen[ROOK] -= 1
+    return True
+
+
+cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil:
+    cdef int i
+    if turn.aid_count + turn.discard_count > HAND_MOST:
+        return False
+    for i in range(turn.aid_count + turn.discard_count):
+        if turn.cards[i] >= CARDS:
+            return False
+    if turn.mulligan:
+        if turn.discard_count != replay.hand_size or turn.aid_count:
+            return False
+    else:
+        if (turn.champion >= NOBLES
+                or not replay_champion(replay, turn.champion, turn.castled)):
+            return False
+        if turn.won:
+            replay.reserve[turn.champion] += 1
+    for i in range(turn.aid_count + turn.discard_count):
+        if not replay_loss(replay, turn.cards[i]):
+            return False
+        if i >= turn.aid_count:
+            replay.reserve[turn.cards[i]] += 1
+    return True
+
+
+cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
+                        Replay* replay) noexcept nogil:
+    # Up to now, but for a champion on the table. False: it contradicts itself.
+    cdef int i
+    replay_start(memory, replay)
+    if memory.size > MEMORY_TURNS:
+        return False
+    for i in range(memory.size):
+        replay_fill(replay, hand_most)
+        if not replay_turn(replay, &memory.turns[i]):
+            return False
+        # So long a memory would have been cut at the last point.
+        if i + memory.turns[i].mulligan > MEMORY_CUT and (
+                replay.reshuffled or memory.turns[i].mulligan):
+            return False
+    if phase != CHAMPION and phase != AID:
+        return True
+    replay_fill(replay, hand_most)
+    return not replay.reshuffled or memory.size <= MEMORY_CUT
+
+
+def known_in_hands(bytes data, int hand_most):
+    """The cards known to be in each seat's hand, by the view in `data`: two multisets."""
+    cdef Sight* sight = <Sight*> <char*> data
+    cdef Replay replay
+    known = []
+    for seat in range(SEATS):
+        replay_memory(&sight.side[seat].memory, sight.phase, hand_most, &replay)
+        if sight.side[seat].champion:
+            replay_champion(&replay, sight.side[seat].champion - 1, sight.side[seat].castled)
+        known.append(replay.known)
+    return known
+
+
+# What follows from it by Bayes' rule
+
+cdef enum:
+    USED_BIT = 63                # Of a key of the belief: the first time to castle is used up.
+
+
+cdef inline uint64_t pack(const uint8_t* hand, bint castling_used) noexcept nogil:
+    cdef uint64_t key = <uint64_t> castling_used << USED_BIT
+    cdef int card
+    for card in range(CARDS):
+        key |= <uint64_t> hand[card] << (4 * card)
+    return key
+
+
+cdef inline void unpack(uint64_t key, uint8_t* hand) noexcept nogil:
+    cdef int card
+    for card in range(CARDS):
+        hand[card] = (key >> (4 * card)) & 15
+
+
+cdef struct Shown:               # What a hand showed in one turn, and what was decided with it.
+    bint champion_played
+    bint aid_played
+    bint discarded
+    int champion                 # The card that left the hand: the King if castled.
+    bint castled
+    uint8_t aid[CARDS]
+    uint8_t discards[CARDS]
+    uint8_t all[CARDS]           # Champion, aid and discards: what the hand must have held.
+
+
+cdef struct Update:              # One hand on its way through one update of the belief.
+    const Replay* replay
+    const Shown* shown
+    uint8_t hand[CARDS]          # Grows by what is drawn.
+    uint8_t deck[CARDS]          # Before the draws.
+    uint8_t missing[CARDS]       # Shown, but not in hand before the draws.
+    bint castling_used
+
+
+cdef class ChampionChessSampler(Sampler):
+    """The worlds that fit a view: the hand by its exact posterior, the decks shuffled."""
+
+    cdef bint castling           # The option.
+    cdef int hand_most
+    cdef uint8_t copies[CARDS]
+    cdef Belief belief           # Hands (and the used bit), before the `draws` that are still due.
+    cdef int draws
+    cdef uint8_t unseen[SEATS][CARDS]
+    cdef uint8_t nothing[CARDS]
+    cdef double binomial[DECK_MOST + 1][HAND_MOST + 1]
+
+    def __init__(self, view):
+        super().__init__(view)
+        self.castling = self.game.ruleset["castling"]
+        self.hand_most = self.game.ruleset["hand_size"]
+        self.copies = [spec["copies"] for spec in self.game.ruleset["cards"]]
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef int seat
+        self.check()
+        for n in range(DECK_MOST + 1):
+            for k in range(HAND_MOST + 1):
+                self.binomial[n][k] = (1 if k == 0 else 0 if n == 0 else
+                                       self.binomial[n - 1][k - 1] + self.binomial[n - 1][k])
+        seat = 1 - self.seat
+        self.infer(&sight.side[seat], sight.phase)
+        if not self.belief.seal():
+            raise ViewError(f"side[{seat}].memory", "must be what some hand could have shown")
+
+    def check(self):
+        """Raises ViewError if the numbers of the view contradict each other."""
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const Side* side
+        cdef Replay replay
+        cdef int seat, card, on_table
+        if sight.phase > END:
+            raise ViewError("phase", "must be a phase of a turn")
+        if sight.phase != OVER and sight.challenge == 0:
+            raise ViewError("challenge", "must be 1 or more")
+        if sight.half_points > 2:
+            raise ViewError("half_points", "must be 0 to 2")
+        if (sight.phase == OVER) != (sight.side[0].defeated[KING] or sight.side[1].defeated[KING]):
+            raise ViewError("phase", "must be over if, and only if, a King was captured")
+        for seat in range(SEATS):
+            side = &sight.side[seat]
+            at = f"side[{seat}]"
+            if (sight.phase == AID) != (side.champion != 0) or side.champion > NOBLES:
+                raise ViewError(f"{at}.champion", "must be a noble in the Aid phase, else none")
+            if side.castled and (side.champion != ROOK + 1 or not self.castling):
+                raise ViewError(f"{at}.castled", "must come with a Rook, where castling is allowed")
+            if side.memory.castling > UNKNOWN or (side.memory.castling and not self.castling):
+                raise ViewError(f"{at}.memory.castling", "must be unused, used or unknown")
+            if sight.phase in (OVER, END) and (
+                    side.memory.size == 0 or side.memory.size > MEMORY_TURNS
+                    or side.memory.turns[side.memory.size - 1].mulligan
+                    or side.memory.turns[side.memory.size - 1].discard_count):
+                raise ViewError(f"{at}.memory.turns", "must end with the turn that is not over yet")
+            if total(side.memory.hand) > self.hand_most:
+                raise ViewError(f"{at}.memory.hand", "must not be larger than a hand")
+            if total(side.memory.deck) > DECK_MOST or total(side.memory.reserve) > DECK_MOST:
+                raise ViewError(f"{at}.memory", "must not hold more cards than a deck")
+            if not replay_memory(&side.memory, sight.phase, self.hand_most, &replay):
+                raise ViewError(f"{at}.memory.turns", "must be what such a hand could show")
+            if side.champion and not replay_champion(&replay, side.champion - 1, side.castled):
+                raise ViewError(f"{at}.champion", "must be a card that the hand could hold")
+            if side.hand_size != replay.hand_size:
+                raise ViewError(f"{at}.hand_size", f"must be {replay.hand_size} by the turns")
+            if side.deck_size != replay.deck_size:
+                raise ViewError(f"{at}.deck_size", f"must be {replay.deck_size} by the turns")
+            for card in range(CARDS):
+                on_table = side.champion == card + 1
+                if side.reserve[card] != replay.reserve[card]:
+                    raise ViewError(f"{at}.reserve", "must be what the turns have put there")
+                if (side.reserve[card] + side.defeated[card] + on_table + replay.unseen[card]
+                        != self.copies[card]):
+                    raise ViewError(f"{at}.defeated",
+                                    f"must hold what is missing of {CARD_NAMES[card]} elsewhere")
+                self.unseen[seat][card] = replay.unseen[card]
+                if seat == self.seat and not (
+                        replay.known[card] <= sight.own.hand[card] <= replay.unseen[card]):
+                    raise ViewError("own.hand", f"must hold {replay.known[card]} to "
+                                    f"{replay.unseen[card]} {CARD_NAMES[card]} by the turns shown")
+        if total(sight.own.hand) != sight.side[self.seat].hand_size:
+            raise ViewError("own.hand", "must have as many cards as hand_size says")
+        if sight.phase == CHAMPION and nobles(sight.own.hand) == 0:
+            raise ViewError("own.hand", "must hold a noble in the Champion phase")
+        if sight.own.castling_used > 1:
+            raise ViewError("own.castling_used", "must be 0 or 1")
+
+    cdef infer(self, const Side* side, int phase):
+        # Carries the distribution of the hand through the turns of the memory.
+        cdef const Memory* memory = &side.memory
+        cdef Replay replay
+        cdef Shown shown
+        cdef int i, full_turns = memory.size - (phase == OVER or phase == END)
+        self.belief = Belief()
+        self.belief.add(pack(memory.hand, memory.castling == USED), 1.0)
+        if memory.castling == UNKNOWN:
+            self.belief.add(pack(memory.hand, True), 1.0)
+        replay_start(memory, &replay)
+        for i in range(memory.size):
+            replay_fill(&replay, self.hand_most)
+            self.collapse(&replay)
+            self.see(&memory.turns[i], i < full_turns, &shown)
+            self.update(&replay, &shown)
+            replay_turn(&replay, &memory.turns[i])
+        self.draws = 0
+        if phase == CHAMPION or phase == AID:
+            replay_fill(&replay, self.hand_most)
+            self.collapse(&replay)
+        if phase == AID:
+            memset(&shown, 0, sizeof(shown))
+            shown.champion_played = True
+            shown.castled = side.castled
+            shown.champion = KING if side.castled else side.champion - 1
+            shown.all[shown.champion] = 1
+            self.update(&replay, &shown)
+        elif phase == CHAMPION:
+            self.draws = replay.draws
+            self.keep_hands_that_can_hold_a_noble(&replay)
+
+    cdef void see(self, const Turn* turn, bint full, Shown* shown) noexcept nogil:
+        cdef int i
+        memset(shown, 0, sizeof(Shown))
+        if not turn.mulligan:
+            shown.champion_played = shown.aid_played = True
+            shown.castled = turn.castled
+            shown.champion = KING if turn.castled else turn.champion
+            shown.all[shown.champion] = 1
+        shown.discarded = full
+        for i in range(turn.aid_count + turn.discard_count):
+            shown.all[turn.cards[i]] += 1
+            if i < turn.aid_count:
+                shown.aid[turn.cards[i]] += 1
+            else:
+                shown.discards[turn.cards[i]] += 1
+
+    cdef collapse(self, const Replay* replay):
+        # If the fill has made the hand certain, all that is left is the used bit.
+        cdef Belief old = self.belief
+        cdef size_t i
+        if not replay.certain:
+            return
+        self.belief = Belief()
+        for i in range(old.room):
+            if old.weights[i] > 0:
+                self.belief.add(pack(replay.known, old.keys[i] >> USED_BIT), old.weights[i])
+
+    cdef update(self, const Replay* replay, const Shown* shown):
+        # Bayes' rule: the draws of the last fill, then what the hand showed.
+        cdef Belief old = self.belief
+        cdef Update step
+        cdef size_t i
+        cdef int card, missing = 0
+        self.belief = Belief()
+        step.replay = replay
+        step.shown = shown
+        with nogil:
+            for i in range(old.room):
+                if old.weights[i] <= 0:
+                    continue
+                step.castling_used = old.keys[i] >> USED_BIT
+                unpack(old.keys[i], step.hand)
+                missing = 0
+                for card in range(CARDS):
+                    step.deck[card] = replay.unseen[card] - step.hand[card]
+                    step.missing[card] = max(0, shown.all[card] - step.hand[card])
+                    missing += step.missing[card]
+                if missing <= replay.draws:
+                    self.draw_hands(&step, 0, replay.draws - missing, old.weights[i])
+        self.belief.normalize()
+
+    cdef void draw_hands(self, Update* step, int card, int left, double weight) noexcept nogil:
+        # Every way to draw what is missing and `left` other cards, from `card` on.
+        cdef int n, least
+        if card == CARDS:
+            if left == 0:
+                self.decide(step, weight)
+            return
+        least = step.missing[card]
+        if least > step.deck[card]:
+            return
+        step.hand[card] += least
+        for n in range(least, min(step.deck[card], least + left) + 1):
+            self.draw_hands(step, card + 1, left - (n - least),
+                            weight * self.binomial[step.deck[card]][n])
+            step.hand[card] += 1
+        step.hand[card] -= min(step.deck[card], least + left) + 1
+
+    cdef void decide(self, const Update* step, double weight) noexcept nogil:
+        # A hand as it was after the fill: how likely is it to show what was shown?
+        cdef const Shown* shown = step.shown
+        cdef uint8_t hand[CARDS]
+        cdef uint8_t most[CARDS]
+        cdef bint castling_used = step.castling_used
+        cdef bint forced, may_castle
+        cdef int card, choices = 0
+        memcpy(hand, step.hand, CARDS)
+        if not shown.champion_played:                  # A mulligan: the whole hand was shown.
+            self.belief.add(pack(self.nothing, castling_used), weight)
+            return
+        for card in range(NOBLES):
+            choices += hand[card] > 0
+        forced = self.castling and only_noble_is_king(hand)
+        may_castle = forced and not castling_used and step.replay.unseen[ROOK] > 0
+        if shown.castled and not may_castle:
+            return
+        weight /= choices + may_castle
+        castling_used = castling_used or forced
+        hand[shown.champion] -= 1
+        if shown.aid_played:
+            weight /= playable_aid(hand, most)
+            for card in range(CARDS):
+                hand[card] -= shown.aid[card]
+        if shown.discarded:
+            choices = 1
+            for card in range(CARDS):
+                choices *= hand[card] + 1
+                hand[card] -= shown.discards[card]
+            weight /= choices
+        self.belief.add(pack(hand, castling_used), weight)
+
+    cdef keep_hands_that_can_hold_a_noble(self, const Replay* replay):
+        cdef Belief old = self.belief
+        cdef uint8_t hand[CARDS]
+        cdef size_t i
+        cdef int left
+        self.belief = Belief()
+        left = nobles(replay.unseen)
+        for i in range(old.room):
+            if old.weights[i] > 0:
+                unpack(old.keys[i], hand)
+                if nobles(hand) > 0 or (self.draws > 0 and left > 0):
+                    self.belief.add(old.keys[i], old.weights[i])
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef Table* table = <Table*> state
+        cdef int other = 1 - self.seat
+        cdef int size
+        cdef uint64_t key
+        memset(state, 0, sizeof(State))
+        table.phase = sight.phase
+        table.challenge = sight.challenge
+        table.half_points = sight.half_points
+        table.side = sight.side
+        table.own[self.seat] = sight.own
+        self.lay_deck(table, self.seat)
+        rng_shuffle(rng, table.deck[self.seat], table.side[self.seat].deck_size)
+        while True:
+            key = self.belief.draw(rng)
+            unpack(key, table.own[other].hand)
+            table.own[other].castling_used = key >> USED_BIT
+            size = self.lay_deck(table, other)
+            rng_part(rng, table.deck[other], size, size - table.side[other].deck_size)
+            while size > table.side[other].deck_size:
+                size -= 1
+                table.own[other].hand[table.deck[other][size]] += 1
+                table.deck[other][size] = 0
+            rng_shuffle(rng, table.deck[other], size)
+            # At the Champion phase the opponent holds a noble, or he would have shown his hand.
+            if sight.phase != CHAMPION or nobles(table.own[other].hand) > 0 or rng_reject(rng):
+                return
+
+    cdef int lay_deck(self, Table* table, int seat) noexcept nogil:
+        # Puts what is unseen and not in hand into the deck; how many.
+        cdef uint8_t deck[CARDS]
+        cdef int card
+        for card in range(CARDS):
+            deck[card] = self.unseen[seat][card] - table.own[seat].hand[card]
+        return spread(deck, table.deck[seat])

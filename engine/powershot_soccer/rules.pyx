@@ -1,0 +1,564 @@
+"""PowerShot Soccer: two halves of attack and defence, by the rules sheet of the card game.
+
+HOME (seat 0) and AWAY (seat 1) each have an own deck of the same 55 cards, a hand of 11 of them and
+a draw pile. They play one card at a time, face up, onto their play piles, and draw one at once, so
+a hand always holds 11. More goals after the two halves win; equal goals are a draw.
+
+*Attack.* The seat in possession plays a card:
+
+- A possession card: a Pass or Cross as a pass, a Dribble or Fancy Footwork as a dribble. If it is
+  not challenged it stands.
+- A shot: a Shoot if at least 2 possession cards of this attack stand, a Long Range Shot if at least
+  1 does. Its total is its power, +2 for every standing card beyond those needed, and +2 if the last
+  of them is a Cross or a Fancy Footwork.
+- Any other card, or a shot that may not be played yet, gives possession up to the other seat.
+
+*Defence.* The other seat answers every possession card and every shot with a card. An Intercept
+challenges a pass, a Tackle a dribble, a Save a shot; any other card declines.
+
+- A challenge with more power wins possession; with equal power the attacker stays in possession and
+  begins a new attack; with less it is as if declined.
+- A possession card is compared by its own power, a shot by its total. A total above 8 is a
+  PowerShot, and no Save counts.
+- A shot that is not saved is a goal, and possession goes to the defender.
+
+The Star Player is played as a Pass, Dribble, Shoot, Tackle, Intercept or Save, as its seat says; it
+may also give up or decline. As a possession card it is neither a Cross nor a Fancy Footwork.
+
+Whenever possession changes, an attack begins anew or a goal falls, both play piles are discarded.
+
+*Halves.* For the first kick-off both show a random card of their draw piles, again while they are
+equal; the higher one kicks off, and the shown cards are shuffled back. A half ends as soon as a
+seat has drawn its last card, but a shot is still answered. Then all cards are shuffled, and the
+seat that did not kick off the first half kicks off the second. What a seat draws as the first half
+ends goes back unseen.
+
+What can be known of a hand: see engine/powershot_soccer/sampler.pyx.
+
+Source: the rules sheet of PowerShot Soccer. How many copies there are of which power is a
+reconstruction, from the sheet's examples and photographs of the cards.
+"""
+
+import csv
+from pathlib import Path
+
+from libc.string cimport memcpy, memset
+
+from engine.game cimport (
+    NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
+    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
+    uint8_t, uint64_t,
+)
+
+from engine.game import ActionError, RulesetError
+
+cdef enum:
+    # An action: the card, and in the lower four bits the role it is played in.
+    ROLE_BITS = 4
+    NO_SEAT = 255
+
+ROLE_NAMES = ("", "PASS", "DRIBBLE", "CROSS", "FANCY_FOOTWORK", "SHOOT", "LONG_RANGE_SHOT",
+              "TACKLE", "INTERCEPT", "SAVE", "STAR_PLAYER", "GIVE_UP", "DECLINE")
+ROLE_KINDS = {PASS: "possession", DRIBBLE: "possession", CROSS: "possession",
+              FANCY_FOOTWORK: "possession", SHOOT: "shot", LONG_RANGE_SHOT: "shot",
+              TACKLE: "defence", INTERCEPT: "defence", SAVE: "defence", STAR_PLAYER: "star"}
+ROLE_TEXTS = {
+    PASS: "Stands unless it is intercepted.",
+    DRIBBLE: "Stands unless it is tackled.",
+    CROSS: "A Pass; a shot right after it gets +2.",
+    FANCY_FOOTWORK: "A Dribble; a shot right after it gets +2.",
+    SHOOT: "A shot once 2 possession cards stand; +2 for each one more.",
+    LONG_RANGE_SHOT: "A shot once 1 possession card stands; +2 for each one more.",
+    TACKLE: "Challenges a Dribble or Fancy Footwork.",
+    INTERCEPT: "Challenges a Pass or Cross.",
+    SAVE: "Stops a shot of at most 8.",
+    STAR_PLAYER: "Played as a Pass, Dribble, Shoot, Tackle, Intercept or Save.",
+}
+
+assert sizeof(Table) <= sizeof(State)
+assert sizeof(Sight) <= sizeof(View)
+
+
+cdef int seat_to_play(const Common* common) noexcept nogil:
+    return common.possession if common.phase == ATTACK else 1 - common.possession
+
+
+cdef bint half_is_over(const Common* common) noexcept nogil:
+    if common.draw_sizes[0] > 0 and common.draw_sizes[1] > 0:
+        return False
+    return not (common.phase == DEFEND and common.plays[common.play_count - 1].role == SHOOT)
+
+
+cdef int defence_against(int role) noexcept nogil:
+    return INTERCEPT if role == PASS else TACKLE if role == DRIBBLE else SAVE
+
+
+cdef inline int needed_to_shoot(int role) noexcept nogil:
+    return NEEDED_FOR_LONG_RANGE if role == LONG_RANGE_SHOT else NEEDED_TO_SHOOT
+
+
+cdef inline void begin_attack(Common* common, int seat) noexcept nogil:
+    # Both play piles are discarded.
+    common.phase = ATTACK
+    common.possession = seat
+    common.standing = 0
+    common.attack_start = common.play_count
+
+
+cdef inline uint64_t held(const uint8_t* hand) noexcept nogil:
+    # A hand as a set of cards.
+    cdef uint64_t cards = 0
+    cdef int card
+    for card in range(TYPES_MOST):
+        cards |= <uint64_t> (hand[card] > 0) << card
+    return cards
+
+
+cdef extern from *:
+    int count_ones "__builtin_popcountll"(uint64_t bits) noexcept nogil
+    int lowest_one "__builtin_ctzll"(uint64_t bits) noexcept nogil
+
+
+cdef class PowerShotSoccer(Game):
+    """PowerShot Soccer under one ruleset: `hand_size` and `cards`."""
+
+    id = "powershot_soccer"
+    title = "PowerShot Soccer"
+    summary = (
+        "Home and Away each have a deck of the same cards. They play one card at a time and draw "
+        "one at once. Whoever scores more goals in two halves wins.\n\n"
+        "The seat in possession attacks with Passes and Dribbles; the other answers each with a "
+        "card. An Intercept against a Pass, or a Tackle against a Dribble, wins possession if its "
+        "power is higher, and begins the attack anew if it is equal; otherwise the card stands. "
+        "When two possession cards stand the attacker may shoot, with a Long Range Shot after "
+        "one. Each further one gives the shot +2, and so does a Cross or Fancy Footwork played "
+        "just before it. Only a Save of the same power or more stops a shot, and none stops a "
+        "PowerShot, one above 8.\n\n"
+        "The Star Player can be played as almost anything. A half ends when a seat draws its last "
+        "card; a shot is still answered."
+    )
+    seat_titles = ("Home", "Away")
+    event_kinds = {
+        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
+        DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
+        KICK_OFF_SHOWN: "kick_off_shown", HALF_STARTED: "half_started", PLAYED: "played",
+        EXCHANGE_DECIDED: "exchange_decided", HALF_ENDED: "half_ended",
+    }
+
+    def read_ruleset(self, given):
+        ruleset = {"hand_size": HAND_MOST, "cards": None}
+        for option, value in given.items():
+            if option not in ruleset:
+                raise RulesetError(option, "is not an option of PowerShot Soccer")
+            ruleset[option] = value
+        if not 1 <= ruleset["hand_size"] <= HAND_MOST:
+            raise RulesetError("hand_size", f"must be 1 to {HAND_MOST}")
+        ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
+        self.hand_size = ruleset["hand_size"]
+        self.set_cards(ruleset["cards"])
+        if self.deck_size <= self.hand_size:
+            raise RulesetError("cards", f"must be more than the {self.hand_size} cards of a hand")
+        return ruleset
+
+    cdef set_cards(self, specs):
+        self.types = len(specs)
+        self.deck_size = sum(spec["copies"] for spec in specs)
+        for card, spec in enumerate(specs):
+            self.roles[card] = spec["role"]
+            self.powers[card] = spec["power"]
+            self.copies[card] = spec["copies"]
+
+    def cards(self):
+        return [
+            {"id": str(card), "title": card_title(spec), "kind": ROLE_KINDS[spec["role"]],
+             "copies": spec["copies"], "numbers": {"Power": spec["power"]},
+             "text": ROLE_TEXTS[spec["role"]]}
+            for card, spec in enumerate(self.ruleset["cards"])
+        ]
+
+    cdef state_fields(self, const State* state):
+        return (<Table*> state)[0]
+
+    cdef fill_state(self, State* state, fields):
+        (<Table*> state)[0] = fields
+
+    cdef view_fields(self, const View* view):
+        cdef Sight* sight = <Sight*> view
+        cdef Common* common = &sight.common
+        cdef Play none
+        cdef int i, plays = common.play_count
+        memset(&none, 0, sizeof(none))
+        return {
+            "seat": sight.seat,
+            "common": {
+                "phase": common.phase,
+                "half": common.half,
+                "possession": common.possession,
+                "first_kick_off": common.first_kick_off,
+                "kick_offs": common.kick_offs,
+                "kick_off_cards": common.kick_off_cards,
+                "goals": common.goals,
+                "draw_sizes": common.draw_sizes,
+                "standing": common.standing,
+                "attack_start": common.attack_start,
+                "play_count": common.play_count,
+                # Those that are yet to come are all the same one.
+                "plays": [common.plays[i] for i in range(plays)] + [none] * (PLAYS_MOST - plays),
+            },
+            "hand": sight.hand,
+        }
+
+    cdef fill_view(self, View* view, fields):
+        (<Sight*> view)[0] = fields
+
+    def read_action(self, action):
+        return {"kind": "play_card", "card": action >> ROLE_BITS,
+                "role": action & ((1 << ROLE_BITS) - 1)}
+
+    def make_action(self, fields):
+        if fields["kind"] != "play_card":
+            raise ActionError("kind", "must be play_card")
+        if not 0 <= fields["card"] < self.types:
+            raise ActionError("card", f"must be 0 to {self.types - 1}")
+        if not 0 < fields["role"] < ROLES:
+            raise ActionError("role", f"must be 1 to {ROLES - 1}")
+        return <Action> fields["card"] << ROLE_BITS | <Action> fields["role"]
+
+    def explain(self, position, int seat, action):
+        fields = position.fields
+        common = fields["common"]
+        card, role = action >> ROLE_BITS, action & ((1 << ROLE_BITS) - 1)
+        if card >= self.types:
+            return f"there is no card {card}"
+        title = card_title(self.ruleset["cards"][card])
+        if not fields["own"][seat]["hand"][card]:
+            return f"{title} is not in the hand"
+        now = [ROLE_NAMES[legal & ((1 << ROLE_BITS) - 1)] for legal in position.legal(seat)
+               if legal >> ROLE_BITS == card]
+        rule = f"{title} can be played now only as {' or '.join(now)}"
+        if common["phase"] == ATTACK and role == SHOOT and self.roles[card] in (
+                SHOOT, LONG_RANGE_SHOT, STAR_PLAYER):
+            rule += (f": a shot with it needs {needed_to_shoot(self.roles[card])} standing "
+                     f"possession cards, there being {common['standing']}")
+        return rule
+
+    def sampler(self, view):
+        from engine.powershot_soccer.sampler import PowerShotSoccerSampler
+        return PowerShotSoccerSampler(view)
+
+    def guide(self):
+        from engine.powershot_soccer.playout import PowerShotSoccerGuide
+        return PowerShotSoccerGuide(self)
+
+    # The rules
+
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+        memset(state, 0, sizeof(State))
+        self.begin_half(<Table*> state, 1, rng, log)
+
+    cdef int deciders(self, const State* state) noexcept nogil:
+        cdef const Common* common = &(<const Table*> state).common
+        return NOBODY if common.phase == OVER else 1 << seat_to_play(common)
+
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef uint8_t roles[ROLES_MOST]
+        cdef int card, i, n = 0
+        for card in range(self.types):
+            if table.own[seat].hand[card]:
+                for i in range(self.roles_now(&table.common, card, roles)):
+                    actions[n] = <Action> card << ROLE_BITS | roles[i]
+                    n += 1
+        return n
+
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef Common* common = &table.common
+        cdef int seat = seat_to_play(common)
+        cdef uint8_t played[2]
+        cdef uint8_t decided[3]
+        cdef uint8_t drawn
+        cdef uint8_t one = 1
+        cdef int reader = TO_SEAT_0 if seat == 0 else TO_SEAT_1
+        cdef bint answer = common.phase == DEFEND
+        played[0] = joint[seat] >> ROLE_BITS
+        played[1] = joint[seat] & ((1 << ROLE_BITS) - 1)
+        if answer and log != NULL:
+            decided[1] = self.attack_power(common, common.play_count - 1)
+            decided[2] = 0 if played[1] == DECLINE else self.powers[played[0]]
+        table.own[seat].hand[played[0]] -= 1
+        decided[0] = self.settle(common, played[0], played[1])
+        drawn = self.draw_card(table, seat)
+        log_event(log, TO_PUBLIC | TO_RECORD, PLAYED, seat, played, 2)
+        # All cards are shuffled anew after the first half, so a last card is of no use to its seat.
+        if common.half == 1 and half_is_over(common):
+            reader = 0
+        log_event(log, reader | TO_RECORD, DRAWN, seat, &drawn, 1)
+        log_event(log, TO_PUBLIC & ~reader, DRAWN_HIDDEN, seat, &one, 1)
+        if answer:
+            log_event(log, TO_PUBLIC | TO_RECORD, EXCHANGE_DECIDED, 1 - seat, decided, 3)
+        if half_is_over(common):
+            self.end_half(table, rng, log)
+
+    cdef double outcome(self, const State* state, int seat) noexcept nogil:
+        cdef const Common* common = &(<const Table*> state).common
+        if common.goals[0] == common.goals[1]:
+            return 0.5
+        return common.goals[seat] > common.goals[1 - seat]
+
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef Sight* sight = <Sight*> view
+        cdef int card
+        memset(view, 0, sizeof(View))
+        sight.seat = seat
+        sight.common = table.common
+        if seat != SPECTATOR:
+            for card in range(self.types):
+                sight.hand[card] = table.own[seat].hand[card]
+
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        # The card and its role are seen. What a seat draws is left out: it shows in what is legal.
+        return mix(joint[0], joint[1])
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef int other = 1 - seat
+        cdef int i
+        memcpy(places[OPPONENT_HAND], table.own[other].hand, self.types)
+        for i in range(table.common.draw_sizes[other]):
+            places[OPPONENT_PILE][table.own[other].draw_pile[i]] += 1
+
+    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
+        # As the default, with the hands kept as sets of bits instead of lists of actions.
+        cdef Table* table = <Table*> state
+        cdef Common* common = &table.common
+        cdef uint8_t roles[ROLES_MOST]
+        cdef uint64_t hands[SEATS]
+        cdef uint64_t stars = 0, cards
+        cdef int seat, card, i, cards_held, extra
+        for card in range(self.types):
+            if self.roles[card] == STAR_PLAYER:
+                stars |= <uint64_t> 1 << card
+        for seat in range(SEATS):
+            hands[seat] = held(table.own[seat].hand)
+        while common.phase != OVER:
+            seat = seat_to_play(common)
+            cards = hands[seat]
+            cards_held = count_ones(cards)
+            extra = 0
+            if cards & stars:
+                extra = self.roles_now(common, lowest_one(stars), roles) - 1
+            # The first role of each card, then the further ones of each star.
+            i = rng_below(rng, cards_held + extra * count_ones(cards & stars))
+            if i >= cards_held:
+                i -= cards_held
+                cards &= stars
+                i, extra = i // extra, 1 + i % extra
+            else:
+                extra = 0
+            while i:
+                cards &= cards - 1
+                i -= 1
+            card = lowest_one(cards)
+            self.roles_now(common, card, roles)
+            table.own[seat].hand[card] -= 1
+            if table.own[seat].hand[card] == 0:
+                hands[seat] &= ~(<uint64_t> 1 << card)
+            self.settle(common, card, roles[extra])
+            hands[seat] |= <uint64_t> 1 << self.draw_card(table, seat)
+            if half_is_over(common):
+                self.end_half(table, rng, NULL)
+                for seat in range(SEATS):
+                    hands[seat] = held(table.own[seat].hand)
+
+    # Attack and defence
+
+    cdef int roles_now(self, const Common* common, int card, uint8_t* roles) noexcept nogil:
+        cdef int role = self.roles[card]
+        cdef int defence, n = 0
+        cdef bint star = role == STAR_PLAYER
+        if common.phase == DEFEND:
+            defence = defence_against(common.plays[common.play_count - 1].role)
+            if role == defence or star:
+                roles[0] = defence
+                n = 1
+            if role != defence:
+                roles[n] = DECLINE
+                n += 1
+            return n
+        if role == PASS or role == CROSS or star:
+            roles[n] = PASS
+            n += 1
+        if role == DRIBBLE or role == FANCY_FOOTWORK or star:
+            roles[n] = DRIBBLE
+            n += 1
+        if ((role == SHOOT or role == LONG_RANGE_SHOT or star)
+                and common.standing >= needed_to_shoot(role)):
+            roles[n] = SHOOT
+            n += 1
+        if n == 0 or star:
+            roles[n] = GIVE_UP
+            n += 1
+        return n
+
+    cdef int settle(self, Common* common, int card, int role) noexcept nogil:
+        cdef int seat = seat_to_play(common)
+        cdef int at = common.play_count
+        cdef int outcome = OPEN
+        common.draw_sizes[seat] -= 1
+        if common.phase == DEFEND:
+            at -= 1
+            outcome = self.judge(common, card, role)
+        elif role == GIVE_UP:
+            outcome = GIVEN_UP
+        common.plays[common.play_count].seat = seat
+        common.plays[common.play_count].card = card
+        common.plays[common.play_count].role = role
+        common.play_count += 1
+        common.plays[at].outcome = outcome
+        if outcome == OPEN:
+            common.phase = DEFEND
+        elif outcome == STANDS:
+            common.phase = ATTACK
+            common.standing += 1
+        elif outcome == REPELLED:
+            begin_attack(common, common.possession)
+        else:
+            common.goals[common.possession] += outcome == GOAL
+            begin_attack(common, 1 - common.possession)
+        return outcome
+
+    cdef int judge(self, const Common* common, int card, int role) noexcept nogil:
+        cdef int at = common.play_count - 1
+        cdef bint shot = common.plays[at].role == SHOOT
+        cdef int power = self.attack_power(common, at)
+        cdef int missed = GOAL if shot else STANDS
+        if role == DECLINE or (shot and power > SAVE_MOST) or self.powers[card] < power:
+            return missed
+        return REPELLED if self.powers[card] == power else LOST
+
+    cdef int attack_power(self, const Common* common, int at) noexcept nogil:
+        cdef int card = common.plays[at].card
+        cdef int power = self.powers[card]
+        cdef int before
+        if common.plays[at].role == SHOOT:
+            power += BONUS * (common.standing - needed_to_shoot(self.roles[card]))
+            # Before the shot lie the last possession card and its answer.
+            before = self.roles[common.plays[at - 2].card]
+            if before == CROSS or before == FANCY_FOOTWORK:
+                power += BONUS
+        return power
+
+    # Halves
+
+    cdef void begin_half(self, Table* table, int half, Rng* rng, Log* log) noexcept nogil:
+        cdef Common* common = &table.common
+        cdef uint8_t value
+        cdef uint8_t hand[HAND_MOST]
+        cdef int seat, card, i, n, reader, _copy
+        memset(table.own, 0, sizeof(table.own))
+        memset(common.plays, 0, sizeof(common.plays))
+        common.half = half
+        common.play_count = 0
+        for seat in range(SEATS):
+            n = 0
+            for card in range(self.types):
+                for _copy in range(self.copies[card]):
+                    table.own[seat].draw_pile[n] = card
+                    n += 1
+            common.draw_sizes[seat] = n
+            self.shuffle(table, seat, rng, log)
+            for i in range(self.hand_size):
+                common.draw_sizes[seat] -= 1
+                hand[i] = self.draw_card(table, seat)
+            value = self.hand_size
+            reader = TO_SEAT_0 if seat == 0 else TO_SEAT_1
+            log_event(log, reader | TO_RECORD, DRAWN, seat, hand, self.hand_size)
+            log_event(log, TO_PUBLIC & ~reader, DRAWN_HIDDEN, seat, &value, 1)
+        if half == 1:
+            self.kick_off(table, rng, log)
+            begin_attack(common, common.first_kick_off)
+        else:
+            begin_attack(common, 1 - common.first_kick_off)
+        value = half
+        log_event(log, TO_PUBLIC | TO_RECORD, HALF_STARTED, common.possession, &value, 1)
+
+    cdef void kick_off(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+        cdef Common* common = &table.common
+        cdef uint8_t* shown
+        cdef int seat, lead = 0
+        while lead == 0 and common.kick_offs < KICK_OFFS_MOST:
+            shown = common.kick_off_cards[common.kick_offs]
+            common.kick_offs += 1
+            for seat in range(SEATS):
+                shown[seat] = table.own[seat].draw_pile[rng_below(rng, common.draw_sizes[seat])]
+                log_event(log, TO_PUBLIC | TO_RECORD, KICK_OFF_SHOWN, seat, &shown[seat], 1)
+            lead = self.powers[shown[0]] - self.powers[shown[1]]
+        for seat in range(SEATS):
+            self.shuffle(table, seat, rng, log)
+        common.first_kick_off = rng_below(rng, SEATS) if lead == 0 else lead < 0
+
+    cdef int draw_card(self, Table* table, int seat) noexcept nogil:
+        # The draw size is counted already.
+        cdef uint8_t* top = &table.own[seat].draw_pile[table.common.draw_sizes[seat]]
+        cdef int card = top[0]
+        # Nobody can tell a card that has left the pile from one that was never there.
+        top[0] = 0
+        table.own[seat].hand[card] += 1
+        return card
+
+    cdef void end_half(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+        cdef Common* common = &table.common
+        cdef uint8_t values[1 + SEATS]
+        values[0] = common.half
+        values[1] = common.goals[0]
+        values[2] = common.goals[1]
+        log_event(log, TO_PUBLIC | TO_RECORD, HALF_ENDED, NO_SEAT, values, 1 + SEATS)
+        if common.half == 1:
+            self.begin_half(table, 2, rng, log)
+        else:
+            common.phase = OVER
+
+    cdef void shuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
+        # The record lists the cards from the top.
+        cdef uint8_t values[DECK_MOST]
+        cdef uint8_t n = table.common.draw_sizes[seat]
+        cdef int i
+        rng_shuffle(rng, table.own[seat].draw_pile, n)
+        if log == NULL:
+            return
+        for i in range(n):
+            values[i] = table.own[seat].draw_pile[n - 1 - i]
+        log_event(log, TO_RECORD, SHUFFLED, seat, values, n)
+        log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, &n, 1)
+
+
+def default_cards():
+    """The card list of the rules sheet."""
+    with open(Path(__file__).with_name("cards.csv"), newline="") as file:
+        return [{"role": ROLE_NAMES.index(row["role"]), "power": int(row["power"]),
+                 "copies": int(row["copies"])} for row in csv.DictReader(file)]
+
+
+def read_cards(given):
+    """A whole card list out of one that was given; raises RulesetError."""
+    if len(given) > TYPES_MOST:
+        raise RulesetError("cards", f"must be at most {TYPES_MOST}")
+    cards = []
+    for i, spec in enumerate(given):
+        card = {"copies": 1, **spec}
+        for key, most in (("role", STAR_PLAYER), ("power", POWER_MOST), ("copies", COPIES_MOST)):
+            if not 1 <= card[key] <= most:
+                raise RulesetError(f"cards[{i}].{key}", f"must be 1 to {most}")
+        if any((card["role"], card["power"]) == (one["role"], one["power"]) for one in cards):
+            raise RulesetError(f"cards[{i}]", "must not be listed twice: say how many copies")
+        cards.append(card)
+    if sum(card["copies"] for card in cards) > DECK_MOST:
+        raise RulesetError("cards", f"must be a deck of at most {DECK_MOST} cards")
+    return cards
+
+
+def card_title(spec):
+    """The title of a card: its role and its power."""
+    return f"{ROLE_NAMES[spec['role']].replace('_', ' ').title()} {spec['power']}"

@@ -1,0 +1,338 @@
+"""What a view of PowerShot Soccer tells of the opponent's hand.
+
+Everybody sees the plays of the half. An opponent who chooses uniformly among his legal actions
+plays a given one with probability 1 / (how many he had), and that number depends on his hand only
+through the Star Players and the cards of several copies in it: every other card in hand is one
+action, whichever it is. So a belief is carried over how many of each of those few cards the hand
+holds, play by play, with the draws in between. Cards that were shown at the kick-off are carried
+along too, since they were in the draw pile then. Given these counts, the rest of the hand is any of
+the other unseen cards, and the draw pile is in any order.
+
+The second half begins with all cards shuffled, so nothing of the first matters in it.
+
+Under a ruleset with many cards of several copies there are too many such counts. Then those that do
+not fit are taken for cards of which every copy is an action of its own. What is drawn then is still
+sound and complete, and right in proportion but for how often duplicates are held.
+"""
+
+from math import comb
+
+from libc.string cimport memcmp, memset
+
+from engine.belief cimport Belief
+from engine.game cimport SEATS, Rng, Sampler, State, rng_part, rng_shuffle, uint8_t, uint64_t
+from engine.powershot_soccer.rules cimport (
+    ATTACK, DECK_MOST, HAND_MOST, KICK_OFFS_MOST, OVER, PLAYS_MOST, ROLES_MOST, STAR_PLAYER,
+    TYPES_MOST, Common, Play, PowerShotSoccer, Sight, Table, half_is_over, seat_to_play,
+)
+
+from engine.game import ViewError
+
+cdef enum:
+    COUNT_BITS = 4
+    COUNTED_MOST = 16            # Counts of COUNT_BITS that fit a key.
+    HANDS_MOST = 5_000          # Combinations of counts; only kick-off cards may need more.
+    PLAIN = 255
+
+
+cdef class PowerShotSoccerSampler(Sampler):
+    """The worlds that fit a view: the opponent's hand by its posterior, the draw piles shuffled."""
+
+    cdef PowerShotSoccer rules
+    cdef int other
+    cdef int counted             # Cards of the opponent of which the belief holds the count,
+    cdef uint8_t cards[COUNTED_MOST]     # and which.
+    cdef uint8_t place[TYPES_MOST]       # Where a card stands among them, or PLAIN.
+    cdef Belief belief
+    cdef uint8_t unseen[SEATS][TYPES_MOST]   # Of either deck, not played this half.
+    cdef int plain_unseen
+    cdef int star                # A Star Player, or -1: all have the same roles.
+    cdef double binomial[DECK_MOST + 1][HAND_MOST + 1]
+
+    def __init__(self, view):
+        super().__init__(view)
+        self.rules = self.game
+        self.other = 1 - self.seat
+        self.check_ranges()
+        self.check_kick_offs()
+        self.choose_counted()
+        self.replay()
+        self.check_hand()
+        if not self.belief.seal():
+            raise ViewError("common.plays", "must be what some hand of the opponent could play")
+
+    # Whether the view contradicts itself
+
+    cdef check_ranges(self):
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        if common.half not in (1, 2):
+            raise ViewError("common.half", "must be 1 or 2")
+        for name, seat in (("possession", common.possession),
+                           ("first_kick_off", common.first_kick_off)):
+            if seat >= SEATS:
+                raise ViewError(f"common.{name}", "must be 0 or 1")
+        if common.play_count > PLAYS_MOST:
+            raise ViewError("common.plays", f"must be at most {PLAYS_MOST}")
+
+    cdef check_kick_offs(self):
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef int i, seat, card, lead = 0
+        if not 1 <= common.kick_offs <= KICK_OFFS_MOST:
+            raise ViewError("common.kick_offs", f"must be 1 to {KICK_OFFS_MOST}")
+        for i in range(KICK_OFFS_MOST):
+            for seat in range(SEATS):
+                card = common.kick_off_cards[i][seat]
+                if card >= (self.rules.types if i < common.kick_offs else 1):
+                    raise ViewError(f"common.kick_off_cards[{i}]", "must be cards of the ruleset")
+            if i < common.kick_offs:
+                if lead:
+                    raise ViewError("common.kick_offs", "must end with the first unequal pair")
+                lead = (self.rules.powers[common.kick_off_cards[i][0]]
+                        - self.rules.powers[common.kick_off_cards[i][1]])
+        if lead == 0 and common.kick_offs < KICK_OFFS_MOST:
+            raise ViewError("common.kick_offs", "must end with an unequal pair")
+        if lead and common.first_kick_off != (lead < 0):
+            raise ViewError("common.first_kick_off", "must be the seat that showed the higher card")
+
+    cdef replay(self):
+        # Plays the half again, by the rules, and carries the belief along.
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Play* play
+        cdef Common replay
+        cdef uint8_t roles[ROLES_MOST]
+        cdef int i, seat, n
+        cdef int most_goals = (self.rules.deck_size - self.rules.hand_size) // 2
+        cdef int goals = 0
+        memset(&replay, 0, sizeof(Common))
+        replay.phase = ATTACK
+        replay.half = common.half
+        replay.first_kick_off = common.first_kick_off
+        replay.possession = common.first_kick_off ^ (common.half == 2)
+        for seat in range(SEATS):
+            for i in range(TYPES_MOST):
+                self.unseen[seat][i] = self.rules.copies[i]
+            replay.draw_sizes[seat] = self.rules.deck_size - self.rules.hand_size
+        self.start_belief()
+        for i in range(common.play_count):
+            play = &common.plays[i]
+            at = f"common.plays[{i}]"
+            if half_is_over(&replay):
+                raise ViewError(at, "must not come after the end of the half")
+            if play.seat != seat_to_play(&replay):
+                raise ViewError(f"{at}.seat", "must be the seat whose turn it is")
+            if play.card >= self.rules.types or self.unseen[play.seat][play.card] == 0:
+                raise ViewError(f"{at}.card", "must be a card of the deck, not played before")
+            n = self.rules.roles_now(&replay, play.card, roles)
+            if play.role not in [roles[k] for k in range(n)]:
+                raise ViewError(f"{at}.role", "must be one in which the card can be played then")
+            if play.seat == self.other:
+                self.see(&replay, play)
+            self.unseen[play.seat][play.card] -= 1
+            self.rules.settle(&replay, play.card, play.role)
+        if half_is_over(&replay):
+            if common.half == 1:
+                raise ViewError("common.half", "must be 2: the plays have ended the first half")
+            replay.phase = OVER
+        for seat in range(SEATS):
+            # Each goal takes either seat two plays at least.
+            goals += common.goals[seat] - replay.goals[seat]
+            if (common.goals[seat] < replay.goals[seat]
+                    or goals > (most_goals if common.half == 2 else 0)):
+                raise ViewError("common.goals", "must be what the plays and the first half allow")
+        for name, given, due in (
+                ("phase", common.phase, replay.phase),
+                ("possession", common.possession, replay.possession),
+                ("standing", common.standing, replay.standing),
+                ("attack_start", common.attack_start, replay.attack_start),
+                ("draw_sizes[0]", common.draw_sizes[0], replay.draw_sizes[0]),
+                ("draw_sizes[1]", common.draw_sizes[1], replay.draw_sizes[1])):
+            if given != due:
+                raise ViewError(f"common.{name}", f"must be {due} by the plays")
+        if memcmp(common.plays, replay.plays, sizeof(replay.plays)):
+            raise ViewError("common.plays", "must have the outcomes that the cards decide")
+
+    cdef check_hand(self):
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef int card, held = 0
+        for card in range(TYPES_MOST):
+            held += sight.hand[card]
+            if sight.hand[card] > self.unseen[self.seat][card]:
+                raise ViewError("hand", "must hold no card more often than it is unplayed")
+        if held != self.rules.hand_size:
+            raise ViewError("hand", f"must be {self.rules.hand_size} cards")
+        if sight.common.half == 1 and not self.kick_off_cards_were_drawn():
+            raise ViewError("hand", "must hold no card that was in the draw pile all the time")
+
+    cdef bint kick_off_cards_were_drawn(self):
+        # A card shown at the kick-off lay in the draw pile. If all its copies have left the pile,
+        # one was drawn, after some play of its seat and before that copy was needed.
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const Common* common = &sight.common
+        cdef uint8_t left[TYPES_MOST]
+        cdef uint8_t shown[TYPES_MOST]
+        cdef int i, card, draws = 0, due = 0
+        memset(shown, 0, sizeof(shown))
+        for i in range(common.kick_offs):
+            shown[common.kick_off_cards[i][self.seat]] = 1
+        for card in range(TYPES_MOST):
+            left[card] = self.rules.copies[card]
+        for i in range(common.play_count):
+            if common.plays[i].seat == self.seat:
+                card = common.plays[i].card
+                left[card] -= 1
+                due += shown[card] and left[card] == 0
+                if due > draws:
+                    return False
+                draws += 1
+        for card in range(self.rules.types):
+            due += shown[card] and left[card] > 0 and sight.hand[card] == left[card]
+        return due <= draws
+
+    # The belief
+
+    cdef choose_counted(self):
+        # Kick-off cards first, since a world would not be sound without them.
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef PowerShotSoccer rules = self.rules
+        cdef int i
+        shown = [common.kick_off_cards[i][self.other] for i in range(common.kick_offs)]
+        shown = sorted(set(shown)) if common.half == 1 else []
+        stars = [card for card in range(rules.types) if rules.roles[card] == STAR_PLAYER]
+        several = sorted([card for card in range(rules.types) if rules.copies[card] > 1],
+                         key=lambda card: -rules.copies[card])
+        self.star = stars[0] if stars else -1
+        chosen = []
+        sizes = [1] + [0] * rules.hand_size      # How many combinations hold so many cards.
+        for card in dict.fromkeys(shown + stars + several):
+            larger = [sum(sizes[max(0, n - rules.copies[card]):n + 1]) for n in range(len(sizes))]
+            if len(chosen) < COUNTED_MOST and (card in shown or sum(larger) <= HANDS_MOST):
+                chosen.append(card)
+                sizes = larger
+        memset(self.place, PLAIN, sizeof(self.place))
+        self.counted = len(chosen)
+        self.plain_unseen = rules.deck_size
+        for i, card in enumerate(chosen):
+            self.cards[i] = card
+            self.place[card] = i
+            self.plain_unseen -= rules.copies[card]
+
+    cdef start_belief(self):
+        for n in range(DECK_MOST + 1):
+            for k in range(HAND_MOST + 1):
+                self.binomial[n][k] = comb(n, k)
+        self.belief = Belief()
+        self.add_hands(0, self.rules.hand_size, 0, 1.0)
+        self.belief.normalize()
+
+    cdef void add_hands(self, int i, int left, uint64_t key, double weight) noexcept nogil:
+        # Every first hand, with the draw pile showing the kick-off cards that it showed.
+        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef int card, copies, n, k
+        cdef double likelihood
+        if i == self.counted:
+            self.belief.add(key, weight * self.binomial[self.plain_unseen][left])
+            return
+        card = self.cards[i]
+        copies = self.rules.copies[card]
+        for n in range(min(copies, left) + 1):
+            likelihood = self.binomial[copies][n]
+            if common.half == 1:
+                for k in range(common.kick_offs):
+                    if common.kick_off_cards[k][self.other] == card:
+                        likelihood *= <double> (copies - n) / copies
+            if likelihood > 0:
+                self.add_hands(i + 1, left - n, key | <uint64_t> n << (COUNT_BITS * i),
+                               weight * likelihood)
+
+    cdef see(self, const Common* before, const Play* play):
+        # Bayes' rule: the opponent has played a card from each hand, and drawn one.
+        cdef Belief old = self.belief
+        cdef uint8_t roles[ROLES_MOST]
+        cdef int star_roles = 0
+        cdef size_t slot
+        if self.star >= 0:
+            star_roles = self.rules.roles_now(before, self.star, roles)
+        self.belief = Belief()
+        with nogil:
+            for slot in range(old.room):
+                if old.weights[slot] > 0:
+                    self.play_and_draw(old.keys[slot], old.weights[slot], play.card, star_roles,
+                                       before.draw_sizes[self.other])
+        self.plain_unseen -= self.place[play.card] == PLAIN
+        self.belief.normalize()
+
+    cdef void play_and_draw(self, uint64_t key, double weight, int played, int star_roles,
+                            int draw_size) noexcept nogil:
+        cdef const uint8_t* unseen = self.unseen[self.other]
+        cdef int plain = self.rules.hand_size
+        cdef int choices = 0
+        cdef int plain_unseen = self.plain_unseen
+        cdef int i, n, card
+        for i in range(self.counted):
+            n = count_in(key, i)
+            plain -= n
+            if n:
+                choices += star_roles if self.rules.roles[self.cards[i]] == STAR_PLAYER else 1
+        weight /= choices + plain
+        i = self.place[played]
+        if i == PLAIN:
+            weight *= <double> plain * unseen[played] / plain_unseen
+            plain -= 1
+            plain_unseen -= 1
+        elif count_in(key, i):
+            key -= <uint64_t> 1 << (COUNT_BITS * i)
+        else:
+            return
+        weight /= draw_size
+        self.belief.add(key, weight * (plain_unseen - plain))
+        for i in range(self.counted):
+            card = self.cards[i]
+            n = unseen[card] - (card == played) - count_in(key, i)
+            self.belief.add(key + (<uint64_t> 1 << (COUNT_BITS * i)), weight * n)
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        cdef const Sight* sight = <const Sight*> &self.view
+        cdef Table* table = <Table*> state
+        cdef uint64_t key = self.belief.draw(rng)
+        cdef uint8_t* pile
+        cdef int card, i, _i, n, size = 0, plain = self.rules.hand_size
+        memset(state, 0, sizeof(State))
+        table.common = sight.common
+        for card in range(self.rules.types):
+            table.own[self.seat].hand[card] = sight.hand[card]
+        for i in range(self.counted):
+            n = count_in(key, i)
+            table.own[self.other].hand[self.cards[i]] = n
+            plain -= n
+        # The rest of the hand is any of the plain cards, and the draw pile the others.
+        pile = table.own[self.other].draw_pile
+        for card in range(self.rules.types):
+            if self.place[card] == PLAIN:
+                size = add_copies(pile, size, card, self.unseen[self.other][card])
+        rng_part(rng, pile, size, plain)
+        for _i in range(plain):
+            size -= 1
+            table.own[self.other].hand[pile[size]] += 1
+            pile[size] = 0
+        for i in range(self.counted):
+            card = self.cards[i]
+            n = self.unseen[self.other][card] - table.own[self.other].hand[card]
+            size = add_copies(pile, size, card, n)
+        rng_shuffle(rng, pile, size)
+        pile = table.own[self.seat].draw_pile
+        size = 0
+        for card in range(self.rules.types):
+            n = self.unseen[self.seat][card] - sight.hand[card]
+            size = add_copies(pile, size, card, n)
+        rng_shuffle(rng, pile, size)
+
+
+cdef inline int add_copies(uint8_t* pile, int size, int card, int n) noexcept nogil:
+    cdef int i
+    for i in range(n):
+        pile[size + i] = card
+    return size + n
+
+
+cdef inline int count_in(uint64_t key, int i) noexcept nogil:
+    return (key >> (COUNT_BITS * i)) & ((1 << COUNT_BITS) - 1)

@@ -1,0 +1,732 @@
+"""Skystones: a tournament card game about the squares of a board, by the rules of Freshkiwi.
+
+FIRST (seat 0) and SECOND (seat 1) share out 45 characters: 22 to the pile of each, and the last is
+set aside unseen. A character has an element and points on its four edges; its total is their sum.
+
+A round:
+
+1. *Pick.* Five times, both seats at the same time pick a card from their piles for their hands,
+   hidden from each other. A hand's totals may add up to 20 at the most, so a card can be picked
+   only if the hand can still be completed to five cards within that limit.
+2. *Place.* In turn, the starter first, each seat places a card on an empty square. It takes every
+   card of the opponent beside it whose touching edge has fewer points than its own; what is taken
+   takes nothing. A seat that cannot place passes; a seat that can, must.
+3. *End.* When neither can place, the seat with more chips on the board gets a point, none if they
+   are equal. The cards on the board are put aside, face up; those in hand go back to the piles.
+
+Chance decides who starts the first round. The loser starts the next; after a tie, the seat that did
+not start. When a seat cannot form a hand at the start of a round, the match ends: more points win,
+equal points are a draw. The match also ends after a round in which no card was placed, since
+nothing has changed then and it could go on for ever.
+
+Special fields (an option): some squares, chosen by chance, get a card from the twelve shuffled
+special fields, for the whole match. Blocked takes no card, an element only cards of that element.
+
+What a seat knows: its own cards, the board, and every placement so far. The cards of the opponent's
+pile and hand are known but for the one that was set aside; which of them are in hand is not, nor
+what went back to the pile. The sampler has the exact distribution of both, if the opponent chooses
+uniformly: each hand is as likely as the orders in which it can be picked, each placement has the
+probability 1 / (number of placements that the hand allowed), and a seat that passed holds nothing
+that fits. Past rounds tell nothing of the hand now, but something of the card that was set aside.
+"""
+
+import csv
+from pathlib import Path
+
+from libc.string cimport memcpy, memmove, memset
+
+from engine.game cimport (
+    ASIDE, BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD,
+    TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below,
+    rng_shuffle, uint8_t, uint64_t,
+)
+
+from engine.game import ActionError, RulesetError
+
+ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
+EDGE_KEYS = ("north", "east", "south", "west")
+
+assert sizeof(Table) <= sizeof(State)
+assert sizeof(Sight) <= sizeof(View)
+
+
+cdef void take_at(Stack* stack, int i) noexcept nogil:
+    cdef int card = stack.cards[i]
+    stack.copies[card] -= 1
+    if stack.copies[card] == 0:
+        stack.size -= 1
+        memmove(stack.cards + i, stack.cards + i + 1, stack.size - i)
+
+
+cdef void clear(Square* board) noexcept nogil:
+    cdef int square
+    for square in range(SQUARES_MOST):
+        board[square].card = 0
+        board[square].owner = 0
+
+
+cdef int bits(int n) noexcept nogil:
+    cdef int count = 0
+    while n:
+        n &= n - 1
+        count += 1
+    return count
+
+
+cdef class Skystones(Game):
+    """Skystones under one ruleset: `special_fields`, `board_size`, `hand_size`, `hand_limit` and
+    `cards`.
+    """
+
+    id = "skystones"
+    title = "Skystones"
+    summary = (
+        "Each seat gets a pile of characters with points on their four edges. In each round both "
+        "pick a hand of five in secret, whose points may add up to 20 at the most, and then place "
+        "cards in turn on a board of 3 x 3 squares.\n\n"
+        "A card takes every card of the opponent beside it whose touching edge has fewer points "
+        "than its own. When neither seat can place, whoever has more chips on the board gets a "
+        "point. The cards on the board are out; the others go back to the piles. The loser starts "
+        "the next round.\n\n"
+        "The match ends when a seat cannot form a hand any more; more points win. With special "
+        "fields, some squares are blocked or take only cards of one element."
+    )
+    seat_titles = ("First", "Second")
+    event_kinds = {
+        DEALT: "dealt", DEALT_HIDDEN: "dealt_hidden",
+        SET_ASIDE: "set_aside", SET_ASIDE_HIDDEN: "set_aside_hidden",
+        FIELD_LAID: "field_laid", ROUND_STARTED: "round_started",
+        PICKED: "picked", PICKED_HIDDEN: "picked_hidden",
+        PLACED: "placed", PASSED: "passed", ROUND_ENDED: "round_ended",
+    }
+
+    def read_ruleset(self, given):
+        ruleset = {"special_fields": 0, "board_size": SIDE_MOST, "hand_size": HAND_MOST,
+                   "hand_limit": 20, "cards": None}
+        for option, value in given.items():
+            if option not in ruleset:
+                raise RulesetError(option, "is not an option of Skystones")
+            ruleset[option] = value
+        for option, least, most in (("board_size", 2, SIDE_MOST), ("hand_size", 1, HAND_MOST),
+                                    ("hand_limit", 0, LIMIT_MOST),
+                                    ("special_fields", 0, ruleset["board_size"] ** 2)):
+            if not least <= ruleset[option] <= most:
+                raise RulesetError(option, f"must be {least} to {most}")
+        ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
+        self.special_fields = ruleset["special_fields"]
+        self.hand_size = ruleset["hand_size"]
+        self.hand_limit = ruleset["hand_limit"]
+        self.set_board(ruleset["board_size"])
+        self.set_cards(ruleset["cards"])
+        if self.pile_size < self.hand_size:
+            raise RulesetError("cards", f"must give each seat the {self.hand_size} cards of a hand")
+        # The worst deal for a seat is the dearest half of the cards.
+        totals = sorted(self.totals[card] for card in range(self.types)
+                        for _ in range(self.copies[card]))
+        cheapest = sum(totals[self.deck_size - self.pile_size:][:self.hand_size])
+        if cheapest > self.hand_limit:
+            raise RulesetError("hand_limit", f"must allow a first hand whatever the deal: the "
+                               f"{self.hand_size} cheapest of the {self.pile_size} dearest cards "
+                               f"add up to {cheapest}")
+        return ruleset
+
+    cdef set_board(self, int side):
+        cdef int square, row, column
+        self.squares = side * side
+        for square in range(self.squares):
+            row, column = square // side, square % side
+            self.beside[square][NORTH] = square - side if row > 0 else SQUARES_MOST
+            self.beside[square][EAST] = square + 1 if column < side - 1 else SQUARES_MOST
+            self.beside[square][SOUTH] = square + side if row < side - 1 else SQUARES_MOST
+            self.beside[square][WEST] = square - 1 if column > 0 else SQUARES_MOST
+
+    cdef set_cards(self, specs):
+        self.types = len(specs)
+        self.deck_size = sum(spec["copies"] for spec in specs)
+        self.pile_size = self.deck_size // SEATS
+        for card, spec in enumerate(specs):
+            self.copies[card] = spec["copies"]
+            self.elements[card] = spec["element"]
+            for edge, key in enumerate(EDGE_KEYS):
+                self.edges[card][edge] = spec[key]
+            self.totals[card] = sum(spec[key] for key in EDGE_KEYS)
+        for i, card in enumerate(sorted(range(self.types), key=lambda card: self.totals[card])):
+            self.by_total[i] = card
+            self.rank[card] = i
+
+    def cards(self):
+        return [
+            {"id": str(card), "title": spec["title"], "kind": ELEMENT_NAMES[spec["element"]],
+             "copies": spec["copies"],
+             "numbers": {"Total": self.totals[card],
+                         **{key.capitalize(): spec[key] for key in EDGE_KEYS}},
+             "text": ""}
+            for card, spec in enumerate(self.ruleset["cards"])
+        ]
+
+    cdef state_fields(self, const State* state):
+        return (<Table*> state)[0]
+
+    cdef fill_state(self, State* state, fields):
+        (<Table*> state)[0] = fields
+
+    cdef view_fields(self, const View* view):
+        cdef Sight* sight = <Sight*> view
+        cdef Common* common = &sight.common
+        cdef Placement none
+        cdef int i, placed = common.placement_count
+        memset(&none, 0, sizeof(none))
+        return {
+            "seat": sight.seat,
+            "common": {
+                "phase": common.phase,
+                "round": common.round,
+                "first_starter": common.first_starter,
+                "starter": common.starter,
+                "turn": common.turn,
+                "board": common.board,
+                "sides": common.sides,
+                "placement_count": placed,
+                # Those that are yet to come are all the same one.
+                "placements": ([common.placements[i] for i in range(placed)]
+                               + [none] * (CARDS_MOST - placed)),
+            },
+            "hand": sight.hand,
+            "pile": sight.pile,
+        }
+
+    cdef fill_view(self, View* view, fields):
+        (<Sight*> view)[0] = fields
+
+    def read_action(self, action):
+        if action >> KIND_SHIFT == PICK_CARD:
+            return {"kind": "pick_card", "card": action & 255}
+        return {"kind": "place_card", "card": action >> 8 & 255, "square": action & 255}
+
+    def make_action(self, fields):
+        if fields["kind"] not in ("pick_card", "place_card"):
+            raise ActionError("kind", "must be pick_card or place_card")
+        if not 0 <= fields["card"] < self.types:
+            raise ActionError("card", f"must be 0 to {self.types - 1}")
+        if fields["kind"] == "pick_card":
+            return <Action> PICK_CARD << KIND_SHIFT | <Action> fields["card"]
+        if not 0 <= fields["square"] < self.squares:
+            raise ActionError("square", f"must be 0 to {self.squares - 1}")
+        return (<Action> PLACE_CARD << KIND_SHIFT | <Action> fields["card"] << 8
+                | <Action> fields["square"])
+
+    def explain(self, position, int seat, action):
+        fields = position.fields
+        common = fields["common"]
+        given = self.read_action(action)
+        owed = "pick_card" if common["phase"] == PICK else "place_card"
+        if action >> KIND_SHIFT not in (PICK_CARD, PLACE_CARD) or given["kind"] != owed:
+            return f"this phase asks for {owed}"
+        place, cards = (("pile", fields["piles"][seat]) if owed == "pick_card" else
+                        ("hand", fields["hands"][seat]))
+        if given["card"] >= self.types or not cards[given["card"]]:
+            return f"card {given['card']} is not in the {place}"
+        if owed == "pick_card":
+            return (f"with card {given['card']}, of total {self.totals[given['card']]}, the hand "
+                    f"could not be completed to {self.hand_size} cards within {self.hand_limit}")
+        if given["square"] >= self.squares:
+            return f"there is no square {given['square']}"
+        square = common["board"][given["square"]]
+        if square["card"]:
+            return f"square {given['square']} is occupied"
+        if square["field"] == BLOCKED:
+            return f"square {given['square']} is blocked"
+        return (f"square {given['square']} takes only {ELEMENT_NAMES[square['field']]} cards, and "
+                f"card {given['card']} is {ELEMENT_NAMES[self.elements[given['card']]]}")
+
+    def sampler(self, view):
+        from engine.skystones.sampler import SkystonesSampler
+        return SkystonesSampler(view)
+
+    def guide(self):
+        from engine.skystones.playout import SkystonesGuide
+        return SkystonesGuide(self)
+
+    # The rules
+
+    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef uint8_t deck[CARDS_MOST]
+        cdef const uint8_t* cards
+        cdef uint8_t count = self.pile_size
+        cdef int card, seat, _i, n = 0
+        memset(state, 0, sizeof(State))
+        for card in range(self.types):
+            for _i in range(self.copies[card]):
+                deck[n] = card
+                n += 1
+        rng_shuffle(rng, deck, n)
+        for seat in range(SEATS):
+            cards = deck + seat * self.pile_size
+            for i in range(self.pile_size):
+                table.piles[seat][cards[i]] += 1
+            table.common.sides[seat].pile_size = self.pile_size
+            log_event(log, only(seat) | TO_RECORD, DEALT, seat, cards, self.pile_size)
+            log_event(log, TO_PUBLIC & ~only(seat), DEALT_HIDDEN, seat, &count, 1)
+        if n > SEATS * self.pile_size:
+            table.aside = deck[n - 1] + 1
+            log_event(log, TO_RECORD, SET_ASIDE, NONE, &deck[n - 1], 1)
+            log_event(log, TO_PUBLIC, SET_ASIDE_HIDDEN, NONE, NULL, 0)
+        self.lay_fields(table, rng, log)
+        table.common.first_starter = rng_below(rng, SEATS)
+        self.begin_round(table, table.common.first_starter, log)
+
+    cdef int deciders(self, const State* state) noexcept nogil:
+        cdef const Common* common = &(<const Table*> state).common
+        if common.phase == PICK:
+            return BOTH
+        return 1 << common.turn if common.phase == PLACE else NOBODY
+
+    cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        if table.common.phase == PICK:
+            return self.legal_picks(table, seat, actions)
+        return self.legal_placements(table, seat, actions)
+
+    cdef int legal_picks(self, const Table* table, int seat, Action* actions) noexcept nogil:
+        cdef const uint8_t* pile = table.piles[seat]
+        cdef int most = self.hand_limit
+        cdef int others = self.hand_size - table.common.sides[seat].hand_size - 1
+        cdef int card, i = 0, n = 0
+        for card in range(self.types):
+            most -= table.hands[seat][card] * self.totals[card]
+        # What is left when the hand is completed with the cheapest cards. A card that is one of
+        # these itself is legal, for the hand can be completed.
+        while others > 0:
+            card = self.by_total[i]
+            most -= min(others, pile[card]) * self.totals[card]
+            others -= min(others, pile[card])
+            i += 1
+        for card in range(self.types):
+            if pile[card] and self.totals[card] <= most:
+                actions[n] = <Action> PICK_CARD << KIND_SHIFT | card
+                n += 1
+        return n
+
+    cdef int legal_placements(self, const Table* table, int seat, Action* actions) noexcept nogil:
+        cdef int card, square, n = 0
+        for card in range(self.types):
+            if not table.hands[seat][card]:
+                continue
+            for square in range(self.squares):
+                if (not table.common.board[square].card
+                        and accepts(table.common.board[square].field, self.elements[card])):
+                    actions[n] = <Action> PLACE_CARD << KIND_SHIFT | card << 8 | square
+                    n += 1
+        return n
+
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+        cdef Table* table = <Table*> state
+        cdef int turn = table.common.turn
+        if table.common.phase == PICK:
+            self.pick(table, joint, log)
+        else:
+            self.place(table, turn, joint[turn] >> 8 & 255, joint[turn] & 255, log)
+            self.find_turn(table, 1 - turn, log)
+
+    cdef double outcome(self, const State* state, int seat) noexcept nogil:
+        cdef const Side* sides = (<const Table*> state).common.sides
+        cdef int lead = sides[seat].points - sides[1 - seat].points
+        return 0.5 * (1 + (lead > 0) - (lead < 0))
+
+    cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        cdef Sight* sight = <Sight*> view
+        memset(view, 0, sizeof(View))
+        sight.seat = seat
+        sight.common = table.common
+        if seat != SPECTATOR:
+            memcpy(sight.hand, table.hands[seat], TYPES_MOST)
+            memcpy(sight.pile, table.piles[seat], TYPES_MOST)
+
+    cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
+        # A pick is seen by its own seat alone, a placement by both; whose turn it is then shows
+        # who has passed.
+        cdef const Common* common = &(<const Table*> after).common
+        cdef Action seen = joint[0] | joint[1]
+        if joint[seat] >> KIND_SHIFT == PICK_CARD:
+            seen = joint[seat]
+        return mix(seen, common.phase | common.turn << 2 | common.round << 3)
+
+    cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
+        cdef const Table* table = <const Table*> state
+        memcpy(places[OPPONENT_HAND], table.hands[1 - seat], self.types)
+        memcpy(places[OPPONENT_PILE], table.piles[1 - seat], self.types)
+        if table.aside:
+            places[ASIDE][table.aside - 1] = 1
+
+    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
+        # As the default, on a form made for speed. Of the state only the phase and the points are
+        # kept up, which is what the outcome is read from.
+        cdef Common* common = &(<Table*> state).common
+        cdef Playout game
+        cdef int seat, turn
+        self.start_playout(<const Table*> state, &game)
+        while common.phase != OVER:
+            if common.phase == PICK:
+                for seat in range(SEATS):
+                    while game.hand_sizes[seat] < self.hand_size:
+                        self.pick_any(&game, seat, rng)
+                turn = game.starter
+                common.phase = PLACE
+                if not self.playout_can_place(&game, turn):
+                    turn = 1 - turn
+            else:
+                turn = common.turn
+            while self.playout_can_place(&game, turn):
+                self.place_any(&game, turn, rng)
+                if self.playout_can_place(&game, 1 - turn):
+                    turn = 1 - turn
+            self.end_playout_round(&game, common)
+
+    # The phases
+
+    cdef void lay_fields(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+        cdef uint8_t fields[FIELD_CARDS]
+        cdef uint8_t squares[SQUARES_MOST]
+        cdef uint8_t values[2]
+        cdef int i
+        if self.special_fields == 0:
+            return
+        for i in range(FIELD_CARDS):
+            fields[i] = FIRE + i // 2
+        for i in range(self.squares):
+            squares[i] = i
+        rng_shuffle(rng, fields, FIELD_CARDS)
+        rng_shuffle(rng, squares, self.squares)
+        for i in range(self.special_fields):
+            table.common.board[squares[i]].field = fields[i]
+            values[0] = squares[i]
+            values[1] = fields[i]
+            log_event(log, TO_PUBLIC | TO_RECORD, FIELD_LAID, NONE, values, 2)
+
+    cdef void begin_round(self, Table* table, int starter, Log* log) noexcept nogil:
+        cdef int seat
+        table.common.phase = OVER
+        for seat in range(SEATS):
+            if not self.can_form_hand(table.piles[seat], NONE):
+                return
+        table.common.phase = PICK
+        table.common.round += 1
+        table.common.starter = starter
+        table.common.turn = starter
+        log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &table.common.round, 1)
+
+    cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil:
+        # Out of a pile without one card that is `missing`.
+        return self.cheapest(pile, missing, self.hand_size, 0) <= self.hand_limit
+
+    cdef int cheapest(self, const uint8_t* pile, int missing, int n, int barred) noexcept nogil:
+        # The least that the totals of n cards can add up to, none of an element that is barred;
+        # more than any limit if there are not so many.
+        cdef int card, i, copies, sum = 0
+        for i in range(self.types):
+            card = self.by_total[i]
+            copies = min(n, pile[card] - (card == missing))
+            if copies > 0 and not barred & 1 << self.elements[card]:
+                sum += copies * self.totals[card]
+                n -= copies
+        return sum if n == 0 else LIMIT_MOST + 1
+
+    cdef void pick(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+        cdef int seat
+        cdef uint8_t card
+        for seat in range(SEATS):
+            card = joint[seat] & 255
+            table.piles[seat][card] -= 1
+            table.hands[seat][card] += 1
+            table.common.sides[seat].pile_size -= 1
+            table.common.sides[seat].hand_size += 1
+            log_event(log, only(seat) | TO_RECORD, PICKED, seat, &card, 1)
+            log_event(log, TO_PUBLIC & ~only(seat), PICKED_HIDDEN, seat, NULL, 0)
+        if table.common.sides[0].hand_size == self.hand_size:
+            table.common.phase = PLACE
+            self.find_turn(table, table.common.starter, log)
+
+    cdef void find_turn(self, Table* table, int seat, Log* log) noexcept nogil:
+        # To the next placement, which is for `seat` if it can.
+        if not self.can_place(table, seat):
+            if not self.can_place(table, 1 - seat):
+                self.end_round(table, log)
+                return
+            log_event(log, TO_PUBLIC | TO_RECORD, PASSED, seat, NULL, 0)
+            seat = 1 - seat
+        table.common.turn = seat
+
+    cdef bint can_place(self, const Table* table, int seat) noexcept nogil:
+        cdef int card, open = self.open_elements(&table.common)
+        for card in range(self.types):
+            if table.hands[seat][card] and open & 1 << self.elements[card]:
+                return True
+        return False
+
+    cdef int open_elements(self, const Common* common) noexcept nogil:
+        # The set of elements that some empty square takes.
+        cdef int square, field, open = 0
+        for square in range(self.squares):
+            field = common.board[square].field
+            if not common.board[square].card:
+                open |= 1 << field if field else ANY_ELEMENT
+        return open & ANY_ELEMENT
+
+    cdef void place(self, Table* table, int seat, int card, int square, Log* log) noexcept nogil:
+        cdef Common* common = &table.common
+        cdef Placement* placement = &common.placements[common.placement_count]
+        cdef uint8_t values[2 + EDGES]
+        cdef int n
+        table.hands[seat][card] -= 1
+        common.sides[seat].hand_size -= 1
+        placement.round = common.round
+        placement.seat = seat
+        placement.card = card
+        placement.square = square
+        common.placement_count += 1
+        values[0] = card
+        values[1] = square
+        n = self.put(common.board, seat, card, square, values + 2)
+        log_event(log, TO_PUBLIC | TO_RECORD, PLACED, seat, values, 2 + n)
+
+    cdef int put(self, Square* board, int seat, int card, int square,
+                 uint8_t* taken) noexcept nogil:
+        # Puts a card on the board; the squares that it takes, and how many.
+        cdef int edge, other, n = 0
+        board[square].card = card + 1
+        board[square].owner = seat
+        for edge in range(EDGES):
+            other = self.beside[square][edge]
+            if (other != SQUARES_MOST and board[other].card and board[other].owner != seat and
+                    self.edges[card][edge] > self.edges[board[other].card - 1][edge ^ OPPOSITE]):
+                board[other].owner = seat
+                taken[n] = other
+                n += 1
+        return n
+
+    cdef void end_round(self, Table* table, Log* log) noexcept nogil:
+        cdef Common* common = &table.common
+        cdef uint8_t values[2 + 2 * SEATS]
+        cdef int seat, card, winner
+        values[0] = common.round
+        winner = self.winner(common, values + 2)
+        values[1] = winner
+        for seat in range(SEATS):
+            values[2 + SEATS + seat] = common.sides[seat].hand_size
+            common.sides[seat].pile_size += common.sides[seat].hand_size
+            common.sides[seat].hand_size = 0
+            for card in range(self.types):
+                table.piles[seat][card] += table.hands[seat][card]
+            memset(table.hands[seat], 0, TYPES_MOST)
+        if winner != NONE:
+            common.sides[winner].points += 1
+        log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NONE, values, 2 + 2 * SEATS)
+        clear(common.board)
+        common.turn = common.starter
+        if values[2] + values[3] == 0:
+            common.phase = OVER
+        else:
+            self.begin_round(table, 1 - (common.starter if winner == NONE else winner), log)
+
+    cdef int winner(self, const Common* common, uint8_t* chips) noexcept nogil:
+        # Who has won the round, or NONE; and the chips of each seat.
+        cdef int square
+        memset(chips, 0, SEATS)
+        for square in range(self.squares):
+            if common.board[square].card:
+                chips[common.board[square].owner] += 1
+        return NONE if chips[0] == chips[1] else chips[1] > chips[0]
+
+    # A fast playout
+
+    cdef void stack_up(self, const uint8_t* counts, Stack* stack) noexcept nogil:
+        cdef int i, card
+        stack.size = 0
+        for i in range(self.types):
+            card = self.by_total[i]
+            if counts[card]:
+                stack.cards[stack.size] = card
+                stack.size += 1
+        memcpy(stack.copies, counts, TYPES_MOST)
+
+    cdef int pickable(self, const Stack* pile, int hand_size, int hand_total) noexcept nogil:
+        # How many of the pile's types, from the cheapest on, can be picked: as `legal_picks`.
+        cdef int most = self.hand_limit - hand_total
+        cdef int others = self.hand_size - hand_size - 1
+        cdef int copies, i = 0, n = pile.size
+        while others > 0:
+            copies = min(others, pile.copies[pile.cards[i]])
+            most -= copies * self.totals[pile.cards[i]]
+            others -= copies
+            i += 1
+        while self.totals[pile.cards[n - 1]] > most:
+            n -= 1
+        return n
+
+    cdef void start_playout(self, const Table* table, Playout* game) noexcept nogil:
+        cdef int seat, i, card, square
+        for seat in range(SEATS):
+            self.stack_up(table.piles[seat], &game.piles[seat])
+            self.stack_up(table.hands[seat], &game.hands[seat])
+            game.hand_sizes[seat] = table.common.sides[seat].hand_size
+            game.hand_totals[seat] = 0
+            for i in range(game.hands[seat].size):
+                card = game.hands[seat].cards[i]
+                game.hand_totals[seat] += game.hands[seat].copies[card] * self.totals[card]
+        game.starter = table.common.starter
+        game.open_count = 0
+        for square in range(self.squares):
+            game.fields[square] = table.common.board[square].field
+            game.cards[square] = table.common.board[square].card - 1
+            game.owners[square] = table.common.board[square].owner
+            if table.common.board[square].card == 0:
+                game.owners[square] = NONE
+                if table.common.board[square].field != BLOCKED:
+                    game.open[game.open_count] = square
+                    game.open_count += 1
+        game.owners[SQUARES_MOST] = NONE
+
+    cdef void pick_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
+        cdef Stack* pile = &game.piles[seat]
+        cdef int i = rng_below(rng, self.pickable(pile, game.hand_sizes[seat],
+                                                  game.hand_totals[seat]))
+        cdef int card = pile.cards[i]
+        take_at(pile, i)
+        game.hand_sizes[seat] += 1
+        game.hand_totals[seat] += self.totals[card]
+        if game.hands[seat].copies[card] == 0:
+            game.hands[seat].cards[game.hands[seat].size] = card
+            game.hands[seat].size += 1
+        game.hands[seat].copies[card] += 1
+
+    cdef void put_back(self, Stack* pile, int card, int copies) noexcept nogil:
+        cdef int i = pile.size
+        if pile.copies[card] == 0:
+            while i > 0 and self.rank[pile.cards[i - 1]] > self.rank[card]:
+                pile.cards[i] = pile.cards[i - 1]
+                i -= 1
+            pile.cards[i] = card
+            pile.size += 1
+        pile.copies[card] += copies
+
+    cdef int playout_choices(self, const Playout* game, int seat, int i) noexcept nogil:
+        # How many open squares take a card of a hand.
+        cdef int j, n = 0
+        if self.special_fields == 0:
+            return game.open_count
+        for j in range(game.open_count):
+            n += accepts(game.fields[game.open[j]], self.elements[game.hands[seat].cards[i]])
+        return n
+
+    cdef bint playout_can_place(self, const Playout* game, int seat) noexcept nogil:
+        cdef int i
+        for i in range(game.hands[seat].size):
+            if self.playout_choices(game, seat, i):
+                return True
+        return False
+
+    cdef void place_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
+        cdef Stack* hand = &game.hands[seat]
+        cdef int choices[HAND_MOST]
+        cdef int i, j, edge, card, square, other, n = 0
+        for i in range(hand.size):
+            choices[i] = self.playout_choices(game, seat, i)
+            n += choices[i]
+        n = rng_below(rng, n)
+        i = 0
+        while n >= choices[i]:
+            n -= choices[i]
+            i += 1
+        card = hand.cards[i]
+        j = n
+        if self.special_fields:
+            j = 0
+            while n > 0 or not accepts(game.fields[game.open[j]], self.elements[card]):
+                n -= accepts(game.fields[game.open[j]], self.elements[card])
+                j += 1
+        square = game.open[j]
+        game.open_count -= 1
+        game.open[j] = game.open[game.open_count]
+        take_at(hand, i)
+        game.hand_sizes[seat] -= 1
+        game.cards[square] = card
+        game.owners[square] = seat
+        for edge in range(EDGES):
+            other = self.beside[square][edge]
+            if (game.owners[other] == 1 - seat and
+                    self.edges[card][edge] > self.edges[game.cards[other]][edge ^ OPPOSITE]):
+                game.owners[other] = seat
+
+    cdef void end_playout_round(self, Playout* game, Common* common) noexcept nogil:
+        cdef int square, seat, i, placed = 0, lead = 0
+        cdef Stack* hand
+        game.open_count = 0
+        for square in range(self.squares):
+            lead += (game.owners[square] == 0) - (game.owners[square] == 1)
+            placed += game.owners[square] != NONE
+            game.owners[square] = NONE
+            if game.fields[square] != BLOCKED:
+                game.open[game.open_count] = square
+                game.open_count += 1
+        if lead:
+            game.starter = lead > 0
+            common.sides[1 - game.starter].points += 1
+        else:
+            game.starter = 1 - game.starter
+        common.phase = PICK if placed else OVER
+        for seat in range(SEATS):
+            hand = &game.hands[seat]
+            for i in range(hand.size):
+                self.put_back(&game.piles[seat], hand.cards[i], hand.copies[hand.cards[i]])
+                hand.copies[hand.cards[i]] = 0
+            hand.size = 0
+            game.hand_sizes[seat] = 0
+            game.hand_totals[seat] = 0
+            if not self.stack_forms_hand(&game.piles[seat]):
+                common.phase = OVER
+
+    cdef bint stack_forms_hand(self, const Stack* pile) noexcept nogil:
+        cdef int copies, i, sum = 0, n = self.hand_size
+        for i in range(pile.size):
+            copies = min(n, pile.copies[pile.cards[i]])
+            sum += copies * self.totals[pile.cards[i]]
+            n -= copies
+            if n == 0:
+                return sum <= self.hand_limit
+        return False
+
+
+cdef inline int only(int seat) noexcept nogil:
+    return TO_SEAT_0 if seat == 0 else TO_SEAT_1
+
+
+def default_cards():
+    """The characters of the rule sheet."""
+    with open(Path(__file__).with_name("cards.csv"), newline="") as file:
+        return [{"title": row["title"],
+                 "element": ELEMENT_NAMES.index(row["element"].capitalize()),
+                 "copies": 1, **{key: int(row[key]) for key in EDGE_KEYS}}
+                for row in csv.DictReader(file)]
+
+
+def read_cards(given):
+    """A given card list with its defaults, checked; raises RulesetError."""
+    if len(given) > TYPES_MOST:
+        raise RulesetError("cards", f"must be at most {TYPES_MOST}")
+    cards = []
+    for i, spec in enumerate(given):
+        card = {"title": "", "element": 0, "copies": 1, **dict.fromkeys(EDGE_KEYS, 0), **spec}
+        if len(card) > 7:
+            raise RulesetError(f"cards[{i}]", "must have title, element, copies and edges only")
+        if len(card["title"]) > TITLE_MOST:
+            raise RulesetError(f"cards[{i}].title", f"must be at most {TITLE_MOST} characters")
+        for key, least, most in (("element", FIRE, AIR), ("copies", 1, COPIES_MOST),
+                                 *[(edge, 0, EDGE_MOST) for edge in EDGE_KEYS]):
+            if not least <= card[key] <= most:
+                raise RulesetError(f"cards[{i}].{key}", f"must be {least} to {most}")
+        cards.append(card)
+    if sum(card["copies"] for card in cards) > CARDS_MOST:
+        raise RulesetError("cards", f"must be at most {CARDS_MOST} with all copies")
+    return cards

@@ -1,0 +1,1 @@
+"""What measures the engine, the search and the service, and never serves."""

@@ -1,0 +1,413 @@
+"""Matches between two configurations, in pairs of games with the same chance and seats exchanged.
+
+Both games of a pair have one secret: the same deal, and the same chance afterwards as far as the
+players do the same. The first configuration has seat 0 in the first game and seat 1 in the second.
+A player's own chance depends on the pair, the seat and the version of the position alone, so a
+configuration that meets itself scores exactly half of every pair.
+
+Pairs are played in worker processes, and counted in their order whoever finishes first. With limits
+in iterations on one thread, the result is a function of the configurations, the game, the seed and
+the number of games, wherever an SPRT stops it; limits in milliseconds depend on the machine.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+import platform
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from functools import cache
+from importlib import metadata
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from engine import games
+from engine.game import Game, Match
+from lab import elo
+from lab.players import Configuration, ConfigurationError, Player
+
+FORMAT = "croupier-arena/1"
+WIN, DRAW, LOSS = 1.0, 0.5, 0.0
+PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
+FIRST, SECOND = 0, 1  # Configurations.
+AHEAD = 4  # Pairs a worker that are begun or waiting: the end of a test throws them away.
+ANSWER_TO_INTERRUPT = 0.1  # Seconds.
+
+
+class Effort(NamedTuple):
+    """What one configuration spent: its decisions with a choice, their iterations and seconds."""
+
+    decisions: int = 0
+    iterations: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Effort") -> "Effort":  # type: ignore[override]
+        return Effort(
+            self.decisions + other.decisions,
+            self.iterations + other.iterations,
+            self.seconds + other.seconds,
+        )
+
+
+class Task(NamedTuple):
+    """One pair to be played: `first` and `second` are configurations."""
+
+    game_id: str
+    first: str
+    second: str
+    seed: int
+    pair: int
+
+
+class Pair(NamedTuple):
+    """A pair that was played: the first configuration's score from seat 0, and from seat 1."""
+
+    number: int
+    scores: tuple[float, float]
+    actions: tuple[int, int]  # Applied in each game.
+    efforts: tuple[Effort, Effort]  # By configuration.
+
+    @property
+    def score(self) -> float:
+        """The mean score of the first configuration."""
+        return sum(self.scores) / 2
+
+
+# Playing
+
+
+def secret_of(task: Task) -> bytes:
+    """The secret of both matches of a pair: all their chance."""
+    return _expand(f"deal\0{task.game_id}\0{task.seed}\0{task.pair}")
+
+
+def play_pair(task: Task) -> Pair:
+    """Plays the two games of a pair."""
+    configurations = task.first, task.second
+    scores, actions = [], []
+    efforts = [Effort(), Effort()]
+    for by_seat in ((FIRST, SECOND), (SECOND, FIRST)):
+        match = Match(_game(task.game_id), secret_of(task))
+        players = [_player(configurations[which]) for which in by_seat]
+        for seat, effort in enumerate(play(match, players, task)):
+            efforts[by_seat[seat]] += effort
+        assert match.scores is not None
+        scores.append(match.scores[by_seat.index(FIRST)])
+        actions.append(match.version)
+    return Pair(
+        task.pair, (scores[0], scores[1]), (actions[0], actions[1]), (efforts[0], efforts[1])
+    )
+
+
+def play(match: Match, players: Sequence[Player], task: Task) -> tuple[Effort, Effort]:
+    """Plays a match to its end; what each seat's player spent. A player sees its view only."""
+    efforts = [Effort(), Effort()]
+    while not match.over:
+        seat = match.deciders[0]
+        legal = match.legal(seat)
+        action = legal[0]
+        if len(legal) > 1:
+            chance = _expand(f"choice\0{task.seed}\0{task.pair}\0{seat}\0{match.since[seat]}")
+            start = time.perf_counter()
+            choice = players[seat].choose(match.view(seat), legal, int.from_bytes(chance, "big"))
+            efforts[seat] += Effort(1, choice.iterations, time.perf_counter() - start)
+            action = choice.action
+        match.apply(seat, action)
+    return efforts[0], efforts[1]
+
+
+def _expand(what: str) -> bytes:
+    return hashlib.shake_256(f"croupier/arena/v1\0{what}".encode()).digest(32)
+
+
+@cache
+def _game(game_id: str) -> Game:
+    return games()[game_id]()
+
+
+@cache
+def _player(text: str) -> Player:
+    return Configuration.read(text).player()
+
+
+# Pairings and their results
+
+
+class Pairing(NamedTuple):
+    """Two configurations and the game that they play."""
+
+    game_id: str
+    first: Configuration
+    second: Configuration
+
+
+def pairings(
+    game_ids: Sequence[str], configurations: Sequence[Configuration], ladder: bool
+) -> list[Pairing]:
+    """Everyone against everyone, or on a ladder each against the one before it, in each game."""
+    if ladder:
+        couples = [(upper, lower) for lower, upper in pairwise(configurations)]
+    else:
+        couples = [(a, b) for i, a in enumerate(configurations) for b in configurations[i + 1 :]]
+    return [Pairing(game_id, *couple) for game_id in game_ids for couple in couples]
+
+
+@dataclasses.dataclass
+class Result:
+    """The pairs of a pairing that were played, and why it ended: games, elo0, elo1 or cut short.
+
+    `ended` is "interrupted" as long as neither its games have been played nor its test decided.
+    """
+
+    pairing: Pairing
+    seed: int
+    sprt: elo.Sprt | None = None
+    pairs: list[Pair] = dataclasses.field(default_factory=list)
+    outcomes: Counter[float] = dataclasses.field(default_factory=Counter)
+    ended: str = "interrupted"
+
+    def add(self, pair: Pair) -> None:
+        """Counts one more pair."""
+        self.pairs.append(pair)
+        self.outcomes[pair.score] += 1
+
+    def wins_draws_losses(self) -> tuple[int, int, int]:
+        """The games of the first configuration; one that scored more than half is won."""
+        scores = [score for pair in self.pairs for score in pair.scores]
+        won, drawn = sum(score > DRAW for score in scores), scores.count(DRAW)
+        return won, drawn, len(scores) - won - drawn
+
+    def efforts(self) -> tuple[Effort, Effort]:
+        """What each configuration spent."""
+        first, second = Effort(), Effort()
+        for pair in self.pairs:
+            first, second = first + pair.efforts[FIRST], second + pair.efforts[SECOND]
+        return first, second
+
+    def statistics(self) -> dict[str, Any]:
+        """The figures, as they go into JSON; an infinite one is null."""
+        won, drawn, lost = self.wins_draws_losses()
+        figures: dict[str, Any] = {
+            "pairs": len(self.pairs),
+            "games": 2 * len(self.pairs),
+            "wins": won,
+            "draws": drawn,
+            "losses": lost,
+            "outcomes": {str(score): n for score, n in sorted(self.outcomes.items())},
+            "score": _interval(elo.score(self.outcomes)),
+            "elo": _interval(elo.elo(self.outcomes)),
+        }
+        if set(self.outcomes) <= set(PENTANOMIAL):
+            figures["pentanomial"] = [self.outcomes[score] for score in PENTANOMIAL]
+        if self.pairs:
+            figures["normalized_elo"] = _finite(elo.normalized_elo(self.outcomes))
+            figures["score_by_seat"] = [
+                sum(pair.scores[seat] for pair in self.pairs) / len(self.pairs) for seat in (0, 1)
+            ]
+        if self.sprt:
+            figures["sprt"] = {
+                **self.sprt._asdict(),
+                "llr": self.sprt.llr(self.outcomes),
+                "bounds": self.sprt.bounds,
+                "verdict": self.sprt.verdict(self.outcomes) or None,
+            }
+        return figures
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as it goes into JSON."""
+        game = _game(self.pairing.game_id)
+        return {
+            "game": game.id,
+            "rules_version": game.rules_version,
+            "first": self.pairing.first.text,
+            "second": self.pairing.second.text,
+            "seed": self.seed,
+            "ended": self.ended,
+            "statistics": self.statistics(),
+            "efforts": [effort._asdict() for effort in self.efforts()],
+            "pairs": [
+                {"pair": pair.number, "scores": pair.scores, "actions": pair.actions}
+                for pair in self.pairs
+            ],
+        }
+
+
+def run(
+    pairing: Pairing,
+    *,
+    pairs: int,
+    seed: int = 0,
+    sprt: elo.Sprt | None = None,
+    workers: int = 1,
+    on_pair: Callable[[Result], None] = lambda result: None,
+    result: Result | None = None,
+) -> Result:
+    """Plays a pairing to the end of its pairs, or until the SPRT decides.
+
+    `result` is filled as it goes, so that who passes one has it also if this is interrupted.
+    """
+    result = result or Result(pairing, seed, sprt)
+    tasks = [
+        Task(pairing.game_id, pairing.first.text, pairing.second.text, seed, number)
+        for number in range(pairs)
+    ]
+    with _played(tasks, min(workers, pairs)) as played:
+        for pair in played:
+            result.add(pair)
+            verdict = sprt.verdict(result.outcomes) if sprt else ""
+            if verdict:
+                result.ended = verdict
+            elif len(result.pairs) == pairs:
+                result.ended = "games"
+            on_pair(result)
+            if verdict:
+                break
+    return result
+
+
+@contextlib.contextmanager
+def _played(tasks: Sequence[Task], workers: int) -> Iterator[Iterator[Pair]]:
+    # The pairs in the order of the tasks. Whatever still runs at the end is ended.
+    if workers <= 1:
+        yield map(play_pair, tasks)
+        return
+    others = set(multiprocessing.active_children())
+    # Not forked: the progress bar has threads.
+    executor = ProcessPoolExecutor(
+        workers, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
+    )
+    with _noted_interrupts() as interrupts:
+        try:
+            yield _in_order(executor, tasks, AHEAD * workers, interrupts)
+        finally:
+            for child in set(multiprocessing.active_children()) - others:
+                child.terminate()
+            executor.shutdown(wait=True)
+
+
+def _in_order(
+    executor: ProcessPoolExecutor, tasks: Sequence[Task], ahead: int, interrupts: list[int]
+) -> Iterator[Pair]:
+    waiting: deque[Future[Pair]] = deque()
+    for task in tasks:
+        waiting.append(executor.submit(play_pair, task))
+        if len(waiting) > ahead:
+            yield _result(waiting.popleft(), interrupts)
+    while waiting:
+        yield _result(waiting.popleft(), interrupts)
+
+
+def _result(future: Future[Pair], interrupts: list[int]) -> Pair:
+    while not interrupts:
+        if wait((future,), timeout=ANSWER_TO_INTERRUPT).done:
+            return future.result()
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _noted_interrupts() -> Iterator[list[int]]:
+    # An exception in the middle of the executor's own work would leave its locks broken, so
+    # interrupts are only noted while it is there.
+    interrupts: list[int] = []
+    replaced = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is signal.default_int_handler
+        and threading.current_thread() is threading.main_thread()
+    ]
+    for number in replaced:
+        signal.signal(number, lambda received, _: interrupts.append(received))
+    try:
+        yield interrupts
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.default_int_handler)
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C goes to the whole process group; who started the workers ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# Around it
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def workers_for(configurations: Sequence[Configuration], wanted: int | None) -> int:
+    """How many processes to play in: `wanted`, or as many as there are processors for.
+
+    Raises ConfigurationError if limits in milliseconds would have to share processors.
+    """
+    threads = max(each.threads for each in configurations)
+    most = max(1, processors() // threads)
+    if wanted is None:
+        return most
+    timed = next((each for each in configurations if each.timed), None)
+    if timed and wanted > most:
+        raise ConfigurationError(
+            f"{timed}: limits in milliseconds need a processor for each thread; "
+            f"with {threads} threads a player there is room for {most} workers, not {wanted}"
+        )
+    return wanted
+
+
+def document(results: Sequence[Result]) -> dict[str, Any]:
+    """The results as one JSON document, with what they depend on."""
+    return {
+        "format": FORMAT,
+        "versions": versions(),
+        "results": [result.as_json() for result in results],
+    }
+
+
+def write_json(results: Sequence[Result], path: Path) -> None:
+    """Writes the document to a file, one pair a line."""
+    text = json.dumps(document(results), indent=1, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def versions() -> dict[str, Any]:
+    """What the results depend on, besides what was asked for."""
+    found = {
+        "croupier": metadata.version("croupier"),
+        "revision": _revision(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "processors": processors(),
+    }
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        found["open-spiel"] = metadata.version("open-spiel")
+    return found
+
+
+def _revision() -> str | None:
+    # The git revision, where this is run from a clone.
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _interval(interval: elo.Interval) -> dict[str, float | None]:
+    return {name: _finite(value) for name, value in interval._asdict().items()}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,252 @@
+"""Who plays in the arena: configurations as short texts, and the players that they describe.
+
+A configuration is a name, and options after a colon:
+
+    search:ms=100                                        the search that serves hints
+    search:iterations=2000,exploration=0.7,threads=2     with any of its Parameters
+    random, beginner, casual, skilled, expert            the bots
+    uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
+    guide                                                the game's guide, which does not search
+    openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (lab/openspiel.py)
+    search@v0.1:ms=100                                   the search of a git revision
+"""
+
+import dataclasses
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from ai.search import Parameters, search
+from ai.strengths import STRENGTHS, Strength, slip
+from engine.game import SeatView
+from lab.uct import uct
+
+LIMITS = {"iterations": int, "ms": int}
+TRUTHS = {"true": True, "false": False}
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be understood, or played here."""
+
+
+class Choice(NamedTuple):
+    """What a player decided, and the iterations that it took (0: no search)."""
+
+    action: int
+    iterations: int
+
+
+class Player(Protocol):
+    """Something that decides for a seat, by what the seat knows and 256 bits of chance."""
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        """One of `legal`, of which there are at least two."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bot:
+    """A bot of the server."""
+
+    strength: Strength
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        slipped = slip(self.strength, legal, chance)
+        if slipped is not None:
+            return Choice(slipped, 0)
+        result = search(view, iterations=self.strength.iterations, seed=chance % 2**64)
+        return Choice(result.action, result.iterations)
+
+
+@dataclasses.dataclass(frozen=True)
+class Searcher:
+    """The search that serves hints."""
+
+    iterations: int
+    seconds: float
+    threads: int
+    parameters: Parameters
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        result = search(
+            view,
+            iterations=self.iterations,
+            seconds=self.seconds,
+            threads=self.threads,
+            seed=chance % 2**64,
+            parameters=self.parameters,
+        )
+        return Choice(result.action, result.iterations)
+
+
+@dataclasses.dataclass(frozen=True)
+class Guided:
+    """The game's guide, without a search."""
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        # A guide chooses by what its seat can know, so any world that fits will do.
+        world = view.game.sampler(view).sample(chance % 2**64)
+        return Choice(view.game.guide().action(world, view.seat, chance >> 64 & 2**64 - 1), 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainUct:
+    """Plain UCT-ISMCTS."""
+
+    iterations: int
+    seconds: float
+    exploration: float
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        return Choice(
+            *uct(
+                view,
+                iterations=self.iterations,
+                seconds=self.seconds,
+                seed=chance % 2**64,
+                exploration=self.exploration,
+            )
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """A player in words. `Configuration.read` checks them; a worker makes the player itself."""
+
+    text: str
+
+    @classmethod
+    def read(cls, text: str) -> "Configuration":
+        """Reads a configuration; raises ConfigurationError."""
+        one = cls(text.strip())
+        if one.name not in KINDS and one.name not in STRENGTHS:
+            known = ", ".join([*KINDS, *STRENGTHS])
+            raise ConfigurationError(f"there is no player {one.name!r}: known are {known}")
+        if one.revision and one.name != "search":
+            raise ConfigurationError(f"{one}: only search can be that of a revision")
+        if "@" in one.text and not one.revision:
+            raise ConfigurationError(f"{one}: names no revision after @")
+        if one.revision:
+            one.limits(one.take(LIMITS, others=True))
+        else:
+            one.player()
+        return one
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """The kind of player."""
+        return self.text.partition(":")[0].partition("@")[0]
+
+    @property
+    def revision(self) -> str:
+        """The git revision whose code plays; empty for this one."""
+        return self.text.partition(":")[0].partition("@")[2]
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        """The options, as they are written."""
+        found: dict[str, str] = {}
+        for part in filter(None, self.text.partition(":")[2].split(",")):
+            key, equals, value = (piece.strip() for piece in part.partition("="))
+            if not (key and equals and value):
+                raise ConfigurationError(f"{self}: {part!r} is not NAME=VALUE")
+            if key in found:
+                raise ConfigurationError(f"{self}: {key} is given twice")
+            found[key] = value
+        return found
+
+    @property
+    def threads(self) -> int:
+        """The threads of a search."""
+        return int(self.options.get("threads", "1"))
+
+    @property
+    def timed(self) -> bool:
+        """Whether a limit in milliseconds makes it depend on how busy the machine is."""
+        return "ms" in self.options
+
+    def player(self) -> Player:
+        """The player; raises ConfigurationError."""
+        if self.revision:
+            from lab.revision import Foreign, build
+
+            return Foreign(build(self.revision), self.options)
+        if self.name in STRENGTHS:
+            self.take({})
+            return Bot(STRENGTHS[self.name])
+        return KINDS[self.name](self)
+
+    def take(self, types: Mapping[str, Any], others: bool = False) -> dict[str, Any]:
+        """The values of the options in `types`; unless it is said, there may be no others."""
+        values = {}
+        for key, value in self.options.items():
+            if key not in types and others:
+                continue
+            if key not in types:
+                known = ", ".join(types) or "none"
+                raise ConfigurationError(f"{self}: {key} is no option of {self.name}: {known}")
+            values[key] = self._value(key, value, types[key])
+        return values
+
+    def limits(self, values: dict[str, Any]) -> tuple[int, float]:
+        """Takes the limits out of the values: iterations and seconds, of which one is given."""
+        iterations, ms = values.pop("iterations", 0), values.pop("ms", 0)
+        if iterations <= 0 and ms <= 0:
+            raise ConfigurationError(f"{self}: needs a limit above 0, iterations=N or ms=N")
+        return iterations, ms / 1000
+
+    def _value(self, key: str, text: str, kind: Any) -> Any:
+        choices = typing.get_args(kind) or (kind,)
+        if type(None) in choices and text == "none":
+            return None
+        try:
+            return TRUTHS[text] if bool in choices else choices[0](text)
+        except (KeyError, ValueError):
+            what = {int: "a whole number", float: "a number"}.get(choices[0], "true or false")
+            raise ConfigurationError(f"{self}: {key}={text} is not {what}") from None
+
+
+def _search(configuration: Configuration) -> Player:
+    parameters = typing.get_type_hints(Parameters)
+    values = configuration.take({**LIMITS, "threads": int, **parameters})
+    iterations, seconds = configuration.limits(values)
+    threads = values.pop("threads", 1)
+    if threads < 1:
+        raise ConfigurationError(f"{configuration}: threads must be 1 or more")
+    return Searcher(iterations, seconds, threads, Parameters(**values))
+
+
+def _uct(configuration: Configuration) -> Player:
+    values = configuration.take({**LIMITS, "exploration": float})
+    return PlainUct(*configuration.limits(values), values.pop("exploration", 0.5))
+
+
+def _openspiel(configuration: Configuration) -> Player:
+    try:
+        from lab.openspiel import Ismcts
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{configuration}: needs OpenSpiel ({error}): pip install 'croupier[openspiel]'"
+        ) from None
+    values = configuration.take({"iterations": int, "exploration": float, "final": str})
+    iterations, _ = configuration.limits(values)
+    try:
+        return Ismcts(iterations, **values)
+    except ValueError as error:
+        raise ConfigurationError(f"{configuration}: {error}") from None
+
+
+def _guide(configuration: Configuration) -> Player:
+    configuration.take({})
+    return Guided()
+
+
+KINDS: dict[str, Callable[[Configuration], Player]] = {
+    "guide": _guide,
+    "search": _search,
+    "uct": _uct,
+    "openspiel": _openspiel,
+}

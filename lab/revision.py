@@ -1,0 +1,102 @@
+"""The search of another git revision, as a player: to measure a change against what was before it.
+
+The revision is built once, from its own sources, in a cache folder, and its search runs in a
+process of its own (lab/revision_host.py), which is asked in JSON. Views go there and actions come
+back as fields, so the two only need to agree about what a view holds. Needs a clone of the project
+and what builds it.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from engine.game import SeatView
+from lab.players import Choice, ConfigurationError
+
+ROOT = Path(__file__).parent.parent
+HOST = Path(__file__).parent / "revision_host.py"
+
+
+def folder_of(revision: str) -> Path:
+    """Where a revision is kept when it is built; raises ConfigurationError if there is none."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--verify", "-q", f"{revision}^{{commit}}"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise ConfigurationError(f"@{revision}: cannot run git: {error}") from None
+    if found.returncode:
+        raise ConfigurationError(f"@{revision}: no such revision in {ROOT}")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "croupier" / "revisions" / found.stdout.strip()
+
+
+def build(revision: str) -> Path:
+    """Builds a revision unless that has been done; where it is."""
+    folder = folder_of(revision)
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Built beside its place and moved there, so that what is in place is whole.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        sources = Path(scratch, "sources")
+        archive = Path(scratch, "sources.tar")
+        git = ["git", "-C", str(ROOT), "archive", "-o", str(archive), folder.name]
+        subprocess.run(git, check=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(sources, filter="data")
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        built = subprocess.run(command, cwd=sources, capture_output=True, text=True)
+        if built.returncode:
+            raise ConfigurationError(f"@{revision} cannot be built:\n{built.stderr[-2000:]}")
+        with contextlib.suppress(FileExistsError):  # Another process was faster.
+            shutil.move(sources, folder)
+    return folder
+
+
+class Foreign:
+    """The search of the code in a folder, in a process of its own."""
+
+    def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+        self._process = subprocess.Popen(
+            # -P: the folder of the host's file is not where modules are looked for.
+            [sys.executable, "-P", str(HOST)],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdin and self._process.stdout
+        self._to: IO[str] = self._process.stdin
+        self._from: IO[str] = self._process.stdout
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        game = view.game
+        request = {
+            "game": game.id,
+            "ruleset": game.ruleset,
+            "view": view.fields,
+            "seed": chance % 2**64,
+            "options": self._options,
+        }
+        print(json.dumps(request), file=self._to, flush=True)
+        answer = self._from.readline()
+        if not answer:
+            raise RuntimeError(f"the revision in {self._process.args!r} has failed")
+        action, iterations = json.loads(answer)
+        return Choice(game.make_action(action), iterations)
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._to.close()
+        self._from.close()
+        self._process.wait()

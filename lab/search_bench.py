@@ -1,0 +1,196 @@
+"""The speed of the search, and its fingerprint: `python -m lab.search_bench`.
+
+Everything is interleaved over several rounds, the median of which is shown: timings drift between
+machines and runs, ratios less so. All is on one thread, but where two are compared with one. The
+last line is a number that depends on what the search answers and not on how fast: it changes when
+play changes, and a commit that touches the search can quote it.
+"""
+
+import argparse
+import importlib.util
+import random
+import statistics
+import time
+import zlib
+from collections.abc import Callable, Sequence
+
+from ai.search import search
+from engine import games
+from engine.game import Game, Position, SeatView
+
+PLAYOUTS = 2_000
+ITERATIONS = 5_000
+SMALL_ITERATIONS = 10_000
+FINGERPRINT_ITERATIONS = 2_000
+FINGERPRINT_POSITIONS = 12
+
+Run = Callable[[int], object]
+
+
+def rates(runs: Sequence[Run], times: int, rounds: int) -> list[list[float]]:
+    """Times a second that each run does what it does `times` times, in each round.
+
+    A run is given a seed. They take turns, and in each round another one begins.
+    """
+    found: list[list[float]] = [[] for _ in runs]
+    for seed in range(rounds):
+        for turn in range(len(runs)):
+            at = (seed + turn) % len(runs)
+            start = time.perf_counter()
+            runs[at](seed)
+            found[at].append(times / (time.perf_counter() - start))
+    return found
+
+
+def ratio(ones: Sequence[float], others: Sequence[float]) -> float:
+    """The median of what one did in a round to what the other did."""
+    return statistics.median(one / other for one, other in zip(ones, others, strict=True))
+
+
+# What there is to measure
+
+
+def show_games(rounds: int) -> None:
+    """Playouts and iterations a second from the first decision, and where their time goes."""
+    print("From the first decision; world, playout and tree are shares of an iteration's time.")
+    print(
+        f"{'game':18}{'random':>12}{'guided':>12}{'iterations/s':>14}"
+        f"{'world':>8}{'playout':>9}{'tree':>7}{'2 threads':>11}"
+    )
+    for game_id, game_class in games().items():
+        if game_class.reference:
+            continue
+        game = game_class()
+        position = Position.deal(game, 1)
+        view = position.view(position.deciders[0])
+        sampler, guide = game.sampler(view), game.guide()
+        speeds = rates(
+            [
+                lambda seed, position=position: position.playouts(PLAYOUTS, seed),
+                lambda seed, position=position, guide=guide: guide.playouts(
+                    position, PLAYOUTS, seed
+                ),
+                lambda seed, sampler=sampler: sampler.draws(PLAYOUTS, seed),
+            ],
+            PLAYOUTS,
+            rounds,
+        )
+        unguided, guided, worlds = (statistics.median(speed) for speed in speeds)
+        searched = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
+        iterations = statistics.median(searched)
+        # A second for one thread: in less, another process that runs meanwhile would decide.
+        second = int(iterations)
+        one, two = rates([_searches(view, second, threads) for threads in (1, 2)], second, rounds)
+        world, playout = iterations / worlds, iterations / guided
+        # The playouts of the search begin later than those that are measured by themselves.
+        tree = max(0.0, 1 - world - playout)
+        print(
+            f"{game_id:18}{unguided:12,.0f}{guided:12,.0f}{iterations:14,.0f}"
+            f"{world:8.0%}{playout:9.0%}{tree:7.0%}{ratio(two, one):10.2f}x",
+            flush=True,
+        )
+
+
+def show_last_round(rounds: int) -> None:
+    """Iterations a second from the first placement of the last round of Skystones."""
+    chance = random.Random(1)
+    game = games()["skystones"]()
+    position = Position.deal(game, 1)
+    last = position.copy()
+    placing = False
+    while not position.over:
+        placed = len(position.deciders) == 1
+        if placed and not placing:
+            last = position.copy()
+        placing = placed
+        joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
+        position.apply(joint, chance.getrandbits(64))
+    view = last.view(last.deciders[0])
+    found = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
+    print(
+        f"\nSkystones, first placement of the last round: {statistics.median(found):,.0f} "
+        "iterations/s"
+    )
+
+
+def show_openspiel(rounds: int) -> None:
+    """Iterations a second beside OpenSpiel's ISMCTSBot, in the same games."""
+    print("\nBeside OpenSpiel's ISMCTSBot (C++), from the first decision:")
+    if not importlib.util.find_spec("pyspiel"):
+        print("open-spiel is not installed: pip install 'croupier[openspiel]'")
+        return
+    print(f"{'game':18}{'iterations':>12}{'search':>14}{'OpenSpiel':>14}{'ratio':>8}")
+    for game_id in ("kuhn_poker", "leduc_poker"):
+        position = Position.deal(games()[game_id](), 1)
+        view = position.view(position.deciders[0])
+        for iterations in (SMALL_ITERATIONS, 10 * SMALL_ITERATIONS):
+            ours, theirs = rates(
+                [_searches(view, iterations), _openspiel_searches(game_id, iterations)],
+                iterations,
+                rounds,
+            )
+            print(
+                f"{game_id:18}{iterations:12,}{statistics.median(ours):14,.0f}"
+                f"{statistics.median(theirs):14,.0f}{ratio(ours, theirs):7.1f}x",
+                flush=True,
+            )
+
+
+def _searches(view: SeatView, iterations: int, threads: int = 1) -> Run:
+    return lambda seed: search(view, iterations=iterations, threads=threads, seed=seed)
+
+
+def _openspiel_searches(game_id: str, iterations: int) -> Run:
+    import pyspiel
+
+    state = pyspiel.load_game(game_id).new_initial_state()
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+
+    def run(seed: int) -> None:
+        final = pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT
+        evaluator = pyspiel.RandomRolloutEvaluator(1, seed)
+        pyspiel.ISMCTSBot(seed, evaluator, 2.0, iterations, -1, final, False, False).get_policy(
+            state
+        )
+
+    return run
+
+
+def fingerprint() -> int:
+    """One number for what the search answers at a few positions of each game."""
+    number = 0
+    for game_id, game_class in games().items():
+        for seed in range(FINGERPRINT_POSITIONS):
+            position = _position(game_class(), seed)
+            for seat in position.deciders[:1]:
+                result = search(position.view(seat), iterations=FINGERPRINT_ITERATIONS, seed=seed)
+                answer = (game_id, seed, result.action, result.nodes)
+                number = zlib.crc32(repr((*answer, *result.actions)).encode(), number)
+    return number
+
+
+def _position(game: Game, seed: int) -> Position:
+    # Every second one a few plies on, in the middle of a match.
+    position = Position.deal(game, seed)
+    for ply in range(3 * (seed % 2) * seed):
+        if position.over:
+            break
+        joint = {seat: position.legal(seat)[-1] for seat in position.deciders}
+        position.apply(joint, ply)
+    return position
+
+
+def main() -> None:
+    """Prints the tables and the fingerprint."""
+    parser = argparse.ArgumentParser(prog="lab.search_bench", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rounds", type=int, default=7, help="rounds to take the median of")
+    rounds = parser.parse_args().rounds
+    show_games(rounds)
+    show_last_round(rounds)
+    show_openspiel(rounds)
+    print(f"\nfingerprint of the search: {fingerprint()}")
+
+
+if __name__ == "__main__":
+    main()

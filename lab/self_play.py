@@ -1,0 +1,105 @@
+"""Random self-play in numbers: `python -m lab.self_play`, the last part of `make bench`.
+
+Both seats choose uniformly among their legal actions. Below each game stand the figures of another
+engine, written by another hand from the same rulings, so that a rule that one of the two has
+misread shows. Those figures are rounded, and fit samples of about a hundred matches.
+"""
+
+import argparse
+import random
+import statistics
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine import games
+from engine.game import Event, Position
+
+MATCHES = 1_000
+GOAL = 4  # In an exchange_decided of PowerShot Soccer.
+
+
+class Count(NamedTuple):
+    """An event to count, and the figures of the other engine."""
+
+    title: str
+    is_one: Callable[[Event], bool]
+    others: tuple[str, str, str, str]
+
+
+COUNTS = {
+    "castle_rampage": Count(
+        "turns",
+        lambda event: event.kind == "turn_started",
+        ("116 (16-405)", "10, 222", "0 %", "40"),
+    ),
+    "champion_chess": Count(
+        "challenges",
+        lambda event: event.kind == "challenge_decided" and event.seat == 0,
+        ("45 (4-112)", "12, 64", "3 %", "7.9"),
+    ),
+    "powershot_soccer": Count(
+        "goals",
+        lambda event: event.kind == "exchange_decided" and event.values[0] == GOAL,
+        ("172 (168-176)", "11, 14", "33 %", "3.6"),
+    ),
+    "skystones": Count(
+        "rounds",
+        lambda event: event.kind == "round_ended",
+        ("76 (76-76)", "16, 45", "52 %", "4"),
+    ),
+}
+
+
+class Played(NamedTuple):
+    """A random match."""
+
+    actions: list[int]  # How many were legal, by decision.
+    events: list[Event]
+    score: float
+
+
+def play(game_id: str, seed: int) -> Played:
+    """Plays one match at random."""
+    rng = random.Random(seed)
+    position = Position.deal(games()[game_id](), seed)
+    actions, events = [], []
+    while not position.over:
+        joint = {}
+        for seat in position.deciders:
+            legal = position.legal(seat)
+            actions.append(len(legal))
+            joint[seat] = rng.choice(legal)
+        events += position.apply(joint, rng.getrandbits(64))
+    return Played(actions, events, position.scores[0])
+
+
+def figures(matches: list[Played], count: Count) -> tuple[str, str, str, str]:
+    """What matches came to, as the other engine's figures are written."""
+    lengths = [len(match.actions) for match in matches]
+    actions = [n for match in matches for n in match.actions]
+    counted = statistics.mean(sum(map(count.is_one, match.events)) for match in matches)
+    draws = statistics.mean(match.score == 0.5 for match in matches)
+    error = statistics.stdev(lengths) / len(lengths) ** 0.5
+    return (
+        f"{statistics.mean(lengths):.1f} ±{1.96 * error:.1f} ({min(lengths)}-{max(lengths)})",
+        f"{statistics.mean(actions):.1f}, {max(actions)}",
+        f"{100 * draws:.1f} %",
+        f"{counted:.2f} {count.title}",
+    )
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(prog="lab.self_play", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--matches", type=int, default=MATCHES, help="matches of each game")
+    matches = parser.parse_args().matches
+    row = "{:18}{:26}{:14}{:9}{}".format
+    print(row("game", "decisions (least-most)", "actions, most", "draws", "and"))
+    for game_id, count in COUNTS.items():
+        played = [play(game_id, seed) for seed in range(matches)]
+        print(row(game_id, *figures(played, count)), flush=True)
+        print(row("  another engine", *count.others))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the service costs, measured: `python -m lab.service_bench`, a part of `make bench`."""

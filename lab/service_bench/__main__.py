@@ -1,0 +1,196 @@
+"""What the service costs, measured: `python -m lab.service_bench`, a part of `make bench`.
+
+Calls: SubmitAction, answered when it is in the log and synced, beside a bare echo of the same bytes
+by the same server (grpc.aio on uvloop), from a client that costs next to nothing. Then the
+same with two searches running in the server. Everything is measured in turn, round after round;
+rates drift between machines and minutes, their ratios less so. Each figure is the median of its
+rounds. The processor's time of a call is that of all threads of the server but those that search.
+
+Matches: what they cost in memory and on the disk, how long one takes to load, and the rate of
+SubmitAction beside a log that is full of others.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from lab.service_bench import scale
+from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
+from lab.service_bench.scripts import Script, write_scripts
+from lab.service_bench.serve import ECHO
+from service import wire
+
+_ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
+_CALLS_A_SECOND = 8_000  # At most; so many are prepared.
+_STARTS_AND_ENDS = 0.5  # Seconds of calls besides those that are measured.
+_FULL_LOG_STREAMS = 16
+_LONG = "castle_rampage"
+
+
+def main() -> None:
+    """Prints the tables."""
+    chosen = _parser().parse_args()
+    games = chosen.games or list(wire.hosted())
+    with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-bench-") as name:
+        directory = Path(name)
+        if "calls" in chosen.parts:
+            _calls(chosen, directory / "calls", _scripts(games))
+            for game_id in games if chosen.full and len(games) > 1 else ():
+                print(f"\n{game_id} alone")
+                _calls(chosen, directory / game_id, write_scripts(game_id))
+        if "matches" in chosen.parts:
+            _matches(directory, games)
+            _full_log(chosen, directory, _scripts(games))
+
+
+def _scripts(games: Sequence[str]) -> list[Script]:
+    # In turn, so that at any time matches of all games are played.
+    return [script for some in zip(*map(write_scripts, games), strict=True) for script in some]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lab.service_bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--parts", nargs="+", choices=("calls", "matches"), default=("calls", "matches"))
+    add("--streams", nargs="+", type=int, default=(1, 16, 64), help="calls under way at a time")
+    add("--rounds", type=int, default=5, help="rounds to take the median of (5)")
+    add("--seconds", type=float, default=1.0, help="how long each is measured in a round (1)")
+    add("--games", nargs="+", choices=tuple(wire.hosted()), help="whose matches; default: all")
+    add("--stored", nargs="+", type=int, help="matches in the log (100 10000)")
+    add("--full", action="store_true", help="each game by itself too, and 100,000 matches stored")
+    add(
+        "--data", type=Path, help="a directory on the disk to be measured; default: a temporary one"
+    )
+    add("--against", type=Path, help="another checkout, built, whose server is measured beside")
+    return parser
+
+
+# Calls
+
+
+def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
+    runs = 2 * len(chosen.streams) * chosen.rounds
+    calls = round(runs * (chosen.seconds + _STARTS_AND_ENDS) * _CALLS_A_SECOND)
+    with ExitStack() as stack:
+        _progress("dealing matches")
+        ours = stack.enter_context(hosting(directory, scripts, calls))
+        subjects = [
+            Subject(_ECHO, ours.server, ours.client, ECHO),
+            Subject(_SUBMIT, ours.server, ours.client),
+            Subject(_BESIDE, ours.server, ours.client, searched=ours.searched),
+        ]
+        if chosen.against:
+            place = directory.with_name(f"{directory.name}-against")
+            other = stack.enter_context(hosting(place, scripts, calls, checkout=chosen.against))
+            subjects.append(Subject(_OTHER, other.server, other.client))
+        _head()
+        for streams in chosen.streams:
+            _progress(f"calls on {streams} streams")
+            measured = measure(subjects, streams, chosen.rounds, chosen.seconds)
+            for name, figures in measured.items():
+                _row(streams, name, figures, _compared(name, measured))
+            sync, longest = sync_seconds(directory)
+            print(f"{streams:7}  a sync of the disk by itself: {_ms(sync)}, at most {_ms(longest)}")
+
+
+def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
+    if name == _ECHO:
+        return ""
+    ours = measured[_SUBMIT]
+    if name == _SUBMIT:
+        return f"{ratio(ours, measured[_ECHO]):.2f} of the echo"
+    if name == _BESIDE:
+        beside = measured[name]
+        return f"{ratio(beside, ours):.2f} of that, p99 {ratio(beside, ours, 'p99'):.1f} times"
+    other = measured[name]
+    return f"ours {ratio(ours, other):.2f} times, its CPU {ratio(ours, other, 'cpu'):.2f}"
+
+
+# Matches
+
+
+def _matches(directory: Path, games: Sequence[str]) -> None:
+    _progress("matches in memory")
+    print(f"\n{'in memory':18}{'decisions':>10}{'KB a match':>12}{'GetView':>10}{'loaded':>10}")
+    for game_id in games:
+        live = asyncio.run(scale.live(directory, game_id))
+        print(
+            f"{game_id:18}{live.decisions:10.0f}{live.memory / 1024:12.1f}"
+            f"{_ms(live.again):>10}{_ms(live.load):>10}",
+            flush=True,
+        )
+    if _LONG in games:
+        long = asyncio.run(scale.long(directory, _LONG))
+        print(
+            f"to load {_LONG} of {long.decisions} decisions: read {_ms(long.read)}, and computed "
+            f"from the first {_ms(long.replayed)}, from the last snapshot {_ms(long.resumed)}"
+        )
+
+
+def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
+    sizes = chosen.stored or (100, 10_000, 100_000)[: 3 if chosen.full else 2]
+    calls = round(chosen.rounds * (chosen.seconds + _STARTS_AND_ENDS) * _CALLS_A_SECOND)
+    with ExitStack() as stack:
+        hosts = {}
+        for stored in sizes:
+            _progress(f"storing {stored} matches")
+            place = directory / f"stored-{stored}"
+            hosts[stored] = stack.enter_context(hosting(place, scripts, calls, stored))
+        least = hosts[sizes[0]]
+        print(f"\n{'stored':>7}{'MB on disk':>12}{'KB a match':>12}{'MB in memory':>14}")
+        for stored, host in hosts.items():
+            each = (host.room - least.room) / max(stored - sizes[0], 1) / 1024
+            memory = host.server.memory() / 2**20
+            print(f"{stored:7}{host.room / 2**20:12.1f}{each:12.2f}{memory:14.1f}")
+        subjects = [Subject(_ECHO, least.server, least.client, ECHO)]
+        subjects += [Subject(f"{n} stored", host.server, host.client) for n, host in hosts.items()]
+        _progress("calls beside stored matches")
+        measured = measure(subjects, _FULL_LOG_STREAMS, chosen.rounds, chosen.seconds)
+        first = measured[subjects[1].name]
+        _head()
+        for name, figures in measured.items():
+            compared = f"{ratio(figures, first):.2f} of the first" if name != _ECHO else ""
+            _row(_FULL_LOG_STREAMS, name, figures, compared)
+
+
+# How it is shown
+
+
+def _head() -> None:
+    print(
+        f"\n{'streams':>7}  {'call':16}{'calls/s':>9}{'p50':>10}{'p99':>10}"
+        f"{'CPU a call':>12}{'client':>10}  ratio"
+    )
+
+
+def _row(streams: int, name: str, figures: Sequence[Figures], compared: str) -> None:
+    middle = median(figures)
+    print(
+        f"{streams:7}  {name:16}{middle.rate:9,.0f}{_ms(middle.p50):>10}{_ms(middle.p99):>10}"
+        f"{_us(middle.cpu):>12}{_us(middle.client_cpu):>10}  {compared}",
+        flush=True,
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.2f} ms"
+
+
+def _us(seconds: float) -> str:
+    return f"{1e6 * seconds:.0f} µs"
+
+
+def _progress(what: str) -> None:
+    print(f"... {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

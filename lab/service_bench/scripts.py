@@ -1,0 +1,126 @@
+"""Scripted matches: played at random beforehand, so that a client has but to send what is ready."""
+
+import asyncio
+import hashlib
+import random
+import time
+from collections.abc import Iterable
+from itertools import islice
+from typing import NamedTuple
+
+from croupier.v1.game_pb2 import Action, Ruleset
+from croupier.v1.match_pb2 import SubmitActionRequest
+from engine.game import Match
+from service import wire
+from service.api.tokens import Tokens
+from service.hosting.caller import Caller
+from service.hosting.match_state import Hosted
+from service.hosting.matches import agreed_standing
+from service.store import Entry, EntryKind, Header, Standing, Store
+
+KEY = bytes(range(32))  # Of the tokens.
+SCRIPTS = 8  # Of each game; matches of the same script are the same but for their ids.
+_AT_ONCE = 256  # As many as a store commits at once.
+
+
+class Decision(NamedTuple):
+    """A decision of a script, and the version that it answers."""
+
+    seat: int
+    expected_version: int
+    action: Action
+
+
+class Script(NamedTuple):
+    """A whole match: what it starts from, but for its id, and each decision."""
+
+    header: Header
+    decisions: list[Decision]
+
+
+class Request(NamedTuple):
+    """A call that is ready to be sent."""
+
+    token: str
+    message: bytes
+
+
+def write_scripts(game_id: str, count: int = SCRIPTS) -> list[Script]:
+    """Some matches of a game under its own ruleset, played at random; always the same ones."""
+    return [_write_script(game_id, seed) for seed in range(count)]
+
+
+def _write_script(game_id: str, seed: int) -> Script:
+    rng = random.Random(f"{game_id}/{seed}")
+    game = wire.hosted()[game_id]()
+    secret = hashlib.sha256(f"croupier/bench/{game_id}/{seed}".encode()).digest()
+    header = Header(
+        match_id="",
+        game=game_id,
+        ruleset=Ruleset(**{game_id: {}}).SerializeToString(),
+        rules_version=game.rules_version,
+        secret=secret,
+        chance_id="",
+        bots=(0, 0),
+        created=time.time_ns() // 1_000_000,
+    )
+    match = Match(game, secret)
+    decisions = []
+    while not match.over:
+        seat = match.deciders[0]
+        action = rng.choice(match.legal(seat))
+        decisions.append(Decision(seat, match.version, wire.write_action(game, action)))
+        match.apply(seat, action)
+    return Script(header, decisions)
+
+
+def requests(script: Script, match_id: str, tokens: Tokens) -> list[Request]:
+    """The calls of a match."""
+    seats = [tokens.make(Caller(match_id, seat)) for seat in (0, 1)]
+    return [
+        Request(
+            seats[decision.seat],
+            SubmitActionRequest(
+                match=f"matches/{match_id}",
+                expected_version=decision.expected_version,
+                action=decision.action,
+                request_id=f"{match_id}-{number}",
+            ).SerializeToString(),
+        )
+        for number, decision in enumerate(script.decisions)
+    ]
+
+
+async def fill(
+    store: Store, matches: Iterable[tuple[str, Script]], decisions: int = 0, resigned: bool = False
+) -> None:
+    """Adds matches, by id, with the first of their decisions, and resigned after them or not."""
+    every = iter(matches)
+    while some := list(islice(every, _AT_ONCE)):
+        await asyncio.gather(*(_add(store, *match, decisions, resigned) for match in some))
+
+
+async def _add(store: Store, match_id: str, script: Script, decisions: int, resigned: bool) -> None:
+    hosted = Hosted(script.header._replace(match_id=match_id))
+    await store.create(hosted.header, agreed_standing(hosted))
+    added = entries(script)[:decisions]
+    if resigned:
+        added.append(Entry(EntryKind.RESIGNATION, 0, script.header.created))
+    for version, entry in enumerate(added):
+        over = resigned and version + 1 == len(added)
+        await store.append(match_id, version, entry, Standing(over=over))
+
+
+def entries(script: Script) -> list[Entry]:
+    """What a log has of a match of a script that is over."""
+    return [
+        Entry(
+            EntryKind.ACTION,
+            decision.seat,
+            script.header.created,
+            decision.action.SerializeToString(deterministic=True),
+            decision.expected_version,
+            f"request-{version}",
+        )
+        for version, decision in enumerate(script.decisions)
+    ]

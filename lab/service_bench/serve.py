@@ -1,0 +1,49 @@
+"""The server with a bare echo on the same gRPC server, for what calls cost beside it.
+
+The echo answers with the bytes that it was sent. It passes all that gRPC and the interceptors do
+with a call that is none of ours.
+"""
+
+import argparse
+import logging
+from pathlib import Path
+from typing import Any
+
+import grpc
+import uvloop
+
+from service.process import run
+from service.server import Options
+
+ECHO = "/croupier.bench.Echo/Echo"
+
+
+def main() -> None:
+    """Serves a SQLite log on a free port of the loopback interface."""
+    parser = argparse.ArgumentParser(prog="lab.service_bench.serve", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the directory of the log")
+    parser.add_argument("--token-key-file", type=Path, required=True, help="the key of the tokens")
+    chosen = parser.parse_args()
+    logging.getLogger("service").setLevel(logging.WARNING)
+    make = grpc.aio.server
+
+    def make_with_echo(*arguments: Any, **options: Any) -> grpc.aio.Server:
+        server = make(*arguments, **options)
+        service, method = ECHO.strip("/").split("/")
+        handlers: dict[str, Any] = {method: grpc.unary_unary_rpc_method_handler(_echo)}
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
+        return server
+
+    # The product has no way to add a method from outside, and needs none.
+    grpc.aio.server = make_with_echo
+    uvloop.run(
+        run(Options(port=0, store="sqlite", data=chosen.data, token_key_file=chosen.token_key_file))
+    )
+
+
+async def _echo(data: bytes, context: Any) -> bytes:
+    return data
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Check that no import points up, and that no imports go round in a circle.
+
+Prints the number of modules, of arrows (one module imports another) and of circles (sets of modules
+that import each other), and each arrow that breaks a layer. Python and Cython count alike, and so
+does `cimport`: an import-linter contract would not do, since that library reads `.py` files
+alone. A `.pyx` and its `.pxd` and `.pyi` are one module.
+
+Exit status: 0 if nothing is wrong, else 1.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Lowest first. A module may import from its own layer and from those below, unless the layers are
+# in one group: then they do not know of each other.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("engine", "croupier.v1"),
+    ("ai", "croupier"),
+    ("service.clock", "service.errors", "service.metrics", "service.validation"),
+    ("service.store", "service.wire"),
+    ("service.searching",),
+    ("service.hosting",),
+    ("service.api",),
+    ("service",),
+    ("lab",),
+    ("cli",),
+)
+# What a layer may not import, although it lies below.
+FORBIDDEN = {"service": ("croupier.client", "croupier.terminal"), "croupier": ("engine", "ai")}
+SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
+STATEMENT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]*)|c?import[ \t]+([\w.]+))",
+    re.MULTILINE,
+)
+
+
+def read_modules(root: Path) -> dict[str, set[str]]:
+    """What each module under the folders of the product imports of them."""
+    folders = sorted({layer.partition(".")[0] for group in LAYERS for layer in group})
+    texts: dict[str, str] = {}
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and not re.search(r"_pb2(_grpc)?\.pyi?$", path.name):
+                name = ".".join(path.relative_to(root).with_suffix("").parts)
+                name = name.removesuffix(".__init__")
+                texts[name] = texts.get(name, "") + "\n" + path.read_text(encoding="utf-8")
+    return {name: set(imports(name, text, texts)) - {name} for name, text in texts.items()}
+
+
+def imports(module: str, text: str, known: dict[str, str]) -> Iterator[str]:
+    """The known modules that a text imports."""
+    for package, names, whole in STATEMENT.findall(text):
+        parts = names.strip("()").replace("\n", ",").split(",") if package else [""]
+        for part in parts:
+            target = package or whole
+            name = part.split(" as ")[0].strip()
+            while target:
+                if name and f"{target}.{name}" in known:
+                    yield f"{target}.{name}"
+                    break
+                if target in known:
+                    yield target
+                    break
+                target, name = target.rpartition(".")[0], ""
+
+
+def layer_of(module: str) -> tuple[int, str]:
+    """The height of the layer that a module belongs to, and its name: the longest that fits."""
+    found = [
+        (len(layer), height, layer)
+        for height, group in enumerate(LAYERS)
+        for layer in group
+        if f"{module}.".startswith(f"{layer}.")
+    ]
+    _, height, layer = max(found)
+    return height, layer
+
+
+def upward(graph: dict[str, set[str]]) -> Iterator[str]:
+    """The arrows that no layer allows, each as a line."""
+    for module, targets in graph.items():
+        height, layer = layer_of(module)
+        for target in sorted(targets):
+            other_height, other = layer_of(target)
+            forbidden = FORBIDDEN.get(module.partition(".")[0], ())
+            if (
+                other_height > height
+                or (other_height == height and other != layer)
+                or any(f"{target}.".startswith(f"{each}.") for each in forbidden)
+            ):
+                yield f"{module} may not import {target}: {layer} lies below or beside {other}"
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that reach each other (Tarjan, 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for target in graph[module]:
+            if target not in index:
+                visit(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], index[target])
+        if low[module] == index[module]:
+            at = stack.index(module)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for module in graph:
+        if module not in index:
+            visit(module)
+    return found
+
+
+def rooms(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The same between the folders that modules lie in."""
+    folders = {
+        m: m if any(o.startswith(f"{m}.") for o in graph) else m.rpartition(".")[0] for m in graph
+    }
+    between: dict[str, set[str]] = {folder: set() for folder in folders.values()}
+    for module, targets in graph.items():
+        between[folders[module]] |= {folders[target] for target in targets} - {folders[module]}
+    return between
+
+
+def main() -> int:
+    """Checks one checkout."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="a checkout")
+    parser.add_argument("--count", action="store_true", help="count only; for other layouts")
+    chosen = parser.parse_args()
+    graph = read_modules(chosen.root)
+    found = circles(graph)
+    folders = rooms(graph)
+    print(
+        f"modules: {len(graph)}, arrows: {sum(map(len, graph.values()))}, circles: {len(found)}; "
+        f"folders: {len(folders)}, arrows: {sum(map(len, folders.values()))}, "
+        f"circles: {len(circles(folders))}"
+    )
+    for circle in found:
+        print("circle: " + " -> ".join([*circle, circle[0]]))
+    wrong = [] if chosen.count else list(upward(graph))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return int(bool(wrong or found) and not chosen.count)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The gRPC services, and what every call passes."""

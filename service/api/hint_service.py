@@ -1,0 +1,156 @@
+"""HintService: from what a seat knows to what it should play."""
+
+import asyncio
+import math
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from ai.strengths import STRENGTHS
+from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
+from croupier.v1.error_pb2 import ErrorReason
+from croupier.v1.match_pb2 import BotStrength
+from service import wire
+from service.api.interceptor import Context
+from service.api.match_service import Door
+from service.errors import Refusal
+from service.hosting.caller import check_seat
+from service.hosting.matches import check_decides, check_running
+from service.searching.hints import Question, Report
+from service.searching.pool import Lane, Limits, Turn
+
+SUGGESTION = Limits(seconds=1.0)
+ANALYSIS = Limits(seconds=10.0)
+REPORT_SECONDS = 0.2
+LAST_SECONDS = 0.03  # Before a deadline: then what is known is sent.
+
+Request = hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest
+
+
+class HintService(hint_pb2_grpc.HintServiceServicer):
+    """Searches for whoever asks."""
+
+    def __init__(self, door: Door, lane: Lane) -> None:
+        self._door = door
+        self._lane = lane
+
+    async def SuggestAction(
+        self, request: hint_pb2.SuggestActionRequest, context: Context
+    ) -> hint_pb2.SuggestActionResponse:
+        question = await self._read(request, context)
+        limits = read_limits(request, SUGGESTION)
+        # A report meanwhile is worth its time only if the final one may come too late.
+        every = (question.deadline - time.monotonic()) / 2
+        async with aclosing(self._reports(question, limits, every)) as reports:
+            async for report, final in reports:
+                if final:
+                    return hint_pb2.SuggestActionResponse(**report._asdict())
+        raise AssertionError("the last report is final")
+
+    async def AnalyzePosition(
+        self, request: hint_pb2.AnalyzePositionRequest, context: Context
+    ) -> AsyncIterator[hint_pb2.AnalyzePositionResponse]:
+        question = await self._read(request, context)
+        limits = read_limits(request, ANALYSIS)
+        every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
+        async with aclosing(self._reports(question, limits, every, followed=True)) as reports:
+            async for report, final in reports:
+                yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final=final)
+
+    async def _reports(
+        self, question: Question, limits: Limits, every: float, followed: bool = False
+    ) -> AsyncGenerator[tuple[Report, bool], None]:
+        # What was found, and whether that is final. Only the newest is kept, so that a slow reader
+        # costs no memory.
+        loop = asyncio.get_running_loop()
+        newest: Report | None = None
+        news = asyncio.Event()
+
+        def keep(report: Report) -> None:
+            nonlocal newest
+            newest = report
+            news.set()
+
+        def work(turn: Turn) -> Report:
+            turn.followed = followed
+            return question.answer(
+                turn, every, lambda report: loop.call_soon_threadsafe(keep, report)
+            )
+
+        search = asyncio.create_task(self._lane.run(limits, work))
+        search.add_done_callback(lambda _: news.set())
+        try:
+            while not search.done():
+                left = question.deadline - LAST_SECONDS - time.monotonic()
+                try:
+                    async with asyncio.timeout(left if left < math.inf else None):
+                        await news.wait()
+                except TimeoutError:
+                    if newest is None:  # There is nothing to say: the call ends by its deadline.
+                        await search
+                    break
+                news.clear()
+                if not search.done() and newest is not None:
+                    yield newest, False
+            if search.done():
+                yield await search, True
+            elif newest is not None:
+                # The search has got no processor in time.
+                newest.hint.stop_reason = hint_pb2.StopReason.STOP_REASON_DEADLINE
+                yield newest, True
+        finally:
+            search.cancel()
+
+    async def _read(self, request: Request, context: Context) -> Question:
+        left = context.time_remaining()
+        deadline = math.inf if left is None else time.monotonic() + left
+        if request.WhichOneof("position") == "match":
+            caller, hosted = await self._door.enter(context, request.match)
+            check_seat(caller)
+            check_running(hosted)
+            check_decides(hosted, caller.seat)
+            view, version = hosted.match.view(caller.seat), hosted.version
+            deciders = hosted.deciders
+        else:
+            view, version = wire.read_view(request.view, "view"), request.view.version
+            deciders = tuple(request.view.deciders)
+            check_sent_view(request.view)
+        return Question(
+            view=view,
+            version=version,
+            deciders=deciders,
+            seed=request.seed if request.HasField("seed") else secrets.randbits(64),
+            include=tuple(request.include_actions),
+            exclude=tuple(request.exclude_actions),
+            belief_worlds=request.belief_worlds,
+            deadline=deadline,
+        )
+
+
+def read_limits(request: Request, default: Limits) -> Limits:
+    """The limits of a search, which the schema has checked."""
+    if request.HasField("strength"):
+        name = BotStrength.Name(request.strength).removeprefix("BOT_STRENGTH_").lower()
+        return Limits(STRENGTHS[name].iterations)
+    if not request.HasField("limits"):
+        return default
+    limits = request.limits
+    return Limits(
+        iterations=limits.iterations,
+        seconds=limits.time.ToNanoseconds() / 1e9,
+        threads=max(limits.threads, 1),
+        nodes=limits.nodes,
+    )
+
+
+def check_sent_view(view: game_pb2.View) -> None:
+    """Raises Refusal for a view whose seat has nothing to decide."""
+    if view.HasField("result"):
+        raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
+    if view.seat not in view.deciders:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_NOT_TO_DECIDE,
+            f"seat {view.seat} owes no decision in this view",
+            fields=[("view.deciders", f"must hold {view.seat}, the seat that asks")],
+        )

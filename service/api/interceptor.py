@@ -1,0 +1,118 @@
+"""The gate that all our calls pass: field rules, errors, metrics. No servicer repeats them."""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, TypeAlias
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from google.rpc import code_pb2
+from grpc_status import rpc_status
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal, invalid_field, log_failure
+from service.metrics import Metrics
+from service.validation import first_violation
+
+OUR_METHODS = "/croupier.v1."
+
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+_log = logging.getLogger(__name__)
+
+
+class Gate(grpc.aio.ServerInterceptor):
+    """Checks requests by the rules of the schema, and turns exceptions into errors by AIP-193."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._handlers: dict[str, Any] = {}  # Of our methods that have been called.
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        method = handler_call_details.method
+        guarded = self._handlers.get(method)
+        if guarded is None:
+            handler = await continuation(handler_call_details)
+            if handler is None or not method.startswith(OUR_METHODS):
+                return handler
+            guarded = self._handlers[method] = self._guarding(method, handler)
+        return guarded
+
+    def _guarding(self, method: str, handler: Any) -> Any:
+        # The bytes come as they are: that they cannot be read is an error like any other.
+        # So they may go: a servicer that puts an answer together as bytes makes no message of it.
+        async def answer(data: bytes, context: Context) -> Message | bytes:
+            began = time.perf_counter()
+            try:
+                request = self._read(handler, data)
+                response: Message | bytes = await handler.unary_unary(request, context)
+            # Also that the caller has gone, which is counted.
+            except BaseException as error:
+                await self._fail(method, error, began, context)
+                raise
+            self._count(method, "OK", began)
+            return response
+
+        async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
+            began = time.perf_counter()
+            try:
+                request = self._read(handler, data)
+                async with aclosing(handler.unary_stream(request, context)) as messages:
+                    async for message in messages:
+                        yield message
+            except BaseException as error:
+                await self._fail(method, error, began, context)
+                raise
+            self._count(method, "OK", began)
+
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
+        return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
+
+    def _read(self, handler: Any, data: bytes) -> Message:
+        try:
+            request: Message = handler.request_deserializer(data)
+        except DecodeError:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_INVALID_FIELD, "the request is not a message of the schema"
+            ) from None
+        violation = first_violation(request)
+        if violation is not None:
+            raise invalid_field(*violation)
+        # What the schema does not know is neither kept with a match nor shown to others.
+        request.DiscardUnknownFields()
+        return request
+
+    async def _fail(
+        self, method: str, error: BaseException, began: float, context: Context
+    ) -> None:
+        # Tells the caller what went wrong, unless he is gone.
+        refusal = None
+        code = "CANCELLED"
+        if isinstance(error, Refusal):
+            refusal, code = error, code_pb2.Code.Name(error.status.code)
+        # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
+        elif isinstance(error, Exception):
+            refusal = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+            code = "INTERNAL"
+            log_failure(method, error)
+        self._count(method, code, began)
+        if refusal is not None:
+            status = rpc_status.to_status(refusal.status)
+            await context.abort(status.code, status.details, status.trailing_metadata)
+
+    def _count(self, method: str, code: str, began: float) -> None:
+        seconds = time.perf_counter() - began
+        self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+
+
+def _serialize(response: Message | bytes) -> bytes:
+    return response if isinstance(response, bytes) else response.SerializeToString()

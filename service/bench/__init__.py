@@ -1,1 +1,0 @@
-"""What the service costs, measured: `python -m service.bench`, a part of `make bench`."""

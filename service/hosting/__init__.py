@@ -1,0 +1,1 @@
+"""The hosted matches: their state, and everything that changes it."""

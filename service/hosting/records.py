@@ -1,0 +1,188 @@
+"""Records: read back into what a log holds, and verified.
+
+A record is verified by making it again: from its secret, its seats and what was done in it follows
+everything else that it says, and whatever is said otherwise is wrong.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from croupier.v1 import match_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from engine.game import ActionError
+from service import wire
+from service.errors import Refusal
+from service.hosting.match_state import Hosted
+from service.store import Entry, EntryKind, Header
+from service.validation import first_violation
+
+
+class RecordError(ValueError):
+    """A record that is not that of a match; it says where, and what is wrong."""
+
+    def __init__(self, field: str, what: str) -> None:
+        super().__init__(f"{field}: {what}" if field else what)
+        self.field = field
+
+
+def verify(record: match_pb2.Record) -> Hosted:
+    """The match of a record; raises RecordError unless all that the record says follows from it."""
+    _check_schema(record)
+    try:
+        hosted = Hosted(_read_header(record))
+    except Refusal as refusal:
+        changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
+        raise RecordError("rules_version" if changed else "", str(refusal)) from None
+    _check_header(record, hosted)
+    for number, entry in enumerate(record.entries):
+        if entry.HasField("event"):
+            continue
+        try:
+            hosted = _after(hosted, entry, f"entries[{number}]")
+        except RecordError:
+            # What was said to have happened until then may be wrong already, and is told first.
+            _compare(record.entries[:number], hosted.record().entries[:number], "entries")
+            raise
+    made = hosted.record()
+    for field in record.DESCRIPTOR.fields:
+        if field.name != "digest":
+            _compare_field(record, made, field, field.name)
+    if not hosted.over:
+        raise RecordError("entries", "the match does not end with them")
+    if _as_bytes(record) != _as_bytes(made):
+        raise RecordError("digest", "is not that of the record: something in it was changed")
+    return hosted
+
+
+# Reading
+
+
+def _check_schema(record: match_pb2.Record) -> None:
+    known = match_pb2.Record()
+    known.CopyFrom(record)
+    known.DiscardUnknownFields()
+    if known.ByteSize() != record.ByteSize():
+        raise RecordError("", "it has fields that this program does not know")
+    violation = first_violation(record)
+    if violation is not None:
+        raise RecordError(*violation)
+
+
+def _read_header(record: match_pb2.Record) -> Header:
+    match_id = record.match.removeprefix("matches/")
+    return Header(
+        match_id=match_id,
+        game=wire.game_of(record.ruleset),
+        ruleset=record.ruleset.SerializeToString(deterministic=True),
+        rules_version=record.rules_version,
+        secret=record.secret,
+        chance_id="" if record.seeded else match_id,
+        bots=tuple(int(seat.bot.strength) for seat in record.seats),
+        created=_read_time(record.create_time, "create_time"),
+        entropy_from_seats=record.entropy_from_seats,
+        time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
+    )
+
+
+def _check_header(record: match_pb2.Record, hosted: Hosted) -> None:
+    header = hosted.header
+    if record.secret_hash != header.secret_hash:
+        raise RecordError("secret_hash", "is not the hash of the secret")
+    if header.entropy_from_seats and (header.seeded or all(header.bots)):
+        raise RecordError("entropy_from_seats", "there is none with a seed or without an open seat")
+
+
+def _read_entry(message: match_pb2.RecordEntry, hosted: Hosted) -> Entry:
+    kind = str(message.WhichOneof("entry"))
+    seat = int(getattr(message, kind).seat)
+    at = _read_time(message.time, "time")
+    if kind == "action":
+        wire.check_game(hosted.game, message.action.action, "action")
+        action = wire.canonical_action(hosted.game, message.action.action)
+        return Entry(EntryKind.ACTION, seat, at, action, hosted.version)
+    if kind == "entropy_hash":
+        return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
+    if kind == "entropy":
+        return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
+    if kind == "expiry":
+        if message.expiry.HasField("action"):
+            wire.check_game(hosted.game, message.expiry.action, "expiry.action")
+            action = wire.canonical_action(hosted.game, message.expiry.action)
+            return Entry(EntryKind.EXPIRY, seat, at, action, hosted.version)
+        return Entry(EntryKind.EXPIRY, seat, at, b"", hosted.version)
+    return Entry(EntryKind.RESIGNATION, seat, at)
+
+
+def _read_time(message: Timestamp, path: str) -> int:
+    try:
+        return int(message.ToMilliseconds())
+    except ValueError:
+        raise RecordError(path, "is no time") from None
+
+
+def _after(hosted: Hosted, message: match_pb2.RecordEntry, path: str) -> Hosted:
+    if hosted.over:
+        raise RecordError(path, "comes after the end of the match")
+    try:
+        entry = _read_entry(message, hosted)
+    except Refusal as refusal:
+        raise RecordError(path, str(refusal)) from None
+    if entry.at < hosted.time:
+        raise RecordError(f"{path}.time", "is before the time of what comes before")
+    if entry.kind == EntryKind.RESIGNATION and hosted.header.bots[entry.seat]:
+        raise RecordError(f"{path}.resignation.seat", "is that of a bot, which never resigns")
+    try:
+        return hosted.after(entry)
+    except ActionError as error:
+        kind = message.WhichOneof("entry")
+        raise RecordError(f"{path}.{kind}", f"the rules do not allow it: {error}") from None
+    except Refusal as refusal:
+        raise RecordError(path, str(refusal)) from None
+
+
+# Comparing
+
+
+def _compare(given: Sequence[Any], made: Sequence[Any], path: str) -> None:
+    for number, (one, other) in enumerate(zip(given, made, strict=False)):
+        _compare_value(one, other, f"{path}[{number}]")
+    if len(given) > len(made):
+        raise RecordError(f"{path}[{len(made)}]", "is one too many")
+    if len(given) < len(made):
+        raise RecordError(f"{path}[{len(given)}]", f"is missing: {_show(made[len(given)])}")
+
+
+def _compare_value(given: Any, made: Any, path: str) -> None:
+    if isinstance(given, Message):
+        if _as_bytes(given) == _as_bytes(made):
+            return
+        # In the order of the schema, so that what is told is what comes first there.
+        for field in given.DESCRIPTOR.fields:
+            _compare_field(given, made, field, f"{path}.{field.name}")
+    elif repr(given) != repr(made):
+        raise RecordError(path, f"is {_show(given)}, and should be {_show(made)}")
+
+
+def _compare_field(given: Any, made: Any, field: Any, path: str) -> None:
+    one, other = getattr(given, field.name), getattr(made, field.name)
+    if field.is_repeated:
+        _compare(one, other, path)
+        return
+    if field.has_presence and given.HasField(field.name) != made.HasField(field.name):
+        missing = f"is missing: {_show(other)}"
+        raise RecordError(path, missing if made.HasField(field.name) else "should not be set")
+    _compare_value(one, other, path)
+
+
+def _as_bytes(message: Message) -> bytes:
+    return message.SerializeToString(deterministic=True)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    text = " ".join(str(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,1 @@
+"""Searches beside the calls, and the hints that come of them."""

@@ -1,0 +1,200 @@
+"""From a search to a hint: run beside the calls, and written there too."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from google.protobuf.duration_pb2 import Duration
+
+from ai.principal_lines import Outlook
+from ai.search import Result, Search
+from croupier.v1 import game_pb2, hint_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from engine.game import ActionError, Game, Sampler, SeatView, ViewError
+from service import wire
+from service.errors import Refusal, invalid_field
+from service.searching.pool import Turn
+
+COMPARED_MOST = 16  # Actions that are compared in worlds,
+LINES_MOST = 32  # and that have a line.
+COMPARING_ITERATIONS = 1 / 4  # What is played to compare them, as a share of the iterations,
+COMPARING_TIME = 1 / 10  # and of the time.
+
+# What is kept of the time before a deadline to write the answer and send it: for each legal action,
+# and besides. A search has a low priority, and may have to wait for a processor.
+WRITING_SECONDS = 1e-4
+DEADLINE_SECONDS = 0.1
+
+
+class Report(NamedTuple):
+    """What was found so far, or in the end."""
+
+    hint: hint_pb2.Hint
+    search_time: Duration
+
+
+class Question(NamedTuple):
+    """What a hint is asked for."""
+
+    view: SeatView
+    version: int
+    deciders: tuple[int, ...]
+    seed: int
+    include: tuple[game_pb2.Action, ...]
+    exclude: tuple[game_pb2.Action, ...]
+    belief_worlds: int
+    deadline: float  # By the monotonic clock; infinite for none.
+
+    def answer(
+        self,
+        turn: Turn,
+        every: float = 0.0,
+        report: Callable[[Report], object] | None = None,
+    ) -> Report:
+        """Searches, and calls `report` meanwhile; the final report. Raises Refusal."""
+        began = time.monotonic()
+        sampler = checked_sampler(self.view, self.deciders)
+        search = turn.search(self.view, self.seed, sampler, self._only(sampler))
+        end, reason = self._end(began, turn.limits.seconds, search)
+
+        def partial() -> None:
+            if report is not None and not turn.abandoned:
+                result = search.result()._replace(stop_reason="unspecified")
+                report(self._report(search, result, Outlook(search), began))
+
+        search.run(
+            iterations=turn.limits.iterations,
+            seconds=max(1e-3, (end - time.monotonic()) * (1 - COMPARING_TIME)) if reason else 0.0,
+            stop=turn.stop,
+            every=every,
+            report=partial if report else None,
+        )
+        if turn.abandoned:
+            return Report(hint_pb2.Hint(), Duration())
+        result = search.result()
+        if result.stop_reason == "time":
+            result = result._replace(stop_reason=reason)
+        return self._conclude(turn, search, result, began, end)
+
+    def _end(self, began: float, seconds: float, search: Search) -> tuple[float, str]:
+        # When the search must have ended, and what that is called; nothing if it need not.
+        end = began + seconds if seconds else float("inf")
+        margin = DEADLINE_SECONDS + WRITING_SECONDS * len(search.legal)
+        left = self.deadline - began
+        last = began + max(left - margin, left / 2)
+        if last < end:
+            return last, "deadline"
+        return end, "time" if seconds else ""
+
+    def _only(self, sampler: Sampler) -> tuple[int, ...] | None:
+        if not self.include and not self.exclude:
+            return None
+        position = sampler.sample(0)
+        seat = self.view.seat
+        chosen: dict[str, set[int]] = {}
+        for name in ("include", "exclude"):
+            chosen[name] = set()
+            for i, action in enumerate(getattr(self, name)):
+                path = f"{name}_actions[{i}]"
+                wire.check_game(self.view.game, action, path)
+                try:
+                    read = wire.read_action(self.view.game, action)
+                    position.check(seat, read)
+                except ActionError as error:
+                    raise wire.illegal_action(error, action, path) from None
+                chosen[name].add(read)
+        left = (chosen["include"] or set(position.legal(seat))) - chosen["exclude"]
+        if not left:
+            raise invalid_field("exclude_actions", "must leave an action to search for")
+        return tuple(sorted(left))
+
+    def _report(self, search: Search, result: Result, outlook: Outlook, began: float) -> Report:
+        hint = write_hint(self.view, self.version, result)
+        for i, each in enumerate(result.actions[:LINES_MOST]):
+            hint.actions[i].line.extend(
+                hint_pb2.ExpectedAction(seat=seat, action=wire.write_action(self.view.game, action))
+                for seat, action in outlook.line(each.action)
+            )
+        search_time = Duration()
+        search_time.FromNanoseconds(round(1e9 * (time.monotonic() - began)))
+        return Report(hint, search_time)
+
+    def _conclude(
+        self, turn: Turn, search: Search, result: Result, began: float, end: float
+    ) -> Report:
+        outlook = Outlook(search)
+        compared = [each.action for each in result.actions[:COMPARED_MOST]]
+        seconds = max(1e-9, end - time.monotonic()) if end < float("inf") else 0.0
+        playouts = int(COMPARING_ITERATIONS * result.iterations)
+        worlds, shares = outlook.compare(compared, playouts, seconds, turn.stop)
+        report = self._report(search, result, outlook, began)
+        report.hint.worlds_compared = worlds
+        for i, share in enumerate(shares):
+            report.hint.actions[i].best_share = share
+        if self.belief_worlds:
+            report.hint.beliefs.extend(
+                write_beliefs(self.view.game, search.sampler, self.belief_worlds, self.seed)
+            )
+        return report
+
+
+def checked_sampler(view: SeatView, deciders: tuple[int, ...]) -> Sampler:
+    """The worlds of a view; raises Refusal if there are none, or if other seats decide in them."""
+    try:
+        sampler = view.game.sampler(view)
+        position = sampler.sample(0)
+    except ViewError as error:
+        raise wire.inconsistent_view(error, view.game.id, "view") from None
+    if not set(deciders) <= set(position.deciders):
+        rule = f"must be among {list(position.deciders)}, by what is known of the game"
+        raise Refusal(
+            ErrorReason.ERROR_REASON_INCONSISTENT_VIEW,
+            f"view.deciders: {rule}",
+            fields=[("view.deciders", rule)],
+        )
+    return sampler
+
+
+def write_hint(view: SeatView, version: int, result: Result) -> hint_pb2.Hint:
+    """What a search found, as a message."""
+    return hint_pb2.Hint(
+        action=wire.write_action(view.game, result.action),
+        version=version,
+        seat=view.seat,
+        actions=[
+            hint_pb2.ActionEvaluation(
+                action=wire.write_action(view.game, each.action),
+                visits=each.visits,
+                availability=each.availability,
+                expected_score=each.expected_score,
+                deviation=each.deviation,
+                probability=each.probability,
+            )
+            for each in result.actions
+        ],
+        expected_score=result.expected_score,
+        win=result.win,
+        draw=result.draw,
+        loss=result.loss,
+        iterations=result.iterations,
+        worlds=result.worlds,
+        nodes=result.nodes,
+        full=result.full,
+        stop_reason=f"STOP_REASON_{result.stop_reason.upper()}",
+    )
+
+
+def write_beliefs(
+    game: Game, sampler: Sampler, worlds: int, seed: int
+) -> list[hint_pb2.CardBelief]:
+    """What the hidden cards may be, by so many worlds, as messages."""
+    cards = [card["id"] for card in game.cards()]
+    return [
+        hint_pb2.CardBelief(
+            place=f"HIDDEN_PLACE_{belief.place.upper()}",
+            card=cards[belief.card],
+            expected_copies=belief.expected,
+            probability=belief.probability,
+        )
+        for belief in sampler.beliefs(worlds, seed)
+    ]

@@ -1,5 +1,0 @@
-"""The terminal client: `croupier play`. It talks to a server over gRPC and to nothing else."""
-
-from service.terminal.play import add_parser
-
-__all__ = ["add_parser"]

@@ -1,0 +1,39 @@
+"""The field rules of the schema, checked by protovalidate."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from google.protobuf.message import Message
+from protovalidate import Validator
+
+
+class Violation(NamedTuple):
+    """A field that breaks a rule of the schema."""
+
+    path: str  # As in "seats[1].bot".
+    rule: str
+
+
+def first_violation(message: Message) -> Violation | None:
+    """The first field of a message that breaks a rule of the schema, if one does.
+
+    The first one only: a message can break a hundred thousand rules, and to find them all would
+    hold up everybody else's calls, to be told in an error too long to be sent.
+    """
+    for violation in _validator().collect_violations(message, fail_fast=True):
+        return Violation(_path(violation.proto), violation.proto.message)
+    return None
+
+
+@cache
+def _validator() -> Validator:
+    return Validator()
+
+
+def _path(violation: Any) -> str:
+    path = ""
+    for element in violation.field.elements if violation.field else ():
+        path += f".{element.field_name}"
+        if element.subscript is not None and element.subscript.field == "index":
+            path += f"[{element.subscript.value}]"
+    return path.removeprefix(".")

@@ -1,0 +1,224 @@
+"""Exact endings: a naive solver agrees, and the search ends where one is proven."""
+
+import collections
+import functools
+import itertools
+import os
+from collections import Counter
+
+import pytest
+
+from ai.endings import prove
+from ai.search import Parameters, Search, search
+from ai.worker import Stop
+from engine import games
+from engine.game import Position
+from lab.exploit import presets
+from tests.games import facts_of
+from tests.support.play import random_joint, seeded, told
+from tests.support.sequence_form import LeftToChanceError, Rest, TooLargeError, step
+
+# Of each case; `make soak` asks for more.
+POSITIONS = int(os.environ.get("CROUPIER_ENDINGS", "25"))
+CHOICES = 20  # That the opponent can make knowing enough, and that he cannot.
+NODES = 4_000
+EXACT = 1e-7  # What a linear programme is good for.
+
+
+def cases():
+    """Games of which endings are solved, and how many turns before the end to begin."""
+    yield pytest.param("skystones", {}, 3, id="skystones")
+    yield pytest.param("powershot_soccer", {}, 2, id="powershot_soccer")
+    for game_id, name in (
+        ("skystones", "five"), ("skystones", "copies"), ("powershot_soccer", "star"),
+    ):  # fmt: skip
+        ruleset = facts_of(game_id).small_rulesets[name]
+        yield pytest.param(game_id, ruleset, 12, id=f"{game_id}-{name}")
+    for name in ("champion_chess_small", "champion_chess_steed"):
+        yield pytest.param("champion_chess", presets()[name].ruleset, 12, id=name)
+
+
+def late_decisions(game, case, last):
+    """Decisions among several actions at the end of random matches: the seed, position and seat."""
+    for seed in itertools.count():
+        rng = seeded("ending", case, seed)
+        position = Position.deal(game, seed)
+        played = []
+        while not position.over:
+            played.append(position.copy())
+            position.apply(random_joint(position, rng), rng.getrandbits(64))
+        for late in played[-last:]:
+            for seat in late.deciders:
+                if len(late.legal(seat)) > 1:
+                    yield seed, late, seat
+
+
+def proofs(game, case, last):
+    """Proven decisions: the seed, position and seat, the proof and the naive form of the game."""
+    for seed, position, seat in late_decisions(game, case, last):
+        sampler = game.sampler(position.view(seat))
+        proof = prove(sampler, position.legal(seat), nodes=NODES)
+        if proof is None:
+            continue
+        try:
+            rest = Rest(sampler.worlds(NODES), seat, 2 * NODES)
+        except (TooLargeError, LeftToChanceError):
+            continue
+        yield seed, position, seat, proof, rest
+
+
+@pytest.mark.parametrize(("game_id", "ruleset", "last"), list(cases()))
+def test_a_naive_solver_finds_the_same(request, game_id, ruleset, last):
+    # An opponent who knew all that he cannot would do no better: so say linear programmes of the
+    # game in which the asking seat's cards are known.
+    case = request.node.callspec.id
+    rng = seeded("actions", case)
+    game = games()[game_id](ruleset)
+    for seed, position, seat, proof, rest in itertools.islice(proofs(game, case, last), POSITIONS):
+        with told(seed=seed, seat=seat):
+            legal = position.legal(seat)
+            assert list(proof.scores) == list(legal)
+            assert proof.expected_score == max(proof.scores.values())
+            assert proof.expected_score == pytest.approx(rest.value(), abs=EXACT)
+            assert proof.win + proof.draw / 2 == pytest.approx(proof.expected_score, abs=EXACT)
+            for action in {proof.action, rng.choice(legal)}:
+                shares = {other: float(other == action) for other in legal}
+                assert rest.value(shares) == pytest.approx(proof.scores[action], abs=EXACT)
+            assert proof.scores[proof.action] == pytest.approx(proof.expected_score, abs=EXACT)
+
+
+@pytest.mark.parametrize("name", ["five", "copies"])
+def test_what_the_opponent_cannot_know_must_not_matter(name):
+    game = games()["skystones"](facts_of("skystones").small_rulesets[name])
+    seen = Counter()
+    for seed, position, seat in late_decisions(game, name, 3):
+        with told(seed=seed, seat=seat):
+            expected = needs_no_knowledge(game, position.view(seat))
+            if expected is not None:
+                sampler = game.sampler(position.view(seat))
+                proven = prove(sampler, position.legal(seat)) is not None
+                assert proven == expected
+                seen[proven] += 1
+        if min(seen[True], seen[False]) >= CHOICES:
+            return
+
+
+def needs_no_knowledge(game, view):
+    """Whether the opponent's last choice is clear to him whatever the seat of a view holds.
+
+    None if more is to be decided than that choice.
+    """
+    me, other = view.seat, 1 - view.seat
+    best = collections.defaultdict(list)  # By what he knows: his best choices in each world.
+    clear = True  # Whether he has no better and no worse choices in the worlds of the view.
+    own = set()
+    for known in {world.view(other) for world in game.sampler(view).worlds(NODES)}:
+        for world in game.sampler(known).worlds(NODES):
+            for action in world.legal(me):
+                after = step(world, {me: action})
+                if after.deciders != (other,) or len(after.legal(other)) < 2:
+                    if final_score(after, me) is None:
+                        return None
+                    continue
+                scores = {b: final_score(step(after, {other: b}), me) for b in after.legal(other)}
+                if None in scores.values():
+                    return None
+                least = min(scores.values())
+                key = after.view(other)
+                best[key].append({b for b, score in scores.items() if score == least})
+                if world.view(me) == view:
+                    own.add(key)
+                    clear = clear and least == max(scores.values())
+    return clear or all(set.intersection(*best[key]) for key in own)
+
+
+def final_score(position, seat):
+    """What a seat scores where nothing is left to decide; None where something is."""
+    while not position.over:
+        if any(len(position.legal(decider)) > 1 for decider in position.deciders):
+            return None
+        position = step(position, {seat: position.legal(seat)[0] for seat in position.deciders})
+    return position.scores[seat]
+
+
+# The search
+
+
+@functools.cache
+def late_view():
+    """A view of Skystones with two cards left in hand, and one in the opponent's."""
+    game = games()["skystones"]()
+    _, position, seat = next(late_decisions(game, "search", 2))
+    assert len(position.legal(seat)) == 4
+    return position.view(seat)
+
+
+def test_a_search_ends_with_the_proof():
+    view = late_view()
+    proof = prove(view.game.sampler(view), view.game.sampler(view).sample(0).legal(view.seat))
+    result = search(view, iterations=2_000, seed=1)
+    assert result.stop_reason == "proven"
+    assert 0 < result.iterations < 2_000
+    assert result.expected_score == proof.expected_score
+    assert result.win + result.draw + result.loss == pytest.approx(1)
+    assert {one.action: one.expected_score for one in result.actions} == proof.scores
+    assert all(one.deviation == 0 for one in result.actions)
+    assert sum(one.visits for one in result.actions) == result.iterations
+    best = max(one.expected_score for one in result.actions)
+    assert result.actions[0].action == result.action
+    assert result.actions[0].expected_score == best == result.expected_score
+
+
+def test_a_proof_does_not_depend_on_time_or_threads():
+    view = late_view()
+    once = search(view, iterations=2_000, seed=1)
+    assert once == search(view, iterations=2_000, seed=1)
+    for limits in ({"iterations": 5_000}, {"seconds": 5}, {"iterations": 2_000, "threads": 3}):
+        other = search(view, seed=1, **limits)
+        assert other.stop_reason == "proven"
+        assert [(one.action, one.expected_score, one.probability) for one in other.actions] == [
+            (one.action, one.expected_score, one.probability) for one in once.actions
+        ]
+
+
+def test_endings_can_be_left_to_the_search():
+    result = search(late_view(), iterations=500, seed=1, parameters=Parameters(endings=False))
+    assert (result.stop_reason, result.iterations) == ("iterations", 500)
+    assert any(one.deviation > 0 for one in result.actions)
+
+
+def test_few_iterations_are_not_spent_on_a_proof():
+    result = search(late_view(), iterations=5, seed=1)
+    assert (result.stop_reason, result.iterations) == ("iterations", 5)
+
+
+def test_a_stopped_search_proves_nothing():
+    stop = Stop()
+    stop.set()
+    result = search(late_view(), iterations=500, seed=1, stop=stop)
+    assert (result.stop_reason, result.iterations) == ("cancelled", 0)
+
+
+def test_a_proof_is_of_the_actions_that_are_asked_for():
+    view = late_view()
+    whole = search(view, iterations=2_000, seed=1)
+    only = sorted(one.action for one in whole.actions[1:])
+    one = Search(view, seed=1, only=only)
+    one.run(iterations=2_000)
+    result = one.result()
+    assert result.stop_reason == "proven"
+    scores = {one.action: one.expected_score for one in whole.actions}
+    assert {one.action: one.expected_score for one in result.actions} == {
+        action: scores[action] for action in only
+    }
+    assert result.expected_score == max(scores[action] for action in only)
+
+
+@pytest.mark.parametrize("game_id", games())
+def test_a_match_that_has_just_begun_is_not_solved(game_id):
+    game = games()[game_id]()
+    if game.searched_from_deal:
+        return
+    position = Position.deal(game, 1)
+    seat = position.deciders[0]
+    assert prove(game.sampler(position.view(seat)), position.legal(seat)) is None

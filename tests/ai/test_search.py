@@ -1,0 +1,257 @@
+"""What holds of the search in every game, and what it finds where the answer is known."""
+
+import os
+import statistics
+import subprocess
+import sys
+import threading
+from collections import Counter
+
+import pytest
+
+from ai.search import Parameters, Search, search
+from ai.worker import Stop
+from engine import games
+from engine.game import Position, SeatView, ViewError
+from tests.support.chi_squared import compare, upper_tail
+from tests.support.play import seeded
+
+GAMES = list(games())
+
+
+def start(game_id, seed=1):
+    """A new deal, and the view of the first seat that must decide."""
+    position = Position.deal(games()[game_id](), seed)
+    return position, position.view(position.deciders[0])
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_a_seed_gives_the_same_answer(game_id):
+    _, view = start(game_id)
+    assert search(view, iterations=500, seed=5) == search(view, iterations=500, seed=5)
+    results = [search(view, iterations=500, seed=seed) for seed in range(5, 25)]
+    if games()[game_id].searched_from_deal:
+        # All is read off the same search; the seed draws the action.
+        assert all(result.actions == results[0].actions for result in results)
+        assert len({result.action for result in results}) > 1
+    else:
+        assert results[0] != results[1]
+
+
+def test_a_seed_gives_the_same_answer_in_another_process():
+    program = (
+        "from tests.ai.test_search import start, GAMES\n"
+        "from ai.search import search\n"
+        "print([search(start(g)[1], iterations=300, seed=9) for g in GAMES])\n"
+    )
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0] == f"{[search(start(g)[1], iterations=300, seed=9) for g in GAMES]}\n"
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_figures_of_a_result_fit_together(game_id, threads):
+    position, view = start(game_id)
+    result = search(view, iterations=1000, threads=threads, seed=2)
+    assert result.iterations == 1000
+    assert result.stop_reason == "iterations"
+    assert sorted(one.action for one in result.actions) == list(position.legal(view.seat))
+    came_by = 1000  # A search from the deal also goes where the seat does not know what it knows.
+    if games()[game_id].searched_from_deal:
+        came_by = result.actions[0].availability
+        assert 0 < came_by < 1000
+    assert sum(one.visits for one in result.actions) == came_by
+    assert all(one.availability == came_by for one in result.actions)
+    assert sum(one.probability for one in result.actions) == pytest.approx(1)
+    assert result.win + result.draw + result.loss == pytest.approx(1)
+    assert all(0 <= one.expected_score <= 1 and one.deviation >= 0 for one in result.actions)
+    assert 0 <= result.expected_score <= 1
+    probabilities = [one.probability for one in result.actions]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert next(one for one in result.actions if one.action == result.action).probability > 0
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_time_ends_a_search(game_id):
+    _, view = start(game_id)
+    result = search(view, seconds=0.02, seed=1)
+    assert result.stop_reason == "time"
+    assert result.iterations > 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_search_can_be_stopped_at_any_time(threads):
+    _, view = start("champion_chess")
+    stop = Stop()
+    one = Search(view, threads=threads, seed=1)
+    running = threading.Thread(target=one.run, kwargs={"stop": stop})
+    running.start()
+    while running.is_alive() and not one.iterations:
+        os.sched_yield()
+    stop.set()
+    running.join()
+    result = one.result()
+    assert result.stop_reason == "cancelled"
+    assert result.iterations > 0
+
+    again = search(view, iterations=1000, seed=1, stop=stop)
+    assert (again.stop_reason, again.iterations) == ("cancelled", 0)
+    assert sum(one.probability for one in again.actions) == pytest.approx(1)
+
+
+def test_a_search_needs_a_limit_and_a_seat_that_decides():
+    position, view = start("kuhn_poker")
+    with pytest.raises(ValueError, match="limit"):
+        search(view)
+    with pytest.raises(ValueError, match="owes no decision"):
+        search(position.view(1 - view.seat), iterations=10)
+    with pytest.raises(ViewError, match="seat"):
+        search(position.view(2), iterations=10)
+
+
+def test_a_single_action_needs_no_long_search():
+    game = games()["champion_chess"]()
+    rng = seeded("single")
+    position = Position.deal(game, 4)
+    while all(len(position.legal(seat)) > 1 for seat in position.deciders):
+        position.apply({s: rng.choice(position.legal(s)) for s in (0, 1)}, rng.getrandbits(60))
+    seat = min(position.deciders, key=lambda seat: len(position.legal(seat)))
+    result = search(position.view(seat), iterations=1_000_000, seed=1)
+    assert result.stop_reason == "single_action"
+    assert result.iterations < 1000
+    (only,) = result.actions
+    assert only.probability == 1
+    assert only.visits == only.availability == result.iterations
+    assert only.expected_score == pytest.approx(result.win + result.draw / 2)
+    assert only.expected_score == result.expected_score
+
+    # A bot's, which others wait for, takes as long as with many.
+    alike = Parameters(single_action=0)
+    result = search(position.view(seat), iterations=1000, seed=1, parameters=alike)
+    assert (result.stop_reason, result.iterations) == ("iterations", 1000)
+
+
+def test_a_search_goes_on_without_memory():
+    _, view = start("skystones")
+    small = Parameters(memory=1 << 16)
+    result = search(view, iterations=3000, seed=1, parameters=small)
+    assert result.iterations == 3000
+    assert result.nodes < 700
+    assert result.nodes < search(view, iterations=3000, seed=1).nodes
+
+
+def test_a_search_from_the_deal_that_does_not_fit_goes_on_from_the_present():
+    _, view = start("leduc_poker")
+    # 2,041 histories of 256 bytes take half of the memory.
+    small = Parameters(memory=1 << 19)
+    result = search(view, iterations=3000, seed=1, parameters=small)
+    assert result.iterations == 3000
+    present = search(view, iterations=3000, seed=1, parameters=small._replace(from_deal=False))
+    assert result == present
+    assert result != search(view, iterations=3000, seed=1, parameters=Parameters(memory=1 << 21))
+    timed = search(view, seconds=0.05, seed=1, threads=2, parameters=small)
+    assert timed.stop_reason == "time"
+    assert all(one.availability == timed.iterations for one in timed.actions)
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_the_fast_playout_plays_as_the_plain_one(game_id):
+    rng = seeded("playout", game_id)
+    game = games()[game_id]()
+    for seed in range(6):
+        position = Position.deal(game, seed)
+        for _ in range(3 * seed):
+            if not position.over:
+                joint = {s: rng.choice(position.legal(s)) for s in position.deciders}
+                position.apply(joint, rng.getrandbits(60))
+        fast = position.playouts(4000, seed)
+        plain = position.playouts(4000, seed + 1, plain=True)
+        assert upper_tail(*compare(Counter(fast), Counter(plain))) > 1e-4, f"{game_id}, seed {seed}"
+
+
+@pytest.mark.parametrize("game_id", [g for g in GAMES if not games()[g].reference])
+def test_the_search_beats_random_play(game_id):
+    game = games()[game_id]()
+    rng = seeded("beats", game_id)
+    score = 0
+    pairs = 12
+    for pair in range(pairs):
+        for seat in (0, 1):
+            position = Position.deal(game, pair)
+            while not position.over:
+                joint = {s: rng.choice(position.legal(s)) for s in position.deciders}
+                if seat in joint:
+                    seed = rng.getrandbits(60)
+                    joint[seat] = search(position.view(seat), iterations=150, seed=seed).action
+                position.apply(joint, rng.getrandbits(60))
+            score += position.scores[seat]
+    assert score / (2 * pairs) > 0.7
+
+
+# A position of Champion Chess that is a game of matching pennies in another.
+#
+# Four nobles whose numbers make King beat Rook, Rook beat Bishop and Queen, Queen beat King, and
+# Bishop and King capture each other. White holds King and Bishop, with the Queen in the deck; Black
+# holds King and Rook, and every card is known. White's score, by champions:
+#
+#              Black King             Black Rook
+#   King       both Kings fall: 1/2   Black is left with the King, whom the Queen beats: 1
+#   Bishop     both fall: 1           White holds King and Queen, Black King and Rook: see below
+#
+#   King       both Kings fall: 1/2   Black is left with the King, whom the Queen beats: 1
+#   Queen      the King falls: 1      the Queen falls, and then two Kings may meet: 1/2
+#
+# The lower game is worth 3/4 (each plays either at 1/2), so the upper one is [1/2 1; 1 3/4], and
+# there both play the King at 1/3, and White scores 5/6.
+
+KING, QUEEN, BISHOP, ROOK = range(4)
+NUMBERS = {KING: (2, 6, 0), QUEEN: (4, 0, 4), BISHOP: (2, 0, 2), ROOK: (0, 2, 6)}
+
+
+def counts(*cards):
+    return [cards.count(card) for card in range(12)]
+
+
+def pennies():
+    game = games()["champion_chess"](
+        {
+            "castling": False,
+            "hand_size": 2,
+            "cards": [
+                {"card": card, "copies": 1, "move": move, "attack": attack, "defend": defend}
+                for card, (move, attack, defend) in NUMBERS.items()
+            ],
+        }
+    )
+    fields = Position.deal(game, 1).fields
+
+    def lay(seat, hand, deck, defeated):
+        side = fields["side"][seat]
+        side |= {"hand_size": len(hand), "deck_size": len(deck)}
+        side |= {"reserve": counts(), "defeated": counts(*defeated)}
+        side["memory"] |= {"hand": counts(*hand), "deck": counts(*deck)}
+        fields["own"][seat]["hand"] = counts(*hand)
+        fields["deck"][seat] = [*deck, *[0] * (80 - len(deck))]
+
+    lay(0, (KING, BISHOP), (QUEEN,), (ROOK,))
+    lay(1, (KING, ROOK), (), (QUEEN, BISHOP))
+    return Position.from_fields(game, fields)
+
+
+@pytest.mark.parametrize("seat, score", [(0, 5 / 6), (1, 1 / 6)])
+def test_the_search_finds_the_mixture_in_matching_pennies(seat, score):
+    position = pennies()
+    view = position.view(seat)
+    assert SeatView(position.game, bytes(view)) == view
+    results = [search(view, iterations=40_000, seed=seed) for seed in range(8)]
+    kings = [min(result.actions, key=lambda one: one.action).probability for result in results]
+    assert statistics.mean(kings) == pytest.approx(1 / 3, abs=0.04)
+    assert all(king == pytest.approx(1 / 3, abs=0.08) for king in kings), kings
+    mean_score = statistics.mean(result.expected_score for result in results)
+    assert mean_score == pytest.approx(score, abs=0.03)

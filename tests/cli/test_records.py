@@ -1,0 +1,494 @@
+"""The life of a match: listed, exported, imported, played again, and deleted in the end."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cli import record_files
+from cli.main import main
+from croupier.client import OPEN, Client, CroupierError, Operator, Seat, bot
+from croupier.v1 import match_pb2
+from service import wire
+from service.api.tokens import read_operator_token
+from service.hosting import records
+from service.hosting.match_state import Hosted
+from service.store import Listed, Query, Standing
+from tests.support.play import seeded
+from tests.support.played import played
+from tests.support.stores import (
+    NOTHING,
+    MemoryPlace,
+    PostgresPlace,
+    SqlitePlace,
+    action,
+    header,
+    opened,
+    resignation,
+)
+
+TOKEN = "an operator's token, of 32 or more".replace(" ", "-")
+SECONDS = 20
+GAMES = tuple(wire.hosted())
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    if request.param == "memory":
+        return MemoryPlace()
+    if request.param == "sqlite":
+        return SqlitePlace(tmp_path / "log")
+    return PostgresPlace(request.getfixturevalue("postgres"))
+
+
+class Operated:
+    """A server with an operator, on a log of its own."""
+
+    def __init__(self, servers, place, tmp_path, **options):
+        self._servers = servers
+        self.token_file = tmp_path / "operator"
+        self.token_file.write_text(TOKEN + "\n")
+        self._store = place.store()
+        servers.run(self._store.open())
+        options = {"operator_token_file": self.token_file, **options}
+        self.server, self.address = servers.start(self._store, **options)
+        self.client = Client(self.address)
+        self.operator = Operator(self.client, TOKEN)
+
+    def close(self):
+        self.client.close()
+        self._servers.stop(self.server)
+        self._servers.run(self._store.close())
+
+
+@pytest.fixture
+def operate(servers, place, tmp_path):
+    running = []
+
+    def operate(**options):
+        running.append(Operated(servers, place, tmp_path, **options))
+        return running[-1]
+
+    yield operate
+    for each in running:
+        each.close()
+
+
+def refusal(call, *arguments, **more):
+    with pytest.raises(CroupierError) as caught:
+        call(*arguments, **more)
+    return caught.value.reason
+
+
+def names(summaries):
+    return [summary.match for summary in summaries]
+
+
+def test_all_matches_are_listed_newest_first_page_by_page(operate):
+    operated = operate()
+    client, operator = operated.client, operated.operator
+    made = [client.create_match(GAMES[number % len(GAMES)]) for number in range(7)]
+    for match in made[::2]:
+        match.seats[1].resign()
+    whole = list(operator.matches())
+    assert set(names(whole)) == {match.name for match in made}
+    times = [summary.create_time.ToMilliseconds() for summary in whole]
+    assert times == sorted(times, reverse=True)
+    for size in range(1, 9):
+        assert list(operator.matches(page_size=size)) == whole
+    over = list(operator.matches(state=match_pb2.MATCH_STATE_OVER, page_size=2))
+    running = list(operator.matches(state=match_pb2.MATCH_STATE_RUNNING, page_size=2))
+    assert set(names(over)) == {match.name for match in made[::2]}
+    assert set(names(running)) == {match.name for match in made[1::2]}
+    for summary in over:
+        assert summary.HasField("end_time") and summary.version == 1
+    for summary in running:
+        assert not summary.HasField("end_time") and summary.version == 0
+    for game_id in GAMES:
+        some = list(operator.matches(game=game_id, page_size=1))
+        assert names(some) == [each.match for each in whole if each.game == f"games/{game_id}"]
+
+
+def test_what_changes_between_two_pages_makes_no_gap_and_no_double(operate):
+    operated = operate()
+    made = [operated.client.create_match(GAMES[0]) for _ in range(6)]
+    pages = operated.operator.matches(page_size=2)
+    seen = [next(pages).match for _ in range(2)]
+    operated.client.create_match(GAMES[0])
+    seen += names(pages)
+    assert sorted(seen) == sorted(match.name for match in made)
+
+
+def test_a_summary_tells_who_plays_and_no_card(operate):
+    operated = operate()
+    operated.client.create_match(GAMES[0], (bot("casual"), OPEN))
+    (summary,) = operated.operator.matches()
+    assert summary.seats[0].bot.strength == match_pb2.BOT_STRENGTH_CASUAL
+    assert summary.seats[1].HasField("open")
+    fields = {field.name for field in match_pb2.MatchSummary.DESCRIPTOR.fields}
+    assert fields == {"match", "game", "state", "version", "seats", "create_time", "end_time"}
+
+
+def test_only_the_operator_lists(operate):
+    operated = operate()
+    match = operated.client.create_match(GAMES[0])
+    for token in (match.seats[0].token, match.spectator.token, TOKEN[:-1], TOKEN + "x", "x"):
+        assert refusal(list, Operator(operated.client, token).matches()) == "NOT_OPERATOR"
+    with pytest.raises(CroupierError) as caught:
+        operated.client._call(
+            operated.client.match_stub.ListMatches, match_pb2.ListMatchesRequest()
+        )
+    assert caught.value.reason == "TOKEN_MISSING"
+    # It shows records, but of matches that are over, and plays no seat.
+    assert refusal(operated.operator.record, match.name) == "MATCH_NOT_OVER"
+    assert refusal(operated.operator.record, "matches/none") == "MATCH_NOT_FOUND"
+    assert refusal(Seat(operated.client, match.name, TOKEN).view) == "TOKEN_INVALID"
+    match.seats[0].resign()
+    assert operated.operator.record(match.name) == match.spectator.record()
+
+
+def test_without_an_operator_nobody_lists(operate):
+    operated = operate(operator_token_file=None)
+    for token in (TOKEN, "x"):
+        with pytest.raises(CroupierError) as caught:
+            list(Operator(operated.client, token).matches())
+        assert caught.value.reason == "NOT_OPERATOR"
+        assert "--operator-token-file" in caught.value.message
+
+
+def test_a_page_token_is_good_for_its_filters_only(operate):
+    operated = operate()
+    for _ in range(3):
+        operated.client.create_match(GAMES[0])
+
+    def ask(**fields):
+        request = match_pb2.ListMatchesRequest(**fields)
+        return operated.client._call(operated.client.match_stub.ListMatches, request, TOKEN)
+
+    token = ask(page_size=1).next_page_token
+    assert len(ask(page_size=5000, page_token=token).matches) == 2
+    other = {"page_token": token, "state": match_pb2.MATCH_STATE_OVER}
+    for wrong in (other, {"page_token": "x"}, {"page_token": "é"}, {"page_size": -1}):
+        assert refusal(ask, **wrong) == "INVALID_FIELD"
+
+
+@pytest.mark.parametrize("length", [0, 31])
+def test_an_operator_token_is_long(tmp_path, length):
+    (tmp_path / "short").write_text("x" * length)
+    with pytest.raises(ValueError, match="at least 32"):
+        read_operator_token(tmp_path / "short")
+
+
+def test_matches_of_the_same_millisecond_are_listed_once(place):
+    async def test():
+        async with asyncio.timeout(SECONDS), opened(place) as store:
+            ids = [f"{number * 7919 % 100:02}" for number in range(20)]
+            for match_id in ids:
+                await store.create(header(match_id, created=5), NOTHING)
+            await store.create(header("newer", created=6), NOTHING)
+            whole = [each.match_id for each in await store.find(Query(), 99)]
+            assert whole == ["newer", *sorted(ids, reverse=True)]
+            assert [each.match_id for each in await store.find(Query(before=(6, "a")), 99)] == (
+                whole[1:]
+            )
+            for shown, match_id in enumerate(whole[1:], 1):
+                rest = await store.find(Query(before=(5, match_id)), 3)
+                assert [each.match_id for each in rest] == whole[shown + 1 : shown + 4]
+
+    asyncio.run(test())
+
+
+# Retention
+
+
+def test_old_matches_are_deleted_and_no_others(place):
+    async def test():
+        async with asyncio.timeout(SECONDS), opened(place) as store:
+            for number in range(7):
+                await store.create(header(f"m{number}", created=number), Standing(due=5))
+                if number != 3:
+                    end = resignation(0, at=100 + number)
+                    await store.append(f"m{number}", 0, end, Standing(over=True))
+            assert await store.forget(100, 10) == []
+            assert await store.forget(106, 2) == ["m0", "m1"]
+            assert await store.forget(106, 9) == ["m2", "m4", "m5"]
+            assert await store.forget(106, 9) == []
+            listed = [each.match_id for each in await store.find(Query(), 99)]
+            assert listed == ["m6", "m3"]
+            assert [due.match_id for due in await store.due(99, 99)] == ["m3"]
+            for number in (0, 1, 2, 4, 5):
+                assert await store.load(f"m{number}") is None
+                assert await store.read(f"m{number}", 0) == []
+                assert not await store.append(f"m{number}", 1, action(0), NOTHING)
+            assert (await store.load("m6")).entries == [resignation(0, at=106)]
+            # Its name is free again, and nothing is left of it.
+            await store.create(header("m0"), NOTHING)
+            assert await store.append("m0", 0, action(0), NOTHING)
+            assert await store.find(Query(over=True), 9) == [
+                Listed("m6", "none", (0, 0), 6, 106, 1)
+            ]
+
+    asyncio.run(test())
+
+
+def until(condition):
+    """Waits until something is so."""
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end
+
+
+def gone(seat):
+    try:
+        seat.view()
+    except CroupierError as error:
+        return error.reason == "MATCH_NOT_FOUND"
+    return False
+
+
+def test_a_server_deletes_what_has_been_over_for_so_long(operate):
+    operated = operate(retain_finished=0.0)
+    running, over = (operated.client.create_match(GAMES[0]) for _ in range(2))
+    over.seats[0].resign()
+    # Also out of the memory of the server.
+    until(lambda: gone(over.spectator))
+    assert refusal(over.spectator.record) == "MATCH_NOT_FOUND"
+    assert refusal(over.seats[0].rematch) == "MATCH_NOT_FOUND"
+    assert running.spectator.view().version == 0
+    assert names(operated.operator.matches()) == [running.name]
+
+
+def test_what_is_not_old_enough_stays(servers, operate):
+    operated = operate(retain_finished=3600.0)
+    match = operated.client.create_match(GAMES[0])
+    match.seats[0].resign()
+    servers.run(operated.server._retention.sweep())
+    assert match.spectator.record().result.scores == [0.0, 1.0]
+
+
+# Rematch
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_each_seat_gets_the_other_seat_of_the_same_rematch(operate, first):
+    operated = operate()
+    match = operated.client.create_match("skystones", (OPEN, OPEN))
+    assert refusal(match.seats[0].rematch) == "MATCH_NOT_OVER"
+    match.seats[0].resign()
+    assert refusal(Seat(operated.client, match.name, match.spectator.token).rematch) == "SPECTATOR"
+    again = [match.seats[seat].rematch() for seat in (first, 1 - first)]
+    assert len({each.name for each in again} - {match.name}) == 1
+    assert len({each.secret_hash for each in again} - {match.secret_hash}) == 1
+    # Nobody gets the token of a seat that is not his.
+    assert [list(each.seats) for each in again] == [[1 - first], [first]]
+    assert again[0].seats[1 - first].view().seat == 1 - first
+    assert again[1].seats[first].view().seat == first
+    # Whoever asks again is told the same.
+    repeated = match.seats[first].rematch()
+    assert repeated.seats[1 - first].token == again[0].seats[1 - first].token
+    assert repeated.name == again[0].name
+    # The token of the old match is none of the new one.
+    old = Seat(operated.client, again[0].name, match.seats[0].token)
+    assert refusal(old.view) == "TOKEN_OF_OTHER_MATCH"
+    again[0].seats[1 - first].resign()
+    third = again[0].seats[1 - first].rematch()
+    assert third.name not in (match.name, again[0].name)
+    assert list(third.seats) == [first]
+
+
+def test_a_rematch_has_the_same_bot_and_is_played(operate):
+    operated = operate()
+    match = operated.client.create_match(
+        "champion_chess", (OPEN, bot("random")), entropy_from_seats=True
+    )
+    match.seats[0].resign()
+    again = match.seats[0].rematch()
+    assert list(again.seats) == [1]
+    seat = again.seats[1]
+    # It was asked for entropy, so it is again.
+    assert seat.view().entropy_owed.hash_seats == [1]
+    seat.contribute()
+    for view in seat.turns():
+        seat.submit(view.legal_actions[0])
+    record = seat.record()
+    assert record.seats[0].bot.strength == match_pb2.BOT_STRENGTH_RANDOM
+    assert record.ruleset == match.spectator.record().ruleset
+    records.verify(record)
+
+
+def test_a_rematch_of_a_seeded_match_is_not_seeded(shared_server):
+    with Client(shared_server[1]) as thin:
+        match = thin.create_match("skystones", seed=1)
+        match.seats[0].resign()
+        again = match.seats[0].rematch()
+        again.seats[1].resign()
+        record = again.spectator.record()
+        assert not record.seeded
+        assert record.secret != match.spectator.record().secret
+
+
+def test_two_servers_asked_at_once_make_one_rematch(servers, postgres):
+    place = PostgresPlace(postgres)
+    stores = [place.store(), place.store()]
+    for store in stores:
+        servers.run(store.open())
+    running = [servers.start(store) for store in stores]
+    clients = [Client(address) for _, address in running]
+    for _ in range(10):
+        match = clients[0].create_match("champion_chess")
+        match.seats[0].resign()
+        hosted = [
+            servers.run(server.matches.load(match.name.removeprefix("matches/")))
+            for server, _ in running
+        ]
+
+        async def both(hosted=hosted):
+            calls = (
+                server.matches.rematch(each)
+                for (server, _), each in zip(running, hosted, strict=True)
+            )
+            return await asyncio.gather(*calls)
+
+        one, other = servers.run(both())
+        assert one.header == other.header
+    for each in clients:
+        each.close()
+    for (server, _), store in zip(running, stores, strict=True):
+        servers.stop(server)
+        servers.run(store.close())
+
+
+# Records as files
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+
+
+def status(*arguments):
+    """The exit status of a command, in this process."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(each) for each in arguments])
+    return caught.value.code
+
+
+@pytest.mark.parametrize("form", ["json", "binary"])
+def test_records_are_exported_verified_and_imported(operate, tmp_path, form, capsys):
+    operated = operate()
+    made = []
+    for game_id in GAMES:
+        match = operated.client.create_match(game_id, entropy_from_seats=game_id == GAMES[0])
+        match.seats[0].resign()
+        made.append(match)
+    operated.client.create_match(GAMES[0])
+    output = tmp_path / "records"
+    asking = ["--server", operated.address, "--operator-token-file", operated.token_file]
+    asking += ["--output", output, "--format", form]
+    assert status("export", "--all", *asking) == 0
+    assert len(list(output.iterdir())) == len(made)
+    assert status("export", made[0].name, *asking) == 0
+    assert status("export", "matches/none", *asking) == 1
+    assert "MATCH_NOT_FOUND" in capsys.readouterr().err
+    assert status("verify", output) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(made)
+    data = tmp_path / "elsewhere"
+    n = len(made)
+    for told in (f"{n} matches imported, 0 were", f"0 matches imported, {n} were"):
+        assert status("import", "--data", data, output) == 0
+        assert told in capsys.readouterr().out
+
+    async def stored():
+        async with opened(SqlitePlace(data)) as store:
+            return [await store.load(match.name.removeprefix("matches/")) for match in made]
+
+    for match, each in zip(made, asyncio.run(stored()), strict=True):
+        # As if it had been played there.
+        assert Hosted.load(each).record() == match.spectator.record()
+
+
+def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
+    hosted = played(GAMES[0], "default", seeded("import"))
+    path = record_files.write(hosted.record(), tmp_path, "json")
+    place = PostgresPlace(postgres)
+    assert status("import", "--store", place.url, path) == 0
+
+    async def listed():
+        async with opened(place) as store:
+            return await store.find(Query(over=True), 9)
+
+    (found,) = asyncio.run(listed())
+    assert found.match_id == hosted.header.match_id
+    assert (found.created, found.ended) == (hosted.header.created, hosted.time)
+    assert found.version == hosted.version
+
+
+def test_nothing_is_imported_if_one_record_is_not_true(tmp_path, capsys):
+    for number in range(3):
+        record = played(GAMES[0], "default", seeded("import", number)).record()
+        if number == 1:
+            record.result.scores[0] += 0.5
+        record_files.write(record, tmp_path, "json")
+    data = tmp_path / "data"
+    assert status("import", "--data", data, tmp_path) == 1
+    assert not data.exists()
+    assert "result.scores[0]" in capsys.readouterr().err
+
+
+def test_another_match_of_the_same_name_is_not_overwritten(tmp_path, capsys):
+    one = played(GAMES[0], "default", seeded("one"), seeded=True)
+    path = record_files.write(one.record(), tmp_path, "json")
+    data = tmp_path / "data"
+    assert status("import", "--data", data, path) == 0
+    other = played(GAMES[0], "default", seeded("one"), seeded=True, resign_at=3)
+    path = record_files.write(other.record(), tmp_path, "json")
+    assert status("import", "--data", data, path) == 1
+    assert "another match" in capsys.readouterr().err
+
+
+def test_verify_says_what_is_wrong_and_exits_with_1(tmp_path):
+    record = played(GAMES[0], "default", seeded("verify")).record()
+    path = record_files.write(record, tmp_path, "json")
+    fine = run("verify", path)
+    assert (fine.returncode, fine.stderr) == (0, "")
+    assert fine.stdout == (
+        f"{path}: true: {record.match}, {GAMES[0]}, "
+        f"{record.result.scores[0]:g}-{record.result.scores[1]:g}\n"
+    )
+    hashed = record.secret_hash.hex()
+    assert run("verify", "--quiet", "--secret-hash", hashed, path).stdout == ""
+    other = run("verify", "--secret-hash", "0" * 64, path)
+    assert other.returncode == 1
+    assert "secret_hash: is not the one that was announced" in other.stderr
+
+    wrong = tmp_path / "wrong.json"
+    written = json.loads(path.read_text())
+    written["entries"][3]["version"] = "7"
+    wrong.write_text(json.dumps(written))
+    told = run("verify", wrong, path)
+    assert told.returncode == 1
+    assert told.stderr == (
+        f"{wrong}: not true: entries[3].version: is 7, and should be {record.entries[3].version}\n"
+    )
+    assert f"{path}: true" in told.stdout
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"{", b'{"unknown": 1}', b"\xff" * 40, b"[1]", b'{"match": 5}']
+)
+def test_what_is_no_record_is_told_so(tmp_path, content, capsys):
+    path = tmp_path / "what.json"
+    path.write_bytes(content)
+    assert status("verify", path) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{path}: not true: ")
+
+
+def test_what_cannot_be_read_is_told_so(tmp_path, capsys):
+    assert status("verify", tmp_path / "none.json") == 1
+    assert "No such file" in capsys.readouterr().err
+    assert status("verify", tmp_path) == 1
+    assert "no records" in capsys.readouterr().err

@@ -1,0 +1,286 @@
+"""The server as a process of its own, and the command line."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+
+from croupier.v1 import catalog_pb2
+from service import wire
+from service.server import SERVICES
+from tests.support.play import seeded
+from tests.support.serving import OPEN, Client, bot, play_on, read_error, refused, ruleset_of
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+COMMAND = [sys.executable, "-m", "cli"]
+SEED = 0x5EC2E75EED5EC2E7
+END = 20
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+class Process:
+    """`croupier serve` on a free port."""
+
+    def __init__(self, *options):
+        command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--store", "memory", *options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", line)
+        assert found, line + self.process.stderr.read()
+        self.address = found[1]
+
+    def end(self, number=signal.SIGTERM):
+        """Sends a signal; returns the exit code and what was logged."""
+        self.process.send_signal(number)
+        _, log = self.process.communicate(timeout=END)
+        return self.process.returncode, log
+
+
+@pytest.fixture
+def start():
+    started = []
+
+    def start(*options):
+        started.append(Process(*options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.communicate()
+
+
+def run(*arguments):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=END)
+
+
+def health(channel, service=""):
+    stub = health_pb2_grpc.HealthStub(channel)
+    return stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=END).status
+
+
+def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
+    metrics_port = free_port()
+    server = start("--metrics-port", str(metrics_port), "--allow-seeds", "--log-level", "debug")
+    client = Client(server.address)
+    for service in ("", *SERVICES):
+        assert health(client.channel, service) == SERVING
+    services = ProtoReflectionDescriptorDatabase(client.channel).get_services()
+    assert set(SERVICES) < set(services)
+
+    game_id = next(iter(wire.hosted()))
+    table = client.create(ruleset_of(game_id), seed=SEED)
+    play_on(table, seeded("process"))
+    # A refusal is counted after it is sent, so another call comes between it and the metrics.
+    refused(table.players[0].resign)
+    other = client.create(ruleset_of(game_id), [OPEN, bot("BEGINNER")], seed=SEED)
+    other.players[0].resign()
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as answer:
+        metrics = answer.read().decode()
+    for line in (
+        'croupier_rpcs_total{code="OK",method="MatchService/CreateMatch"} 2.0',
+        'croupier_rpcs_total{code="FAILED_PRECONDITION",method="MatchService/ResignMatch"} 1.0',
+        'croupier_rpc_seconds_count{method="MatchService/CreateMatch"} 2.0',
+        f'croupier_matches_total{{game="{game_id}",state="created"}} 2.0',
+        f'croupier_matches_total{{game="{game_id}",state="ended"}} 1.0',
+        f'croupier_matches_total{{game="{game_id}",state="resigned"}} 1.0',
+        'croupier_searches_waiting{kind="hint"} 0.0',
+        'croupier_searches_waiting{kind="bot"} 0.0',
+    ):
+        assert line in metrics.splitlines()
+
+    code, log = server.end()
+    assert code == 0
+    assert "MatchService/SubmitAction OK" in log
+    # Neither log nor metrics tell a secret, not even that of a match that is over.
+    secrets = [
+        *(player.token for player in (*table.everyone(), *other.everyone())),
+        table.name.removeprefix("matches/"),
+        str(SEED),
+        "CHAMPION_CHESS_CARD",
+    ]
+    assert not [secret for secret in secrets if secret in log or secret in metrics]
+
+
+def test_an_interrupt_ends_a_server_too(start):
+    assert start("--metrics-port", "0").end(signal.SIGINT)[0] == 0
+
+
+def test_streams_end_when_the_server_stops(start):
+    server = start("--metrics-port", "0")
+    client = Client(server.address)
+    stream = client.create(ruleset_of("champion_chess")).spectator.watch()
+    next(stream)
+    watch = health_pb2_grpc.HealthStub(client.channel).Watch(health_pb2.HealthCheckRequest())
+    assert next(watch).status == SERVING
+    server.process.terminate()
+    assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
+    watch.cancel()
+    with pytest.raises(grpc.RpcError) as caught:
+        next(stream)
+    refusal = read_error(caught.value)
+    assert refusal.code is grpc.StatusCode.UNAVAILABLE
+    assert refusal.reason == "SHUTTING_DOWN"
+    assert refusal.retry_seconds > 0
+    server.process.communicate(timeout=END)
+    assert server.process.returncode == 0
+
+
+def test_a_port_in_use_is_said_in_one_line(start):
+    server = start("--metrics-port", "0")
+    for options in (
+        ["--listen", server.address, "--metrics-port", "0"],
+        [
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            "memory",
+            "--metrics-port",
+            server.address.rpartition(":")[2],
+        ],
+    ):
+        second = run("serve", *options)
+        assert second.returncode == 1
+        assert not second.stdout
+        (line,) = second.stderr.splitlines()
+        assert line == f"croupier: cannot listen on {server.address}: Address already in use"
+
+
+def test_a_host_that_cannot_be_looked_up_is_said_in_one_line():
+    failed = run("serve", "--listen", "300.1.1.1:50051")
+    assert failed.returncode == 1
+    (line,) = failed.stderr.splitlines()
+    assert line == "croupier: cannot listen on 300.1.1.1:50051: the host has no address"
+
+
+def test_a_token_key_that_cannot_be_used_is_said(tmp_path):
+    short = tmp_path / "short"
+    short.write_bytes(b"x" * 31)
+    for path, said in ((short, "at least 32 bytes"), (tmp_path / "missing", "No such file")):
+        failed = run(
+            "serve", "--listen", "127.0.0.1:0", "--store", "memory", "--token-key-file", str(path)
+        )
+        assert failed.returncode == 1
+        (line,) = failed.stderr.splitlines()
+        assert said in line
+
+
+@pytest.mark.parametrize("address", ["50051", "host:", "host:x", "host:65536", ":1"])
+def test_an_address_that_is_none(address):
+    failed = run("serve", "--listen", address)
+    assert failed.returncode == 2
+    assert "--listen" in failed.stderr
+
+
+def test_the_commands_that_ask_a_server(start):
+    server = start("--metrics-port", "0")
+    healthy = run("health", "--server", server.address)
+    assert (healthy.returncode, healthy.stdout) == (0, "SERVING\n")
+    asked, own = run("games", "--server", server.address), run("games")
+    assert asked.returncode == own.returncode == 0
+    assert asked.stdout == own.stdout
+    assert [line.split()[0] for line in own.stdout.splitlines()] == list(wire.hosted())
+    server.end()
+    for command in ("health", "games"):
+        unanswered = run(command, "--server", server.address)
+        assert unanswered.returncode == 1
+        assert unanswered.stderr.startswith(f"croupier: no answer from {server.address}")
+
+
+def test_the_catalog_describes_every_game(client):
+    listed = client.catalog.ListGames(catalog_pb2.ListGamesRequest()).games
+    assert [game.name for game in listed] == [f"games/{game_id}" for game_id in wire.hosted()]
+    for game in listed:
+        assert not game.cards
+        request = catalog_pb2.GetGameRequest(name=game.name)
+        whole = client.catalog.GetGame(request).game
+        game_id = game.name.removeprefix("games/")
+        assert len(whole.cards) == len(wire.hosted()[game_id]().cards()) > 0
+        assert all(card.id and card.title and card.kind and card.numbers for card in whole.cards)
+        del whole.cards[:]
+        assert whole == game
+        assert game.title
+        assert game.rules
+        assert game.rules_version
+        assert len(game.seat_titles) == 2
+        # The default ruleset, sent back, is the game that it is said to be.
+        table = client.create(game.default_ruleset, seed=4)
+        same = client.create(ruleset_of(game_id), seed=4)
+        for one, other in zip(table.everyone(), same.everyone(), strict=True):
+            assert getattr(one.view(), game_id) == getattr(other.view(), game_id)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_matches_and_tokens_outlast_the_server(start, tmp_path, number):
+    options = ("--metrics-port", "0", "--store", "sqlite", "--data", str(tmp_path / "data"))
+    server = start(*options)
+    rng = seeded("outlast", number)
+    tables = [Client(server.address).create(ruleset_of(game_id)) for game_id in wire.hosted()]
+    for table in tables:
+        play_on(table, rng, 3)
+    seen = [table.views() for table in tables]
+    server.process.send_signal(number)
+    server.process.communicate(timeout=END)
+
+    client = Client(start(*options).address)
+    for table, views in zip(tables, seen, strict=True):
+        for player in table.everyone():
+            player.move_to(client)
+        assert table.views() == views
+        play_on(table, rng)
+        assert table.spectator.record().entries
+
+
+def test_a_second_server_on_the_same_data_is_refused_in_one_line(start, tmp_path):
+    options = ("--metrics-port", "0", "--store", "sqlite", "--data", str(tmp_path))
+    start(*options)
+    second = run("serve", "--listen", "127.0.0.1:0", *options)
+    assert second.returncode == 1
+    (line,) = second.stderr.splitlines()
+    assert line == f"croupier: {tmp_path} is in use by another server"
+
+
+def test_a_store_that_is_none_is_said_in_one_line():
+    failed = run("serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", "--store", "mysql://x")
+    assert failed.returncode == 1
+    (line,) = failed.stderr.splitlines()
+    assert "'mysql://x' is no store" in line
+
+
+def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
+    options = ("--metrics-port", "0", "--store", postgres.url(postgres.new_schema()))
+    one, two = (start(*options) for _ in range(2))
+    clients = [Client(one.address), Client(two.address)]
+    rng = seeded("replicas")
+    table = clients[0].create(ruleset_of("skystones"))
+    streams = [table.spectator.watch()]
+    table.spectator.move_to(clients[1])
+    streams.append(table.spectator.watch())
+    table.players[0].move_to(clients[1])
+    play_on(table, rng)
+    seen = [[each.SerializeToString(deterministic=True) for each in stream] for stream in streams]
+    assert len(seen[0]) == len(seen[1]) == table.spectator.view().version + 1
+    # One ends; a match goes on at the other.
+    other = clients[0].create(ruleset_of("skystones"))
+    assert one.end()[0] == 0
+    for player in other.everyone():
+        player.move_to(clients[1])
+    play_on(other, rng)
+    assert two.end()[0] == 0

@@ -1,0 +1,417 @@
+"""`croupier play` as its user meets it: another process, a real server, pipes and terminals."""
+
+import contextlib
+import io
+import itertools
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from rich.console import Console
+
+from croupier.client import Client
+from croupier.terminal import drawing, options
+from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
+from service import wire
+
+ROOT = Path(__file__).parents[3]
+DRAWINGS = [
+    Path(__file__).with_name("any_game.txt"),
+    *sorted((ROOT / "tests" / "games").glob("*/drawing.txt")),
+]
+COMMAND = (sys.executable, "-m", "cli")
+# No setting of the machine that runs the tests may decide what is printed.
+ENVIRONMENT = {
+    **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
+    "TERM": "xterm-256color",
+}
+GAMES = tuple(wire.hosted())
+LIMIT = 30.0  # Seconds that a session may take.
+
+
+@contextlib.contextmanager
+def serving(*flags: str) -> Iterator[str]:
+    command = (
+        *COMMAND,
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+        "--metrics-port",
+        "0",
+        *flags,
+    )
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().split()[-1]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving("--allow-seeds") as address:
+        yield address
+
+
+def run_play(address: str, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (*COMMAND, "play", "--server", address, *words),
+        input=typed,
+        capture_output=True,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        text=True,
+        timeout=LIMIT,
+    )
+
+
+def auto(address: str, game: str, seed: int, *words: str) -> str:
+    flags = ("--auto", "--opponent", "random", "--hint-iterations", "50", "--seed", str(seed))
+    done = run_play(address, game, *flags, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# To the end by itself.
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_auto_plays_to_the_end_and_a_seed_repeats_it(server: str, game: str) -> None:
+    first = auto(server, game, 7)
+    result = first.splitlines()[-1]
+    assert re.fullmatch(r"result: (seat 0 wins 1-0|seat 1 wins 0-1|draw 0.5-0.5) \(rules\)", result)
+    assert "\x1b" not in first
+    assert max(len(line) for line in first.splitlines()) <= 100
+    assert auto(server, game, 7) == first
+    assert auto(server, game, 8) != first
+
+
+def test_auto_plays_the_other_seat_with_options_and_other_bots(server: str) -> None:
+    words = ("--option", "board_size=2", "--option", "hand-size=2", "--option", "special_fields=4")
+    printed = auto(server, "skystones", 3, "--seat", "1", *words)
+    assert "square 3: " in printed
+    assert "square 4" not in printed
+    assert printed.splitlines()[-1].startswith("result: ")
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_cards_are_named_in_another_language(server: str, game: str) -> None:
+    with Client(server) as client:
+        titles, german = ({card.title for card in client.game(game, language=language).cards}
+                          for language in ("en", "de-CH"))  # fmt: skip
+    printed = auto(server, game, 7, "--language", "de-CH")
+    assert any(re.search(rf"\b{title}\b", printed) for title in german - titles)
+    assert not any(re.search(rf"\b{title}\b", printed) for title in titles - german)
+    # The match is the same one.
+    assert printed.splitlines()[-1] == auto(server, game, 7).splitlines()[-1]
+
+
+# A session of a player.
+
+
+def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(server: str) -> None:
+    typed = "1\nnone\n?\nnonsense\nlist pawn\nh\np\nr\nno\nr\nyes\n"
+    words = ("champion_chess", "--seed", "5", "--opponent", "random", "--hint-iterations", "50")
+    done = run_play(server, *words, typed=typed)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "result: seat 1 wins 0-1 (resignation)"
+    assert len(re.findall(r"You choose: \w+", done.stdout)) == 3
+    assert "You choose: aid nothing" in done.stdout
+    assert "nonsense: not in your hand." in done.stdout
+    assert re.search(r"Play .* expected score 0\.\d\d", done.stdout)
+
+
+def test_a_player_places_stones_by_name_and_square(server: str) -> None:
+    # Small boards, so that a round is short: two picks, then a card by its name and square.
+    words = ("skystones", "--seed", "11", "--opponent", "random", "--option", "hand_size=1")
+    done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(re.findall("You choose: ", done.stdout)) == 2
+    assert re.search(r"You choose: .+ → \d", done.stdout)
+
+
+def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> None:
+    words = ("castle_rampage", "--seed", "5", "--opponent", "random", "--language", "de")
+    done = run_play(server, *words, typed="1 2 3 4 5\n1 2 3 4 5\nend\ncards\nq\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(re.findall("You choose: Tor .+; Burg .+; keep ", done.stdout)) == 2
+    assert "You choose: end the turn" in done.stdout
+    assert re.search("Beschwörer +Sonderkarte", done.stdout)
+
+
+@pytest.mark.parametrize("typed", ["", "q\n"])
+def test_leaving_says_which_match_stays_open(server: str, typed: str) -> None:
+    done = run_play(server, "champion_chess", typed=typed)
+    assert (done.returncode, done.stderr) == (0, "")
+    last = done.stdout.splitlines()[-1]
+    assert re.fullmatch(rf"Left: matches/\w+ stays unfinished on {server}\.", last)
+
+
+def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(server: str) -> None:
+    assert "\x1b[1;36m" in in_terminal(server, {})
+    assert "\x1b[1;36m" not in in_terminal(server, {"NO_COLOR": "1"})
+    assert "\x1b[1;36m" not in in_terminal(server, {}, "--no-color")
+
+
+def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
+    # Starts a match on a terminal and interrupts it at the prompt; returns what it showed.
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        (*COMMAND, "play", "champion_chess", "--server", address, *words),
+        cwd=ROOT,
+        env=ENVIRONMENT | environment,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    shown = read_until(master, "> ")
+    # A Python that has printed its prompt but does not read yet notes an interrupt and then waits
+    # for the line, as if there had been none: a player interrupts again, and so does this.
+    tries = 20
+    while "unfinished" not in shown:
+        assert (tries := tries - 1), shown
+        process.send_signal(signal.SIGINT)
+        shown += read_until(master, "unfinished", patience=LIMIT / 20)
+    assert process.wait(LIMIT) == 130
+    os.close(master)
+    assert "Traceback" not in shown
+    return shown
+
+
+def read_until(terminal: int, text: str, patience: float = LIMIT) -> str:
+    # What the terminal shows up to the text, or until nothing more comes.
+    shown = ""
+    while text not in shown and select.select([terminal], [], [], patience)[0]:
+        shown += os.read(terminal, 65536).decode(errors="replace")
+    return shown
+
+
+# What can be wrong from the start.
+
+
+def test_without_a_server_it_says_how_to_start_one() -> None:
+    with socket.socket() as taken:  # Bound but not listening: nobody can answer there.
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run_play(address, "skystones")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"croupier play: no server answers at {address}."
+        f" Start one with: croupier serve --listen {address}\n"
+    )
+
+
+def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
+    done = run_play(server, "whist")
+    assert (done.returncode, done.stdout) == (2, "")
+    known = re.fullmatch(r"croupier play: there is no game 'whist'\. (.*)\n", done.stderr)
+    assert known and set(GAMES) <= set(re.findall(r"[a-z_]+", known[1]))
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ("castling=perhaps", "castling must be true|false, not 'perhaps'"),
+        ("castling", "'castling' is not NAME=VALUE; champion_chess has: castling=true|false,"),
+        ("colour=red", "there is no option 'colour'; champion_chess has: castling=true|false,"),
+        ("hand_size=8", "hand_size"),
+    ],
+)
+def test_a_wrong_option_is_named(server: str, option: str, complaint: str) -> None:
+    done = run_play(server, "champion_chess", "--option", option)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert complaint in done.stderr
+
+
+def test_a_server_that_takes_no_seeds_says_how_to_start_one_that_does() -> None:
+    with serving() as address:
+        done = run_play(address, "skystones", "--seed", "1")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f"croupier serve --listen {address} --allow-seeds" in done.stderr
+
+
+def test_time_cannot_repeat_a_match(server: str) -> None:
+    done = run_play(server, "skystones", "--auto", "--seed", "1", "--hint-time", "1")
+    assert done.returncode == 2
+    assert "--hint-iterations" in done.stderr
+
+
+def test_options_are_read_by_the_schema() -> None:
+    ruleset = options.ruleset("champion_chess", ["castling=no", "hand-size=5"])
+    assert ruleset == game_pb2.Ruleset(
+        champion_chess={"castling": False, "hand_size": 5},  # type: ignore[arg-type]
+    )
+
+
+# What is typed.
+
+
+def discards() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Every discard of a hand of a Rook, two Pawns, a Sword and a Shield."""
+    hand = [4, 6, 6, 9, 11]
+    view = game_pb2.View(champion_chess={"phase": 3, "hand": hand})  # type: ignore[arg-type]
+    sizes = range(len(hand) + 1)
+    for cards in sorted({some for n in sizes for some in itertools.combinations(hand, n)}):
+        action = view.legal_actions.add().champion_chess.discard_to_reserve
+        action.SetInParent()
+        action.cards.extend(cards)  # type: ignore[arg-type]
+    return drawing.find(catalog_pb2.Game(name="games/champion_chess"), 0, ""), view
+
+
+def placements() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Three cards, two of them with names that begin alike."""
+    game = catalog_pb2.Game(name="games/skystones")
+    for title in ("Ember", "Ember Fox", "Magma Moth"):
+        game.default_ruleset.skystones.cards.add(title=title)
+    view = game_pb2.View(skystones={"phase": 2})  # type: ignore[arg-type]
+    for card, square in ((0, 1), (1, 1), (1, 8), (2, 1)):
+        action = view.legal_actions.add().skystones.place_card
+        action.card, action.square = card, square
+    return drawing.find(game, 0, ""), view
+
+
+def castle_rampage(phase: int, *actions: str) -> tuple[drawing.Drawing, game_pb2.View]:
+    """A hand of a Knight, two Axe Men, a Dragon and a Spy, and what can be done with it."""
+    names = {1: "Knight", 3: "Axe Man", 7: "Dragon", 12: "Spy", 15: "Priest", 2: "Archer"}
+    game = catalog_pb2.Game(name="games/castle_rampage")
+    for card, name in names.items():
+        game.cards.add(id=castle_rampage_pb2.CastleRampageCard.Name(card)[20:], title=name)  # type: ignore[arg-type]
+    view = game_pb2.View(castle_rampage={"phase": phase, "hand": [1, 3, 3, 7, 12]})  # type: ignore[arg-type]
+    for action in actions:
+        text_format.Parse(f"castle_rampage {{ {action} }}", view.legal_actions.add())
+    return drawing.find(game, 0, ""), view
+
+
+def set_ups() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Some ways to share a hand out."""
+    ways = ((1, 3, 3, 7, 12), (1, 3, 7, 3, 12), (3, 1, 3, 7, 12))
+    return castle_rampage(
+        1,
+        *(f"set_up {{ gate: [{a}, {b}] castle: [{c}, {d}] keep: {e} }}" for a, b, c, d, e in ways),
+    )
+
+
+def turn() -> tuple[drawing.Drawing, game_pb2.View]:
+    """Some of the actions of a turn."""
+    return castle_rampage(
+        2,
+        "strengthen { card: 1 structure: 1 }",
+        "strengthen { card: 1 structure: 2 }",
+        "play { card: 1 }",
+        "play { card: 3 }",
+        "play { card: 7 discards: [1, 3] }",
+        "play { card: 7 discards: [3, 3] }",
+        "play { card: 7 discards: [3, 12] }",
+        "play { card: 15 discards: 3 unit: 2 }",
+        "end_turn {}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "typed", "meant"),
+    [
+        (discards, "none", ["discard nothing"]),
+        (discards, "all", ["discard Rook, Pawn×2, Sword, Shield"]),
+        (discards, "1 3", ["discard Rook, Pawn"]),
+        (discards, "pawn Pa", ["discard Pawn×2"]),
+        (discards, "2, 3 + sw", ["discard Pawn×2, Sword"]),
+        (discards, "#1", ["discard nothing"]),
+        (discards, "#99", []),
+        (discards, "s", "s: Sword or Shield?"),
+        (discards, "queen", "queen: not in your hand."),
+        (discards, "6", "6: number your cards 1 to 5, each once."),
+        (discards, "2 2", "2: number your cards 1 to 5, each once."),
+        (discards, "pawn pawn pawn", "Pawn×3: not allowed now."),
+        (placements, "3", ["Ember Fox → 8"]),
+        (placements, "5", []),
+        (placements, "8", []),
+        (placements, "ember", ["Ember → 1", "Ember Fox → 1", "Ember Fox → 8"]),
+        (placements, "ember 1", ["Ember → 1"]),
+        (placements, "fox 8", ["Ember Fox → 8"]),
+        (placements, "m magma", ["Magma Moth → 1"]),
+        (placements, "water", []),
+        (set_ups, "1 2 3 4 5", ["Gate Knight, Axe Man; Castle Axe Man, Dragon; keep Spy"]),
+        (set_ups, "a k axe dra s", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
+        (
+            set_ups,
+            "knight, axe",
+            [
+                "Gate Knight, Axe Man; Castle Axe Man, Dragon; keep Spy",
+                "Gate Knight, Axe Man; Castle Dragon, Axe Man; keep Spy",
+            ],
+        ),
+        (set_ups, "#3", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
+        (set_ups, "6", "6: number your cards 1 to 5."),
+        (set_ups, "priest", "priest: not in your hand."),
+        (set_ups, "1 1", "These are not five of your cards, each as often as you have it."),
+        (turn, "knight", ["Knight"]),
+        (turn, "knight gate", ["Knight under the Gate"]),
+        (turn, "k under", ["Knight under the Gate", "Knight under the Castle"]),
+        (turn, "dragon axe axe", ["Dragon, discarding Axe Man, Axe Man"]),
+        (turn, "dragon spy", ["Dragon, discarding Axe Man, Spy"]),
+        (turn, "priest archer", ["Priest against Archer, discarding Axe Man"]),
+        (turn, "end", ["end the turn"]),
+        (turn, "9", ["end the turn"]),
+        (turn, "digger", []),
+    ],
+)
+def test_what_is_typed_means_actions(
+    given: Callable[[], tuple[drawing.Drawing, game_pb2.View]], typed: str, meant: list[str] | str
+) -> None:
+    draw, view = given()
+    if isinstance(meant, str):
+        with pytest.raises(drawing.Unclear, match=re.escape(meant)):
+            draw.read(view, typed)
+    else:
+        found = [draw.action(view.legal_actions[place]) for place in draw.read(view, typed)]
+        assert found == meant
+
+
+# What it draws.
+
+
+@pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.parent.name)
+def test_drawings(server: str, path: Path) -> None:
+    """Each stanza: a comment, what the server sends, and how it is drawn. REWRITE=1 rewrites."""
+    stanzas = []
+    with Client(server) as client:
+        for stanza in path.read_text().split("\n====\n"):
+            sent, _, expected = stanza.partition("\n----")
+            message = text_format.Parse(sent, match_pb2.WatchMatchResponse())
+            game = client.game(message.view.WhichOneof("game") or "")
+            if path.parent.name == game.name.removeprefix("games/"):
+                draw = drawing.find(game, 0, "casual bot")
+            else:
+                draw = drawing.Drawing(game, 0, "casual bot")
+            shown = text_of(draw, message)
+            if os.environ.get("REWRITE") != "1":
+                assert shown == expected.strip("\n"), f"\n{shown}"
+            stanzas.append(f"{sent}\n----\n{shown}")
+    if os.environ.get("REWRITE") == "1":
+        path.write_text("\n====\n".join(stanzas) + "\n")
+
+
+def text_of(draw: drawing.Drawing, message: match_pb2.WatchMatchResponse) -> str:
+    console = Console(file=io.StringIO(), width=100, highlight=False, color_system=None)
+    for line in filter(None, map(draw.event, message.events)):
+        console.print(line)
+    console.print(draw.view(message.view))
+    console.print(draw.question(message.view))
+    console.print(draw.menu(message.view))
+    console.print(draw.numbered(message.view, range(len(message.view.legal_actions))))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in shown.rstrip().split("\n"))

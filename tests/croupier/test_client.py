@@ -1,0 +1,462 @@
+"""The Python client against a real server in another process, with and without a bad network."""
+
+import contextlib
+import hashlib
+import itertools
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from pathlib import Path
+from types import SimpleNamespace
+
+import grpc
+import pytest
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from croupier.client import (
+    OPEN,
+    Client,
+    CroupierError,
+    FieldViolation,
+    NewMatch,
+    Operator,
+    Seat,
+    bot,
+    clock,
+)
+from croupier.v1 import catalog_pb2_grpc, game_pb2
+from tests.support.replicas import Replica
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 30.0  # Seconds until something that does not happen is given up.
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    command = (
+        sys.executable,
+        "-m",
+        "cli",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--store",
+        "memory",
+    )
+    flags = ("--metrics-port", "0", "--allow-seeds")
+    with subprocess.Popen(
+        (*command, *flags), cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().split()[-1]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[Client]:
+    with Client(address, timeout=LIMIT) as client:
+        yield client
+
+
+@pytest.fixture
+def match(client: Client) -> NewMatch:
+    return client.create_match("champion_chess", seed=1)
+
+
+def test_the_catalog_is_listed_and_a_game_has_its_cards(client: Client) -> None:
+    names = [game.name for game in client.games()]
+    assert "games/champion_chess" in names
+    by_long, by_short = client.game("games/champion_chess"), client.game("champion_chess")
+    assert by_long == by_short
+    assert [card.title for card in by_long.cards][:2] == ["King", "Queen"]
+
+
+def test_seats_are_handed_out_as_they_were_asked_for(client: Client) -> None:
+    assert set(client.create_match("champion_chess").seats) == {0, 1}
+    match = client.create_match("champion_chess", (bot("random"), OPEN))
+    assert set(match.seats) == {1}
+    assert match.seats[1].view().seat == 1
+    assert not match.spectator.view().HasField("seat")
+    with pytest.raises(ValueError, match="BOT_STRENGTH_GODLIKE"):
+        bot("godlike")
+
+
+def test_a_match_is_played_turn_by_turn_and_its_record_fits_the_hash(
+    client: Client,
+) -> None:
+    match = client.create_match("champion_chess", (OPEN, bot("random")), seed=2)
+    seat = match.seats[0]
+    for view in seat.turns():
+        assert view.deciders[0] == 0
+        seat.submit(view.legal_actions[0], view.version)
+    versions, events = [], []
+    for response in seat.watch():
+        versions.append(response.version)
+        events += response.events
+    assert versions == list(range(len(versions)))
+    assert events[-1].HasField("match_ended")
+    record = seat.record()
+    assert record.result == seat.view().result == events[-1].match_ended.result
+    assert hashlib.sha256(record.secret).digest() == match.secret_hash
+
+
+def test_a_clock_is_shown_and_its_end_is_waited_for(client: Client) -> None:
+    match = client.create_match(
+        "powershot_soccer", time_control=clock(0.3, 60, 1.5, default_action=False)
+    )
+    view = match.spectator.view()
+    control = view.clocks.time_control
+    assert control.per_decision.ToMilliseconds() == 300
+    assert control.per_match.ToMilliseconds() == 60_000
+    assert control.increment.ToMilliseconds() == 1500
+    final = match.spectator.view(wait_for_version=1)
+    assert game_pb2.EndReason.Name(final.result.reason) == "END_REASON_TIME"
+    assert final.result.scores[view.deciders[0]] == 0
+
+
+def test_a_clock_can_play_on_by_itself(client: Client) -> None:
+    match = client.create_match("powershot_soccer", time_control=clock(0.1, default_action=True))
+    assert match.spectator.view(wait_for_version=2).version >= 2
+
+
+def test_a_turn_is_never_one_that_was_answered_already(match: NewMatch) -> None:
+    # Seat 1 always decides first, and seat 0 answers to the view from before that: the stream has
+    # then shown a view in between, in which seat 0 still owes what it has sent.
+    first, second = match.seats[0], match.seats[1]
+    watch = match.spectator.watch()
+    for view in itertools.islice(first.turns(), 10):
+        assert view.version == first.view().version
+        decided = second.submit(second.view().legal_actions[0]).version
+        next(change for change in watch if change.version == decided)
+        first.submit(view.legal_actions[0], view.version)
+
+
+def test_submit_takes_the_version_of_the_newest_view(match: NewMatch) -> None:
+    first, second = match.seats[0], match.seats[1]
+    action = game_pb2.Action()
+    action.CopyFrom(first.view().legal_actions[0])
+    assert first.submit(action).deciders == [1]
+    after = second.submit(second.view().legal_actions[0])
+    assert after.version == 2
+    # Seat 0 has not looked since; what it answers to is no longer what it would see.
+    refusal = refused(lambda: first.submit(action))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.ABORTED, "STALE_VERSION")
+    assert refusal.metadata == {"current_version": "2"}
+
+
+def test_hints_come_from_a_seat_and_from_a_view_alone(client: Client, match: NewMatch) -> None:
+    seat = match.seats[0]
+    from_seat = seat.suggest(iterations=100, seed=3)
+    from_view = client.suggest(seat.view(), iterations=100, seed=3)
+    assert from_seat == from_view
+    assert from_seat.iterations == 100
+    assert from_seat.action in seat.view().legal_actions
+    assert seat.suggest(seconds=0.05).iterations > 0
+
+
+def test_resigning_ends_the_match(match: NewMatch) -> None:
+    view = match.seats[1].resign()
+    assert list(view.result.scores) == [1, 0]
+    assert view.result.reason == game_pb2.END_REASON_RESIGNATION
+    assert match.seats[0].view().result == view.result
+
+
+# Refusals.
+
+
+def refused(call: object) -> CroupierError:
+    assert callable(call)
+    with pytest.raises(CroupierError) as caught:
+        call()
+    return caught.value
+
+
+def test_a_refusal_carries_code_reason_metadata_and_fields(client: Client, match: NewMatch) -> None:
+    unknown = refused(lambda: client.game("whist"))
+    assert (unknown.code, unknown.reason) == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
+    assert unknown.metadata == {"game": "games/whist"}
+    assert not unknown.violations
+
+    invalid = refused(lambda: match.seats[0].suggest(iterations=1, threads=17))
+    assert (invalid.code, invalid.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
+    assert [violation.field for violation in invalid.violations] == ["limits.threads"]
+    assert "limits.threads" in str(invalid)
+    assert str(invalid).startswith("INVALID_FIELD: ")
+
+    match.seats[0].token = "forged"
+    forged = refused(match.seats[0].view)
+    assert (forged.code, forged.reason) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
+
+
+class Refusing(catalog_pb2_grpc.CatalogServiceServicer):
+    """Refuses with whatever status it is told to."""
+
+    status = status_pb2.Status()
+
+    def ListGames(self, request: object, context: grpc.ServicerContext) -> None:
+        context.abort_with_status(rpc_status.to_status(self.status))
+
+
+@pytest.fixture
+def refusing() -> Iterator[tuple[Refusing, Client]]:
+    servicer = Refusing()
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    catalog_pb2_grpc.add_CatalogServiceServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with Client(f"127.0.0.1:{port}", timeout=LIMIT) as client:
+        yield servicer, client
+    server.stop(None)
+
+
+def detail(message: object) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)  # type: ignore[arg-type]
+    return packed
+
+
+def test_every_detail_of_an_error_is_read(refusing: tuple[Refusing, Client]) -> None:
+    servicer, client = refusing
+    retry = error_details_pb2.RetryInfo()
+    retry.retry_delay.FromMilliseconds(1500)
+    faults = error_details_pb2.BadRequest()
+    faults.field_violations.add(field="a.b", description="must be odd")
+    faults.field_violations.add(field="c", description="is required")
+    info = error_details_pb2.ErrorInfo(
+        domain="croupier.v1", reason="TOO_MANY_SEARCHES", metadata={"queue": "9"}
+    )
+    servicer.status = status_pb2.Status(
+        code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0],
+        message="busy",
+        details=[detail(retry), detail(faults), detail(info)],
+    )
+    error = refused(client.games)
+    assert (error.code, error.message) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "busy")
+    assert (error.reason, error.metadata) == ("TOO_MANY_SEARCHES", {"queue": "9"})
+    assert error.violations == (
+        FieldViolation("a.b", "must be odd"),
+        FieldViolation("c", "is required"),
+    )
+    assert error.retry_after == 1.5
+    assert str(error) == "TOO_MANY_SEARCHES: busy; a.b: must be odd; c: is required"
+
+
+def test_an_error_of_somebody_else_has_no_reason(refusing: tuple[Refusing, Client]) -> None:
+    servicer, client = refusing
+    info = error_details_pb2.ErrorInfo(domain="proxy.example", reason="TOO_BIG")
+    servicer.status = status_pb2.Status(
+        code=grpc.StatusCode.INTERNAL.value[0], message="no", details=[detail(info)]
+    )
+    error = refused(client.games)
+    assert (error.reason, error.metadata, error.retry_after) == ("", {}, None)
+    assert str(error) == "INTERNAL: no"
+
+
+# A bad network.
+
+
+class Cable:
+    """Forwards TCP connections to a server, until they are cut."""
+
+    def __init__(self, server: str) -> None:
+        host, port = server.rsplit(":", 1)
+        self.server = host, int(port)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.lock = threading.Lock()
+        self.pairs: list[tuple[socket.socket, socket.socket]] = []
+        self.connections = 0
+        self.deaf = False  # The server's answers get lost, and then the connection.
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            pair = near, socket.create_connection(self.server)
+            with self.lock:
+                self.pairs.append(pair)
+                self.connections += 1
+            threading.Thread(target=self.forward, args=pair, daemon=True).start()
+
+    def forward(self, near: socket.socket, far: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                for source in select.select([near, far], [], [])[0]:
+                    data = source.recv(65536)
+                    if source is far and self.deaf:
+                        self.deaf = False
+                        self.cut()
+                    (far if source is near else near).sendall(data)
+                    if not data:
+                        self.cut()
+
+    def cut(self) -> None:
+        with self.lock:
+            for pair in self.pairs:
+                for end in pair:
+                    with contextlib.suppress(OSError):
+                        end.shutdown(socket.SHUT_RDWR)
+            self.pairs.clear()
+
+
+@pytest.fixture
+def cable(address: str) -> Iterator[Cable]:
+    cable = Cable(address)
+    yield cable
+    cable.listener.close()
+    cable.cut()
+
+
+def test_a_stream_goes_on_where_the_connection_was_lost(client: Client, cable: Cable) -> None:
+    match = client.create_match("champion_chess", (OPEN, bot("random")), seed=4)
+    with Client(cable.address) as far:
+        stream = far_seat(far, match).watch()
+        versions = [next(stream).version]
+        cable.cut()
+        match.seats[0].resign()
+        versions += [response.version for response in stream]
+    assert cable.connections == 2
+    last = match.seats[0].view().version
+    assert versions == list(range(last + 1))
+
+
+def far_seat(client: Client, match: NewMatch) -> Seat:
+    return Seat(client, match.name, match.seats[0].token)
+
+
+def test_a_stream_that_is_refused_does_not_try_again(match: NewMatch) -> None:
+    stream = match.spectator.watch(after_version=9, patience=float("inf"))
+    assert refused(lambda: next(stream)).reason == "VERSION_IN_FUTURE"
+
+
+def test_a_stream_that_cannot_go_on_says_so(client: Client, cable: Cable) -> None:
+    match = client.create_match("champion_chess")
+    with Client(cable.address) as far:
+        stream = far_seat(far, match).watch(patience=0.0)
+        next(stream)
+        cable.listener.close()
+        cable.cut()
+        error = refused(lambda: next(stream))
+    assert error.code is grpc.StatusCode.UNAVAILABLE
+
+
+def test_an_action_whose_answer_was_lost_counts_once(client: Client, cable: Cable) -> None:
+    match = client.create_match("champion_chess")
+    with Client(cable.address) as far:
+        seat = far_seat(far, match)
+        action = seat.view().legal_actions[0]
+        cable.deaf = True
+        view = seat.submit(action)
+    assert cable.connections == 2
+    assert (view.version, list(view.deciders)) == (1, [1])
+    assert match.seats[1].view().version == 1
+
+
+def test_a_match_whose_name_was_lost_is_created_once(
+    replicas: Callable[..., Replica], tmp_path: Path
+) -> None:
+    operator = tmp_path / "operator"
+    operator.write_text("the operator of a server behind a cable".replace(" ", "-"))
+    server = replicas("--store", "memory", "--operator-token-file", str(operator))
+    server.ready()
+    cable = Cable(server.address)
+    with contextlib.closing(cable.listener), Client(cable.address) as far:
+        far.games()
+        cable.deaf = True
+        match = far.create_match("champion_chess")
+        assert cable.connections == 2
+        matches = Operator(far, operator.read_text()).matches()
+        assert [each.match for each in matches] == [match.name]
+        assert match.seats[1].view().seat == 1
+        # Another one is another one, and who keeps its request id has it again.
+        request_id = str(uuid.uuid4())
+        kept = far.create_match("champion_chess", request_id=request_id)
+        again = far.create_match("champion_chess", request_id=request_id)
+        assert (again.name, again.seats[0].token) == (kept.name, kept.seats[0].token)
+        assert kept.name != match.name != far.create_match("champion_chess").name
+    cable.cut()
+
+
+def test_a_resignation_whose_answer_was_lost_is_answered(client: Client, cable: Cable) -> None:
+    match = client.create_match("champion_chess")
+    with Client(cable.address) as far:
+        seat = far_seat(far, match)
+        seat.view()
+        cable.deaf = True
+        view = seat.resign()
+    assert cable.connections == 2
+    assert view == match.seats[0].view()
+    assert list(view.result.scores) == [0.0, 1.0]
+
+
+def test_an_action_is_tried_until_the_server_is_up_again(
+    replicas: Callable[..., Replica], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = replicas("--store", "sqlite", "--data", str(tmp_path / "data"))
+    server.ready()
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            server.start()
+            server.ready()
+
+    clock = SimpleNamespace(sleep=pause, monotonic=time.monotonic)
+    monkeypatch.setattr("croupier.client.time", clock)
+    with Client(server.address) as client:
+        match = client.create_match("champion_chess")
+        seat = match.seats[0]
+        action = seat.view().legal_actions[0]
+        server.kill()
+        with pytest.raises(CroupierError) as caught:
+            seat.submit(action, patience=0.0)
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+        assert not pauses
+        assert seat.submit(action).version == 1
+        assert len(pauses) >= 2
+        # So is a match.
+        server.kill()
+        pauses.clear()
+        with pytest.raises(CroupierError) as caught:
+            client.create_match("champion_chess", patience=0.0)
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+        assert not pauses
+        assert client.create_match("champion_chess").name != match.name
+        assert len(pauses) >= 2
+
+
+def test_the_client_imports_nothing_of_the_server() -> None:
+    code = "import sys, croupier.client; print(*(m.split('.')[0] for m in sys.modules))"
+    command = (sys.executable, "-c", code)
+    imported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert not {"ai", "engine", "service", "rich"} & set(imported.split())
+
+
+def test_an_analysis_is_followed_and_given_up(address: str) -> None:
+    with Client(address) as client:
+        seat = client.create_match("skystones", seed=1).seats[0]
+        reports = list(seat.analyze(iterations=2000, seed=1))
+        assert [report.final for report in reports[-1:]] == [True]
+        assert reports[-1].hint == seat.suggest(iterations=2000, seed=1)
+        assert list(client.analyze(seat.view(), iterations=2000, seed=1))[-1].final
+        with seat.analyze(seconds=60, every=0.02) as going_on:
+            for report in going_on:
+                assert not report.final
+                break
+        with pytest.raises(CroupierError) as caught:
+            list(going_on)
+        assert caught.value.code is grpc.StatusCode.CANCELLED

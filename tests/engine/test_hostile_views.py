@@ -1,0 +1,86 @@
+"""A view that somebody made up is refused, or harmless: it neither crashes nor hangs a search."""
+
+import copy
+
+import pytest
+
+from ai.search import search
+from engine.game import Position, SeatView, ViewError
+from tests.support.play import cases, game_of, random_joint, seeded, told
+
+POSITIONS = 12
+LIES = 60
+
+
+def random_positions(game, rng, n):
+    """Positions from all over random matches, in which a seat must decide."""
+    while n:
+        position = Position.deal(game, rng.getrandbits(60))
+        for _ in range(rng.randrange(60)):
+            before = position.copy()
+            position.apply(random_joint(position, rng), rng.getrandbits(60))
+            if position.over:
+                position = before
+                break
+        yield position
+        n -= 1
+
+
+def leaves(value, path=()):
+    """The paths of all integers in nested dicts and lists."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        if isinstance(item, (dict, list)):
+            yield from leaves(item, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def change(fields, path, rng):
+    """Changes the integer at a path by a little or a lot."""
+    *parents, last = path
+    for key in parents:
+        fields = fields[key]
+    new = rng.choice((fields[last] + 1, fields[last] - 1, 0, 1, rng.randrange(256)))
+    fields[last] = max(0, new)
+
+
+def try_view(game, view):
+    """Whether a view is taken; if so, plays on from what it says."""
+    try:
+        sampler = game.sampler(view)
+    except ViewError as error:
+        assert error.rule
+        return False
+    for seed in range(2):
+        world = sampler.sample(seed)
+        assert world.view(view.seat) == view
+        world.playouts(10, seed)
+        if world.legal(view.seat):
+            search(view, iterations=20, seed=seed)
+    return True
+
+
+@pytest.mark.parametrize("game_id, ruleset", cases("rulesets"))
+def test_a_view_with_changed_fields_is_refused_or_harmless(game_id, ruleset):
+    game, _ = game_of(game_id, ruleset)
+    rng = seeded("lies", game_id, ruleset)
+    refused = 0
+    for position in random_positions(game, rng, POSITIONS):
+        truth = position.view(rng.choice(position.deciders)).fields
+        paths = list(leaves(truth))
+        # Most fields are parts of long lists, so each top-level field has the same share.
+        tops = {path[0] for path in paths}
+        for _ in range(LIES):
+            lie = copy.deepcopy(truth)
+            for _ in range(rng.choice((1, 1, 2))):
+                top = rng.choice(sorted(tops))
+                change(lie, rng.choice([path for path in paths if path[0] == top]), rng)
+            with told(lie={k: v for k, v in lie.items() if v != truth[k]}):
+                try:
+                    view = SeatView.from_fields(game, lie)
+                except ViewError:
+                    refused += 1
+                    continue
+                refused += not try_view(game, view)
+    assert refused > POSITIONS * LIES / 4

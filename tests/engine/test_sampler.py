@@ -1,0 +1,121 @@
+"""The worlds that a sampler draws for a view: sound, complete and right in proportion.
+
+Sound: every world drawn would have shown the seat the same. Complete and right in proportion: on
+small rulesets, the hidden things of very many random matches that came to show a seat one view are
+distributed as those of the worlds drawn for that view. In random matches everybody chooses
+uniformly among the legal actions, which is what the sampler promises to be right for.
+"""
+
+import collections
+import functools
+import os
+
+import pytest
+
+from engine.game import Match, Position, ViewError
+from tests.support.chi_squared import compare, upper_tail
+from tests.support.play import (
+    cases,
+    count_worlds,
+    game_of,
+    random_joint,
+    random_secret,
+    seeded,
+    told,
+)
+
+MATCHES = 8
+WORLDS = 8
+HABITS = int(os.environ.get("CROUPIER_HABITS", "60"))  # Matches.
+SIMULATED = 60_000
+STEPS = 6  # Joint actions.
+MOST_VIEWS = 30  # The most frequent ones after each number of them,
+LEAST = 40  # unless they are seen less often.
+DRAWN = 4  # Worlds for each one seen.
+P = 0.001
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
+    game, facts = game_of(game_id, ruleset)
+    for seed in range(MATCHES):
+        with told(seed=seed):
+            rng = seeded("sound", game_id, ruleset, seed)
+            match = Match(game, random_secret(rng))
+            while True:
+                position = match.position
+                for seat in range(2):
+                    view = position.view(seat)
+                    sampler = game.sampler(view)
+                    for n in range(WORLDS):
+                        world = sampler.sample(n)
+                        assert world.view(seat) == view
+                        assert world.deciders == position.deciders
+                        assert world.legal(seat) == position.legal(seat)
+                        assert world.root_key(seat) == position.root_key(seat)
+                        assert world == sampler.sample(n), "a seed draws one world"
+                        facts.check_conserved(game, world.fields)
+                if match.over:
+                    break
+                for seat, action in random_joint(position, rng).items():
+                    match.apply(seat, action)
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_every_view_of_a_match_has_worlds(game_id, ruleset):
+    # Players of habit come where random ones do not: to long memories, full hands, empty piles.
+    game, _ = game_of(game_id, ruleset)
+    for seed in range(HABITS):
+        with told(seed=seed):
+            rng = seeded("habit", game_id, ruleset, seed)
+            habit = rng.random()
+            position = Position.deal(game, seed)
+            while not position.over:
+                for seat in position.deciders:
+                    game.sampler(position.view(seat))
+                joint = random_joint(position, rng)
+                for seat in joint:
+                    if rng.random() < habit:
+                        joint[seat] = position.legal(seat)[-rng.randrange(2)]
+                position.apply(joint, rng.getrandbits(64))
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("small_rulesets"))
+def test_worlds_are_drawn_in_proportion(game_id, ruleset):
+    game, facts = game_of(game_id, ruleset)
+    rng = seeded("proportion", game_id, ruleset)
+    seen = [collections.defaultdict(collections.Counter) for _ in range(STEPS)]
+    for seed in range(SIMULATED):
+        # One state of each match, seen by one seat, so that all are drawn on their own.
+        position = Position.deal(game, seed)
+        step, seat = rng.randrange(STEPS), rng.randrange(2)
+        for _ in range(step):
+            if not position.over:
+                position.apply(random_joint(position, rng), rng.getrandbits(64))
+        seen[step][position.view(seat)][facts.hidden(game, position.fields, seat)] += 1
+    tested = [
+        (step, view, worlds)
+        for step, views in enumerate(seen)
+        for view, worlds in sorted(views.items(), key=lambda item: -item[1].total())[:MOST_VIEWS]
+        if worlds.total() >= LEAST
+    ]
+    assert any(len(worlds) > 1 for _, _, worlds in tested)
+    total, freedom = 0, 0
+    for step, view, worlds in tested:
+        with told(step=step, view=facts.show_view(game, view.fields)):
+            sampler = game.sampler(view)
+            hidden = functools.partial(facts.hidden, game, seat=view.seat)
+            drawn = count_worlds(sampler, DRAWN * worlds.total(), rng, hidden)
+            assert {world for world, n in worlds.items() if n > 5} <= drawn.keys()
+            statistic, degrees = compare(worlds, drawn)
+            assert upper_tail(statistic, degrees) > P / len(tested)
+        total, freedom = total + statistic, freedom + degrees
+    assert upper_tail(total, freedom) > P
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_a_spectator_has_no_worlds(game_id, ruleset):
+    game, _ = game_of(game_id, ruleset)
+    with pytest.raises(ViewError) as error:
+        game.sampler(Position.deal(game, 0).view(2))
+    assert error.value.field == "seat"

@@ -1,0 +1,283 @@
+"""How a position of Castle Rampage is laid out from what a fact says of it.
+
+The fields are those at the top of tests/games/castle_rampage/__init__.py.
+"""
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+
+NAMES = ["-", "Knight", "Archer", "Axe_Man", "Giant", "Mercenary", "Veteran", "Dragon", "Digger",
+         "Ogre", "Bomber", "Saboteur", "Spy", "Jester", "Summoner", "Priest", "Catapult", "Granary",
+         "Volley", "Charge", "Skirmish", "Grand_Assault"]  # fmt: skip
+OGRE, SABOTEUR, SPY, PRIEST = (NAMES.index(name) for name in ("Ogre", "Saboteur", "Spy", "Priest"))
+CATAPULT, GRANARY = NAMES.index("Catapult"), NAMES.index("Granary")
+PLACED = 2
+OGRE_COST = 2  # To put it under a structure.
+STRUCTURES = ["gate", "castle"]
+UNITS = ["", "knight", "archer", "axe_man"]
+PHASES = ["over", "set_up", "turn"]
+KNOWN = ["", ":seen", ":shown"]
+SHOWN = 2
+TOLD = ["decided", "drew", "spent", "lost", "placed", "took_back", "showed", "reshuffled"]
+TOLD_BITS = 3
+TOLD_VALUE_MOST = 31
+
+
+def is_purple(card):
+    """Whether a card is not dealt for the set-up."""
+    return OGRE <= card <= SPY
+
+
+def read_cards(text):
+    """The cards of a list, in the order in which they are written."""
+    cards = []
+    for word in text.split():
+        name, _, copies = word.partition("*")
+        cards += [NAMES.index(name)] * int(copies or 1)
+    return cards
+
+
+def show_cards(cards):
+    """A list of cards, neighbours that are alike as one."""
+    groups = [(NAMES[card], len(list(same))) for card, same in itertools.groupby(cards)]
+    return " ".join(f"{name}*{n}" if n > 1 else name for name, n in groups)
+
+
+def spread(counts):
+    """The sorted cards of a multiset."""
+    return [card for card, n in enumerate(counts) for _ in range(n)]
+
+
+def counts_of(cards):
+    """The multiset of some cards."""
+    return [list(cards).count(card) for card in range(len(NAMES))]
+
+
+def padded(values, like):
+    """As many values as in another list."""
+    return list(values) + [0] * (len(like) - len(values))
+
+
+@dataclass
+class Half:
+    """The cards of one seat in a position that is set up."""
+
+    set_ups: int
+    hand: list | None
+    permanents: list
+    stacks: list  # Of each structure: its cards, each with who knows it.
+    destroyed: list  # Of each structure: those that lay above.
+    spent: list
+    paid: list  # For Ogres, two each.
+
+    @property
+    def under(self):
+        """What went under the structures after the set-up: each with its structure."""
+        stood = PLACED * self.set_ups
+        return [
+            (structure, card)
+            for structure, (stack, gone) in enumerate(zip(self.stacks, self.destroyed, strict=True))
+            for card, _ in stack[stood - len(gone) :]
+        ]
+
+    @property
+    def handled(self):
+        """All cards that have been in the hand since the set-up."""
+        under = [card for _, card in self.under]
+        return self.permanents + self.spent + self.paid + under + (self.hand or [])
+
+    @property
+    def kept(self):
+        """What was kept of the set-up."""
+        return [card for card in self.handled if not is_purple(card)][: self.set_ups]
+
+    @property
+    def drawn(self):
+        """All that was drawn, in an order in which it may have been."""
+        cards, later = [], self.handled
+        for i, kept in enumerate(self.kept):
+            for stack, gone in zip(self.stacks, self.destroyed, strict=True):
+                cards += (gone + [card for card, _ in stack])[PLACED * i :][:PLACED]
+            cards.append(kept)
+            later.remove(kept)
+        return cards + later
+
+    def story(self, draws, strengthened, opposed):
+        """What is told of the hand: a past with so many draws in the turns until now.
+
+        `strengthened` is None if it is not the turn of this seat; `opposed` are the permanent cards
+        of the other.
+        """
+        story = []
+
+        def tell(told, value=0):
+            story.append(TOLD.index(told) | value << TOLD_BITS)
+
+        def decide(after=False):
+            flags = (after, CATAPULT in opposed, GRANARY in opposed)
+            tell("decided", sum(flag << i for i, flag in enumerate(flags)))
+
+        under, paid = list(self.under), list(self.paid)
+
+        def strengthen():
+            structure, card = under.pop(0)
+            decide()
+            for _ in range(OGRE_COST * (card == OGRE)):
+                tell("spent", paid.pop(0))
+            tell("placed", structure)
+
+        left = len(self.handled) - self.set_ups
+        past = len(draws) - (strengthened is not None)
+        now = min([*draws[past:], left, len(self.hand) + bool(strengthened)]) if past else left
+        left -= now
+        for turn in range(past):
+            drawn = left if turn == past - 1 else min(draws[turn], left)
+            left -= drawn
+            for some in range(drawn, 0, -TOLD_VALUE_MOST):
+                tell("drew", min(some, TOLD_VALUE_MOST))
+            for card in (self.permanents + self.spent) * (turn == past - 1):
+                decide()
+                tell("spent", card)
+            strengthens = len(under) - bool(strengthened) >= past - turn
+            if strengthens:
+                strengthen()
+            decide(strengthens)
+        if strengthened is not None and now:
+            tell("drew", now)
+        if strengthened:
+            strengthen()
+        return story
+
+
+class Layout:
+    """The cards of a position in a turn, and how they may have come there."""
+
+    def __init__(self, game, given, names):
+        self.set_ups = game.ruleset["set_ups"]
+        self.rest = Counter({spec["card"]: spec["copies"] for spec in game.ruleset["cards"]})
+        self.active = names.index(given.pop("active", names[0]))
+        self.strengthened = given.pop("strengthened", "false") == "true"
+        self.told = [int(given.pop(f"{name}.told", 0)) for name in names]
+        discards, top = self.take(given.pop("discards", "")), self.take(given.pop("top", ""))
+        pile = self.take(given.pop("pile")) if "pile" in given else None
+        self.halves = [self.read_half(given, name) for name in names]
+        for half in self.halves:
+            self.complete_structures(half, discards)
+            ogres = [card for _, card in half.under if card == OGRE]
+            half.paid = self.fill(OGRE_COST * len(ogres))
+        self.discard(discards)
+        self.turn = self.first_turn()
+        if "turn" in given:
+            self.turn, first = int(given.pop("turn")), self.turn
+            if self.turn < first - 1:
+                raise ValueError(f"this takes until turn {first}")
+        for seat, half in enumerate(self.halves):
+            self.complete_hand(half, sum(self.draws(seat)))
+        left = sorted(self.rest.elements())
+        self.pile = top + left if pile is None else pile
+        if pile is not None:
+            self.discard(left)
+
+    def take(self, text):
+        """The cards of a list, which are then no longer among the rest."""
+        cards = read_cards(text)
+        for card in cards:
+            if not self.rest[card]:
+                raise ValueError(f"there are not so many {NAMES[card]}")
+            self.rest[card] -= 1
+        return cards
+
+    def fill(self, number):
+        """So many cards of the rest that are not purple."""
+        cards = []
+        for _ in range(number):
+            left = [card for card in self.rest if not is_purple(card)]
+            cards += self.take(NAMES[max(left, key=lambda card: (self.rest[card], -card))])
+        return cards
+
+    def discard(self, cards):
+        """Lets both seats have discarded some cards."""
+        for i, card in enumerate(cards):
+            self.halves[self.active ^ i % 2].spent.append(card)
+
+    def read_half(self, given, name):
+        """What is said of the cards of a seat."""
+        stacks = []
+        for structure in STRUCTURES:
+            stack = [] if f"{name}.{structure}" in given else None
+            for word in given.pop(f"{name}.{structure}", "").split():
+                cards, _, known = word.partition(":")
+                who = KNOWN.index(known and f":{known}")
+                stack += [(card, SHOWN if card == OGRE else who) for card in self.take(cards)]
+            stacks.append(stack)
+        hand = self.take(given.pop(f"{name}.hand")) if f"{name}.hand" in given else None
+        permanents = self.take(given.pop(f"{name}.permanents", ""))
+        return Half(self.set_ups, hand, permanents, stacks, [[], []], [], [])
+
+    def complete_structures(self, half, discards):
+        """Fills up structures not given, and destroys what has stood above what is left of them."""
+        whole = PLACED * self.set_ups
+        half.stacks = [
+            [(card, 0) for card in self.fill(whole)] if stack is None else stack
+            for stack in half.stacks
+        ]
+        for stack, gone in zip(half.stacks, half.destroyed, strict=True):
+            after = [i for i, (card, _) in enumerate(stack) if is_purple(card)]
+            for _ in range(
+                PLACED * self.set_ups - min([PLACED * self.set_ups, len(stack), *after])
+            ):
+                fitting = [card for card in discards if not is_purple(card)]
+                if fitting:
+                    discards.remove(fitting[0])
+                gone += fitting[:1] or self.fill(1)
+
+    def first_turn(self):
+        """The first turn in which all this can be, if red started."""
+        mine, other = self.halves[self.active], self.halves[1 - self.active]
+        before = max(len(mine.under) - self.strengthened, bool(mine.spent + mine.permanents))
+        others = max(len(other.under), len(other.handled) > self.set_ups)
+        if self.active == 0:
+            return 1 + 2 * max(before, others)
+        return 2 * max(before + 1, others)
+
+    def draws(self, seat):
+        """How many cards a seat draws in each of its turns until now."""
+        first = 1 + (self.turn - 1 + (seat != self.active)) % 2
+        return [1 if turn == 1 else 2 for turn in range(first, self.turn + 1, 2)]
+
+    def complete_hand(self, half, draws):
+        """Fills up the hand, and discards what was kept if it is not there."""
+        if half.hand is None:
+            half.hand = self.fill(max(self.set_ups + draws - len(half.handled), 0))
+        half.spent += self.fill(self.set_ups - len(half.kept))
+
+    def fill_fields(self, fields):
+        """Writes the position into the fields of a state."""
+        common = fields["common"]
+        common |= {"phase": PHASES.index("turn"), "set_ups": self.set_ups, "turn": self.turn}
+        common |= {"active": self.active, "strengthened": self.strengthened}
+        discards = []
+        for seat, half in enumerate(self.halves):
+            own, side = fields["own"][seat], common["sides"][seat]
+            opposed = self.halves[1 - seat].permanents
+            strengthened = self.strengthened if seat == self.active else None
+            story = half.story(self.draws(seat), strengthened, opposed)
+            story += [TOLD.index("decided")] * (self.told[seat] - len(story))
+            own |= {"hand": counts_of(half.hand), "drawn_length": len(half.drawn)}
+            own["drawn"] = padded(half.drawn, own["drawn"])
+            side |= {"hand_size": len(half.hand), "story_length": len(story)}
+            side |= {"catapults": half.permanents.count(CATAPULT)}
+            side |= {"granaries": half.permanents.count(GRANARY)}
+            side["story"] = padded(story, side["story"])
+            for structure, (stack, gone) in enumerate(
+                zip(half.stacks, half.destroyed, strict=True)
+            ):
+                filled = fields["stacks"][seat * len(STRUCTURES) + structure]
+                filled |= {"count": len(gone) + len(stack), "top": len(gone)}
+                cards, known = gone + [card for card, _ in stack], [who for _, who in stack]
+                filled["cards"] = padded(cards, filled["cards"])
+                filled["known"] = padded([SHOWN] * len(gone) + known, filled["known"])
+            discards += half.spent + half.paid + half.destroyed[0] + half.destroyed[1]
+        common |= {"discards": counts_of(discards), "draw_size": len(self.pile)}
+        fields["draw_pile"] = padded(self.pile[::-1], fields["draw_pile"])

@@ -1,0 +1,457 @@
+"""The arena: what it plays, that it repeats, and what it says."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+
+from ai.search import Parameters, search
+from ai.strengths import STRENGTHS, Strength, slip
+from croupier.v1.match_pb2 import BotStrength
+from engine import games
+from engine.game import ActionError, Position
+from lab import arena, players
+from lab.arena import Pairing, Result, Task
+from lab.elo import Sprt
+from lab.players import Choice, Configuration, ConfigurationError
+from lab.uct import uct
+from tests.support.play import told
+
+GAMES = list(games())
+ARENA = [sys.executable, "-m", "cli", "arena"]
+END = 60
+
+
+def pairing(game_id, first, second):
+    return Pairing(game_id, Configuration.read(first), Configuration.read(second))
+
+
+def figures(result):
+    """The JSON of a result without what depends on the clock."""
+    found = json.loads(json.dumps(result.as_json()))
+    for effort in found["efforts"]:
+        del effort["seconds"]
+    return found
+
+
+@dataclass(frozen=True)
+class Spy:
+    """Plays the first legal action and writes down what it was shown."""
+
+    name: str
+    seen: list = field(default_factory=list, compare=False)
+    action: int | None = None
+
+    def choose(self, view, legal, chance):
+        self.seen.append((self.name, view, chance))
+        return Choice(legal[0] if self.action is None else self.action, 0)
+
+
+@pytest.fixture
+def spies(monkeypatch):
+    """Two players, "left" and "right", that write into one list; the list."""
+    seen = []
+    arena._player.cache_clear()
+    for name in ("left", "right"):
+        spy = Spy(name, seen)
+        monkeypatch.setitem(players.KINDS, name, lambda configuration, spy=spy: spy)
+    yield seen
+    arena._player.cache_clear()
+
+
+# Pairs
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_games_of_a_pair_share_their_chance_and_exchange_seats(game_id, spies):
+    arena.play_pair(Task(game_id, "left", "right", 3, 5))
+    # Both play alike, so the second game is the first with the names exchanged.
+    half = len(spies) // 2
+    first, second = spies[:half], spies[half:]
+    assert [(view, chance) for _, view, chance in first] == [
+        (view, chance) for _, view, chance in second
+    ]
+    assert {(name, view.seat) for name, view, _ in first} == {("left", 0), ("right", 1)}
+    assert {(name, view.seat) for name, view, _ in second} == {("left", 1), ("right", 0)}
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_other_pairs_and_seeds_have_other_deals(game_id):
+    secrets = {
+        arena.secret_of(Task(game_id, "random", "random", seed, pair))
+        for seed in range(10)
+        for pair in range(10)
+    }
+    assert len(secrets) == 100
+
+
+def test_chance_of_a_player_differs_between_decisions(spies):
+    for pair in range(3):
+        arena.play_pair(Task("champion_chess", "left", "right", 1, pair))
+    chances = [chance for _, _, chance in spies]
+    assert len(set(chances)) == len(chances) / 2  # Each once in either game of its pair.
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+@pytest.mark.parametrize("text", ["random", "search:iterations=60", "uct:iterations=60"])
+def test_who_meets_himself_scores_half_of_every_pair(game_id, text):
+    result = arena.run(pairing(game_id, text, text), pairs=3, seed=8)
+    assert result.outcomes == {0.5: 3}
+
+
+def test_an_illegal_action_is_not_played(spies, monkeypatch):
+    monkeypatch.setitem(players.KINDS, "cheat", lambda configuration: Spy("cheat", [], 99))
+    with pytest.raises(ActionError):
+        arena.run(pairing("skystones", "random", "cheat"), pairs=1)
+
+
+# Runs
+
+
+def test_a_run_repeats_whatever_the_number_of_workers():
+    one = pairing("skystones", "search:iterations=30", "guide")
+    alone = arena.run(one, pairs=6, seed=2)
+    assert figures(alone) == figures(arena.run(one, pairs=6, seed=2, workers=2))
+    assert figures(alone)["pairs"] != figures(arena.run(one, pairs=6, seed=3))["pairs"]
+
+
+def test_more_pairs_begin_with_the_same_pairs():
+    one = pairing("champion_chess", "search:iterations=30", "random")
+    short = arena.run(one, pairs=3, seed=2)
+    longer = arena.run(one, pairs=6, seed=2)
+    assert [pair.scores for pair in longer.pairs[:3]] == [pair.scores for pair in short.pairs]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pairs", "ended"),
+    [
+        ("beginner", "random", 25, "elo1"),
+        ("random", "beginner", 25, "elo0"),
+        ("random", "beginner", 1, "games"),
+    ],
+)
+def test_sprt_ends_a_run(first, second, pairs, ended):
+    result = arena.run(
+        pairing("skystones", first, second), pairs=pairs, seed=1, sprt=Sprt(0, 100), workers=2
+    )
+    assert result.ended == ended
+    assert (len(result.pairs) < pairs) == (ended != "games")
+    # The pair that decided is the last.
+    before = Result(result.pairing, 1, result.sprt)
+    for pair in result.pairs[:-1]:
+        before.add(pair)
+    assert result.sprt.verdict(before.outcomes) == ""
+
+
+def test_a_search_beats_random_play_and_more_of_it_less():
+    for stronger, weaker in (("beginner", "random"), ("uct:iterations=400", "uct:iterations=10")):
+        result = arena.run(pairing("skystones", stronger, weaker), pairs=20, seed=4, workers=2)
+        assert result.statistics()["elo"]["low"] > 0, (stronger, weaker)
+
+
+def test_ladder_and_round_robin():
+    a, b, c = (Configuration.read(text) for text in ("random", "beginner", "casual"))
+    assert arena.pairings(["x"], [a, b, c], ladder=True) == [Pairing("x", b, a), Pairing("x", c, b)]
+    assert [each[1:] for each in arena.pairings(["x", "y"], [a, b, c], ladder=False)] == [
+        (a, b),
+        (a, c),
+        (b, c),
+    ] * 2
+
+
+# Configurations
+
+
+@pytest.mark.parametrize(
+    ("text", "player"),
+    [
+        (
+            "search:iterations=20,exploration=0.7,threads=2,sequential_regret=true",
+            players.Searcher(20, 0, 2, Parameters(exploration=0.7, sequential_regret=True)),
+        ),
+        ("search: ms=100, sequential_regret=none", players.Searcher(0, 0.1, 1, Parameters())),
+        ("uct:ms=50", players.PlainUct(0, 0.05, 0.5)),
+        ("expert", players.Bot(STRENGTHS["expert"])),
+    ],
+)
+def test_configurations_are_read(text, player):
+    assert Configuration.read(text).player() == player
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("searhc:ms=1", "no player 'searhc'"),
+        ("search", "needs a limit"),
+        ("search:iterations=0", "needs a limit"),
+        ("search:iterations=many", "not a whole number"),
+        ("search:iterations=2,exploration=x", "not a number"),
+        ("search:iterations=2,sequential_regret=maybe", "not true or false"),
+        ("search:iterations=2,iterations=3", "given twice"),
+        ("search:iterations=2,depth=3", "depth is no option"),
+        ("search:iterations", "not NAME=VALUE"),
+        ("search:iterations=2,threads=0", "threads must be"),
+        ("uct:ms=1,threads=2", "threads is no option"),
+        ("random:ms=1", "ms is no option"),
+        ("openspiel:ms=1", "ms is no option"),
+        ("openspiel:iterations=2,final=best", "final is one of"),
+        ("uct@HEAD:ms=1", "only search"),
+        ("search@:ms=1", "names no revision"),
+        ("search@HEAD", "needs a limit"),
+    ],
+)
+def test_what_is_wrong_with_a_configuration_is_said(text, why):
+    with pytest.raises(ConfigurationError, match=why):
+        Configuration.read(text)
+
+
+def test_workers_leave_each_thread_a_processor_if_time_counts(monkeypatch):
+    monkeypatch.setattr(arena, "processors", lambda: 8)
+    quick, timed = (
+        [Configuration.read(f"search:{limit},threads=3"), Configuration.read("random")]
+        for limit in ("iterations=9", "ms=9")
+    )
+    assert arena.workers_for(quick, None) == arena.workers_for(timed, None) == 2
+    assert arena.workers_for(quick, 8) == 8
+    assert arena.workers_for(timed, 1) == 1
+    with pytest.raises(ConfigurationError, match="room for 2 workers, not 3"):
+        arena.workers_for(timed, 3)
+
+
+# Bots and plain UCT
+
+
+def test_every_strength_of_a_bot_is_in_the_table():
+    names = {name.removeprefix("BOT_STRENGTH_").lower() for name, _ in BotStrength.items()}
+    assert names - {"unspecified"} == set(STRENGTHS)
+
+
+def test_bots_slip_as_often_as_they_should():
+    rng = random.Random(5)
+    slips = [slip(Strength(1, 0.3), (10, 20, 30), rng.getrandbits(256)) for _ in range(6000)]
+    assert sum(each is None for each in slips) / 6000 == pytest.approx(0.7, abs=0.03)
+    for action in (10, 20, 30):
+        assert slips.count(action) / 6000 == pytest.approx(0.1, abs=0.02)
+    for chance in (0, 2**256 - 1):
+        assert slip(Strength(1, 0.0), (10,), chance) is None
+        assert slip(Strength(0, 1.0), (10,), chance) == 10
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_plain_uct_answers_a_seed_alike_and_legally(game_id):
+    position = Position.deal(games()[game_id](), 6)
+    seat = position.deciders[0]
+    view = position.view(seat)
+    answers = [uct(view, iterations=300, seed=seed) for seed in (1, 1, 2)]
+    assert answers[0] == answers[1]
+    assert all(action in position.legal(seat) and n == 300 for action, n in answers)
+    assert uct(view, seconds=0.01)[1] > 0
+    with pytest.raises(ValueError, match="needs a limit"):
+        uct(view)
+
+
+def test_plain_uct_finds_what_is_plain():
+    # A King calls, a Jack folds.
+    game = games()["kuhn_poker"]()
+    for card, answer in ((3, "call"), (1, "fold")):
+        position = Position.from_fields(game, {"cards": [2, card], "decisions": [2, 0, 0]})
+        action, _ = uct(position.view(1), iterations=200, seed=1)
+        assert game.read_action(action) == {"kind": answer}
+
+
+def test_plain_uct_refuses_where_there_is_no_choice():
+    game = games()["champion_chess"]()
+    for seed in range(200):
+        with told(seed=seed):
+            position = Position.deal(game, seed)
+            while not position.over:
+                for seat in position.deciders:
+                    if len(position.legal(seat)) == 1:
+                        with pytest.raises(ValueError, match="no choice"):
+                            uct(position.view(seat), iterations=5)
+                        return
+                joint = {seat: position.legal(seat)[0] for seat in position.deciders}
+                position.apply(joint, seed)
+    raise AssertionError("every decision was a choice")
+
+
+# A revision
+
+
+def test_code_in_a_folder_plays_as_it_does_here():
+    from lab.revision import ROOT, Foreign
+
+    foreign = Foreign(ROOT, {"iterations": "200", "exploration": "0.6"})
+    try:
+        for game_id in GAMES:
+            position = Position.deal(games()[game_id](), 11)
+            seat = position.deciders[0]
+            view = position.view(seat)
+            choice = foreign.choose(view, position.legal(seat), 2**64 + 77)
+            result = search(view, iterations=200, seed=77, parameters=Parameters(exploration=0.6))
+            assert choice == (result.action, 200)
+    finally:
+        foreign.close()
+
+
+# The command
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [*ARENA, *arguments], capture_output=True, text=True, timeout=END, **options
+    )
+
+
+NUMBER = (int, float)
+INTERVAL = {"estimate": NUMBER, "low": NUMBER, "high": NUMBER}
+SCHEMA = {
+    "format": str,
+    "versions": {
+        "croupier": str,
+        "revision": (str, type(None)),
+        "python": str,
+        "machine": str,
+        "processors": int,
+        "open-spiel": str,
+    },
+    "results": [
+        {
+            "game": str,
+            "rules_version": int,
+            "first": str,
+            "second": str,
+            "seed": int,
+            "ended": str,
+            "efforts": [{"decisions": int, "iterations": int, "seconds": NUMBER}],
+            "pairs": [{"pair": int, "scores": [NUMBER], "actions": [int]}],
+            "statistics": {
+                "pairs": int,
+                "games": int,
+                "wins": int,
+                "draws": int,
+                "losses": int,
+                "outcomes": dict,
+                "pentanomial": [int],
+                "score": INTERVAL,
+                "elo": INTERVAL,
+                "normalized_elo": (int, float, type(None)),
+                "score_by_seat": [NUMBER],
+                "sprt": {
+                    "elo0": NUMBER,
+                    "elo1": NUMBER,
+                    "alpha": NUMBER,
+                    "beta": NUMBER,
+                    "llr": NUMBER,
+                    "bounds": [NUMBER],
+                    "verdict": (str, type(None)),
+                },
+            },
+        }
+    ],
+}
+
+
+def check_schema(value, schema, path="document"):
+    if isinstance(schema, dict):
+        assert set(value) == set(schema), path
+        for key in schema:
+            check_schema(value[key], schema[key], f"{path}.{key}")
+    elif isinstance(schema, list):
+        assert isinstance(value, list) and value, path
+        for each in value:
+            check_schema(each, schema[0], f"{path}[]")
+    else:
+        assert isinstance(value, schema), path
+
+
+def test_command_plays_writes_and_draws(tmp_path):
+    written, drawn = tmp_path / "results.json", tmp_path / "elo.svg"
+    done = run(
+        *("casual", "beginner", "--game", "skystones,champion-chess", "--games", "8"),
+        *("--sprt", "0,900", "--json", written, "--plot", drawn),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(written.read_text())
+    check_schema(document, SCHEMA)
+    assert [result["game"] for result in document["results"]] == ["skystones", "champion_chess"]
+    for result in document["results"]:
+        statistics = result["statistics"]
+        assert statistics["games"] == 2 * len(result["pairs"])
+        scores = [score for pair in result["pairs"] for score in pair["scores"]]
+        assert statistics["score"]["estimate"] == pytest.approx(sum(scores) / len(scores))
+        assert statistics["score"]["estimate"] == pytest.approx(
+            sum(statistics["score_by_seat"]) / 2
+        )
+        assert sum(statistics["pentanomial"]) == len(result["pairs"])
+        assert statistics["wins"] + statistics["draws"] + statistics["losses"] == len(scores)
+        assert f"{result['game']}: casual against beginner" in done.stdout
+    assert "Ended" in done.stdout
+    assert "<svg" in drawn.read_text()
+
+
+def test_command_climbs_a_ladder():
+    done = run("--ladder", "random", "beginner", "uct:iterations=20", "--game", "all", "--games=2")
+    assert (done.returncode, done.stderr) == (0, "")
+    table = done.stdout[done.stdout.index("Player") :]
+    assert all(game_id in table for game_id, game in games().items() if not game.reference)
+    assert "kuhn_poker" not in table
+
+
+def test_command_shows_how_far_it_is_on_a_terminal(monkeypatch):
+    done = run(
+        *("random", "random", "--game", "kuhn_poker", "--games", "40"),
+        env={"FORCE_COLOR": "1", "COLUMNS": "120", "TERM": "xterm", "PATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "kuhn_poker, pairs" in done.stdout
+    assert "20/20" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("2", signal.SIGTERM)]
+)
+def test_interrupted_command_says_what_it_has(workers, number, tmp_path):
+    written = tmp_path / "results.json"
+    command = [*ARENA, "uct:iterations=2000", "random", "--game", "skystones", "--games=100000"]
+    process = subprocess.Popen(
+        [*command, "--workers", workers, "--json", written],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    assert process.stdout.readline().startswith("2 games, Elo")
+    process.send_signal(number)
+    # Communicate returns when nobody holds the pipes any more: the workers have ended too.
+    told, errors = process.communicate(timeout=END)
+    assert (process.returncode, errors) == (130, "")
+    assert "uct:iterations=2000 against random, interrupted" in told
+    [result] = json.loads(written.read_text())["results"]
+    assert result["ended"] == "interrupted"
+    assert result["pairs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["random", "--game", "skystones"], "needs two players"),
+        (["random", "random", "random", "--game", "skystones"], "--ladder or --round-robin"),
+        (["random", "random", "--game", "chess"], "no game 'chess'"),
+        (["random", "fast", "--game", "skystones"], "no player 'fast'"),
+        (["random", "random", "--game", "skystones", "--games", "3"], "no pairs"),
+        (["random", "random", "--game", "skystones", "--sprt", "9,0"], "ELO0 must be below"),
+        (["random", "random", "--game", "skystones", "--json", "/no/where/x"], "no folder"),
+        (["random", "random", "--game", "skystones", "--plot", "x.doc"], "--plot writes"),
+        (["search@none:ms=1", "random", "--game", "skystones"], "no such revision"),
+    ],
+)
+def test_command_says_what_is_wrong_with_it(arguments, why):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not done.stdout

@@ -1,0 +1,112 @@
+"""The catalog: every card of every game well enough described to draw it, in every language."""
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from croupier.v1 import catalog_pb2
+from service import wire
+from tests.support.serving import TIMEOUT, refused
+
+LANGUAGES = ["en", "de"]
+
+
+def game_in(client, game_id, language=""):
+    request = catalog_pb2.GetGameRequest(name=f"games/{game_id}", language_code=language)
+    return client.catalog.GetGame(request, timeout=TIMEOUT).game
+
+
+def texts_of(game):
+    """All texts but the title and the rules; a title that ends in a number without it."""
+    texts = [*game.seat_titles]
+    for card in game.cards:
+        texts += [card.title, card.kind, card.text]
+        texts += [number.title for number in card.numbers]
+    return [text.rstrip(" 0123456789") for text in texts]
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
+    english = game_in(client, game_id)
+    assert list(english.language_codes) == LANGUAGES
+    wanted = set(filter(None, texts_of(english)))
+    for language in LANGUAGES[1:]:
+        file = files("engine").joinpath(game_id, f"{language}.toml")
+        translated = tomllib.loads(file.read_text(encoding="utf-8"))
+        assert set(translated["texts"]) == wanted
+        assert all(translated["texts"].values())
+        # Cards that have different titles have them here too.
+        titles = {card.title for card in game_in(client, game_id, language).cards}
+        assert len(titles) == len({card.title for card in english.cards})
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_card_can_be_drawn(client, game_id, language):
+    game = game_in(client, game_id, language)
+    assert game.language_code == language
+    assert game.title and game.rules and len(game.seat_titles) == 2
+    assert len({card.id for card in game.cards}) == len(game.cards) > 0
+    for card in game.cards:
+        assert card.title and card.kind
+        # What it is for is said by a text, or by its numbers alone.
+        assert card.text or card.numbers
+        assert all(number.title for number in card.numbers)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_language_changes_texts_and_nothing_else(client, game_id):
+    def without_texts(game):
+        for field in ("title", "rules", "seat_titles", "language_code"):
+            game.ClearField(field)
+        for card in game.cards:
+            for field in ("title", "kind", "text"):
+                card.ClearField(field)
+            for number in card.numbers:
+                number.ClearField("title")
+        return game
+
+    english, german = (game_in(client, game_id, language) for language in LANGUAGES)
+    assert english.rules != german.rules
+    assert english.rules.count("\n\n") == german.rules.count("\n\n")
+    assert without_texts(english) == without_texts(german)
+
+
+def test_cards_have_the_ids_of_their_schema(client):
+    knight = "CASTLE_RAMPAGE_CARD_KNIGHT"
+    for game in (game_in(client, "castle_rampage"), game_in(client, "castle_rampage", "de")):
+        specs = game.default_ruleset.castle_rampage.cards
+        names = specs[0].DESCRIPTOR.fields_by_name["card"].enum_type.values_by_number
+        prefix = knight.removesuffix("KNIGHT")
+        assert [card.id for card in game.cards] == [
+            names[spec.card].name.removeprefix(prefix) for spec in specs
+        ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given"),
+    [
+        ("", "en"),
+        ("de", "de"),
+        ("DE", "de"),
+        ("de-AT", "de"),
+        ("de-Latn-CH-1996", "de"),
+        ("en-GB", "en"),
+        ("fr", "en"),
+        ("d", "en"),
+    ],
+)
+def test_a_language_is_looked_up_by_its_tag(client, wanted, given):
+    assert game_in(client, "skystones", wanted).language_code == given
+    request = catalog_pb2.ListGamesRequest(language_code=wanted)
+    games = client.catalog.ListGames(request, timeout=TIMEOUT).games
+    assert [game.name for game in games] == [f"games/{game_id}" for game_id in wire.hosted()]
+    assert {game.language_code for game in games} == {given}
+    assert not any(game.cards for game in games)
+
+
+@pytest.mark.parametrize("wrong", ["de_DE", "-", "de-", "deutschland", "d" + "-e" * 18])
+def test_what_is_no_language_tag_is_refused(client, wrong):
+    refusal = refused(game_in, client, "skystones", wrong)
+    assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", ["language_code"])

@@ -1,0 +1,488 @@
+"""What is refused, how it is refused, and that a refusal changes nothing."""
+
+import base64
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1.skystones_pb2 import SkystonesPhase
+from service.api.tokens import Tokens
+from service.hosting.caller import Caller
+from tests.support.play import seeded
+from tests.support.serving import (
+    OPEN,
+    TIMEOUT,
+    Client,
+    Player,
+    bot,
+    play_on,
+    refused,
+    ruleset_of,
+)
+
+GAME = "champion_chess"
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
+FEW = hint_pb2.SearchLimits(iterations=10)
+
+
+@pytest.fixture
+def table(client):
+    """A match that must be the same after the test as it was before."""
+    table = client.create(ruleset_of(GAME), seed=1)
+    table.players[0].submit(table.players[0].view().legal_actions[0], 0, "first")
+    before = table.views()
+    yield table
+    assert table.views() == before
+
+
+def champion(**fields):
+    return game_pb2.Action(champion_chess={"play_champion": fields})
+
+
+def refusal_of(table, action, version=1):
+    player = table.players[1]
+    return refused(player.submit, action, version)
+
+
+def test_an_illegal_action(table):
+    hand = table.players[1].view().champion_chess.hand
+    missing = next(noble for noble in (1, 2, 3, 4, 5) if noble not in hand)
+    refusal = refusal_of(table, champion(noble=missing))
+    assert refusal[:3] == (PRECONDITION, "ILLEGAL_ACTION", ["action.champion_chess.play_champion"])
+    assert refusal.metadata["rule"].startswith("the hand holds 0")
+
+
+def test_an_action_of_another_phase(table):
+    refusal = refusal_of(table, game_pb2.Action(champion_chess={"play_aid": {}}))
+    assert refusal[:3] == (PRECONDITION, "ILLEGAL_ACTION", ["action.champion_chess.play_aid"])
+    assert "play_champion" in refusal.metadata["rule"]
+
+
+@pytest.mark.parametrize("version", [2, 99])
+def test_a_stale_version(table, version):
+    refusal = refusal_of(table, table.players[1].view().legal_actions[0], version)
+    assert refusal[:2] == (grpc.StatusCode.ABORTED, "STALE_VERSION")
+    assert refusal.metadata == {"current_version": "1"}
+
+
+def test_a_version_from_before_the_last_change(client):
+    table = client.create(ruleset_of(GAME), seed=1)
+    for player in table.players.values():
+        player.submit(player.view().legal_actions[0], 0)
+    before = table.views()
+    player = table.players[0]
+    refusal = refused(player.submit, player.view().legal_actions[0], 1)
+    assert refusal[:2] == (grpc.StatusCode.ABORTED, "STALE_VERSION")
+    assert refusal.metadata == {"current_version": "2"}
+    assert table.views() == before
+
+
+def test_a_seat_that_owes_no_decision(table):
+    player = table.players[0]
+    action = table.players[1].view().legal_actions[0]
+    refusal = refused(player.submit, action, 1)
+    assert refusal[:2] == (PRECONDITION, "NOT_TO_DECIDE")
+    assert refused(player.hint, FEW)[:2] == (PRECONDITION, "NOT_TO_DECIDE")
+
+
+def test_a_request_id_of_another_action(table):
+    player = table.players[0]
+    other = table.players[0].request(champion(noble="CHAMPION_CHESS_CARD_KING"), 0, "first")
+    reused = (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
+    assert refused(player.send, other)[:2] == reused
+    # Nor one that there is not, nor the same for another version.
+    nonsense = game_pb2.Action(champion_chess={"play_aid": {"cards": [1]}})
+    assert refused(player.submit, nonsense, 0, "first")[:2] == reused
+    assert refused(player.submit, first_action(table), 1, "first")[:2] == reused
+
+
+def first_action(table):
+    """What seat 0 did."""
+    probe = table.players[0]._client.create(ruleset_of(GAME), seed=1)
+    return probe.players[0].view().legal_actions[0]
+
+
+# Who calls
+
+CALLS = ["view", "watch", "submit", "resign", "record", "hint"]
+
+
+def call_as(table, token, what):
+    """Calls about a match with a token that is perhaps not of it."""
+    player = Player(table.spectator._client, table.name, token)
+    action = table.players[1].view().legal_actions[0]
+    return {
+        "view": player.view,
+        "watch": lambda: list(player.watch()),
+        "submit": lambda: player.submit(action, 1),
+        "resign": player.resign,
+        "record": player.record,
+        "hint": lambda: player.hint(FEW),
+    }[what]
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_no_token(table, what):
+    refusal = refused(call_as(table, "", what))
+    assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_MISSING")
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_a_token_of_another_match(client, table, what):
+    other = client.create(ruleset_of(GAME), seed=1)
+    refusal = refused(call_as(table, other.players[1].token, what))
+    assert refusal[:2] == (grpc.StatusCode.PERMISSION_DENIED, "TOKEN_OF_OTHER_MATCH")
+
+
+def forgeries(table):
+    token = table.players[1].token
+    data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    seat_0 = base64.urlsafe_b64encode(b"\0" + data[1:]).decode().rstrip("=")
+    last = "A" if token[-2] != "A" else "B"
+    match_id = table.name.removeprefix("matches/")
+    return {
+        "another seat's mark": seat_0,
+        "a bit off": token[:-2] + last + token[-1],
+        "cut": token[:-4],
+        "too short": "AA",
+        "empty": " ",
+        "not base64": "?" * 80,
+        "another key's": Tokens(b"another key").make(Caller(match_id, 1)),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "another seat's mark",
+        "a bit off",
+        "cut",
+        "too short",
+        "empty",
+        "not base64",
+        "another key's",
+    ],
+)
+def test_a_forged_token(table, kind):
+    refusal = refused(call_as(table, forgeries(table)[kind], "view"))
+    assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
+
+
+def test_another_scheme_than_bearer(client, table):
+    request = match_pb2.GetViewRequest(match=table.name)
+    metadata = [("authorization", f"Basic {table.players[1].token}")]
+    refusal = refused(lambda: client.matches.GetView(request, metadata=metadata, timeout=TIMEOUT))
+    assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
+
+
+@pytest.mark.parametrize("what", ["submit", "resign", "hint"])
+def test_a_spectator_only_looks_on(table, what):
+    refusal = refused(call_as(table, table.spectator.token, what))
+    assert refusal[:2] == (grpc.StatusCode.PERMISSION_DENIED, "SPECTATOR")
+
+
+# What is called about
+
+
+def test_an_unknown_match(client, table):
+    stranger = Player(client, "matches/nosuchmatch", table.players[1].token)
+    refusal = refused(stranger.view)
+    assert refusal[:2] == (grpc.StatusCode.NOT_FOUND, "MATCH_NOT_FOUND")
+    assert refusal.metadata == {"match": "matches/nosuchmatch"}
+
+
+def test_a_finished_match(client):
+    table = client.create(ruleset_of(GAME), seed=1)
+    action = table.players[0].view().legal_actions[0]
+    table.players[1].resign()
+    before = table.views()
+    for refusal in (
+        refused(table.players[0].submit, action, 0),
+        refused(table.players[0].resign),
+        refused(table.players[0].hint, FEW),
+    ):
+        assert refusal[:2] == (PRECONDITION, "MATCH_OVER")
+    assert table.views() == before
+
+
+def test_a_record_while_the_match_runs(table):
+    refusal = refused(table.players[0].record)
+    assert refusal[:2] == (PRECONDITION, "MATCH_NOT_OVER")
+
+
+# What is asked for
+
+
+@pytest.mark.parametrize(
+    ("action", "field"),
+    [
+        (None, "action"),
+        (game_pb2.Action(), "action.game"),
+        (game_pb2.Action(champion_chess={}), "action.champion_chess.action"),
+        (champion(noble=6), "action.champion_chess.play_champion.noble"),
+        (champion(noble=77), "action.champion_chess.play_champion.noble"),
+        (
+            game_pb2.Action(champion_chess={"discard_to_reserve": {"cards": [6, 6, 0]}}),
+            "action.champion_chess.discard_to_reserve.cards[2]",
+        ),
+        (
+            game_pb2.Action(champion_chess={"play_aid": {"cards": [6] * 8}}),
+            "action.champion_chess.play_aid.cards",
+        ),
+        (game_pb2.Action(skystones={"pick_card": {"card": 1}}), "action.skystones"),
+    ],
+)
+def test_a_malformed_action(table, action, field):
+    assert refusal_of(table, action)[:3] == (INVALID, "INVALID_FIELD", [field])
+
+
+def test_a_request_that_breaks_very_many_rules(client, table):
+    # The refusal must be short enough to be sent, and names the first.
+    view = table.players[0].view()
+    for _ in range(2000):
+        view.legal_actions.add()
+    assert refused(client.hint, view, FEW)[:2] == (INVALID, "INVALID_FIELD")
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(GAME), seats=[OPEN, OPEN])
+    for _ in range(2000):
+        request.seats.add()
+    refusal = refused(client.matches.CreateMatch, request)
+    assert refusal[:2] == (INVALID, "INVALID_FIELD")
+    assert len(refusal.fields) == 1
+
+
+def test_what_the_schema_does_not_know_is_not_kept(client):
+    ruleset = ruleset_of(GAME)
+    ruleset.champion_chess.MergeFromString(b"\xfa\x7f\x05spare")
+    assert b"spare" in ruleset.SerializeToString()
+    table = client.create(ruleset)
+    assert not any(b"spare" in view for view in table.views())
+
+
+def test_a_malformed_request(client, table):
+    method = client.channel.unary_unary("/croupier.v1.MatchService/SubmitAction")
+    refusal = refused(
+        lambda: method(b"\xff\xff", metadata=table.players[1].metadata, timeout=TIMEOUT)
+    )
+    assert refusal[:2] == (INVALID, "INVALID_FIELD")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "matches/", "matches/UPPER", "games/x", "matches/" + "a" * 41]
+)
+def test_a_malformed_name(client, table, name):
+    refusal = refused(Player(client, name, table.players[1].token).view)
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["match"])
+
+
+@pytest.mark.parametrize("request_id", ["", "x" * 65])
+def test_a_request_id_of_the_wrong_length(table, request_id):
+    player = table.players[1]
+    request = player.request(player.view().legal_actions[0], 1)
+    request.request_id = request_id
+    assert refused(player.send, request)[:3] == (INVALID, "INVALID_FIELD", ["request_id"])
+
+
+@pytest.mark.parametrize(
+    "request_id",
+    [
+        "x",
+        "00000000-0000-0000-0000-000000000000",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced846",  # Version 1: the time, and the machine.
+        "{0d3f8c0a-6f0e-4f5b-9a3e-2b6d1c7e8f90}",
+        "0d3f8c0a6f0e4f5b9a3e2b6d1c7e8f90",
+        "0d3f8c0a-6f0e-4f5b-7a3e-2b6d1c7e8f90",
+        "0d3f8c0a-6f0e-4f5b-9a3e-2b6d1c7e8f90\n",
+    ],
+)
+def test_a_request_id_of_a_match_that_is_no_random_uuid(client, request_id):
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(GAME), request_id=request_id)
+    refusal = refused(client.matches.CreateMatch, request)
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["request_id"])
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "seats", "reason", "field"),
+    [
+        (None, [], "INVALID_FIELD", "ruleset"),
+        (game_pb2.Ruleset(), [], "INVALID_FIELD", "ruleset.game"),
+        (
+            game_pb2.Ruleset(champion_chess={"hand_size": 8}),
+            [],
+            "INVALID_FIELD",
+            "ruleset.champion_chess.hand_size",
+        ),
+        (
+            game_pb2.Ruleset(champion_chess={"cards": [{"card": 1, "copies": 1}, {"card": 0}]}),
+            [],
+            "INVALID_FIELD",
+            "ruleset.champion_chess.cards[1].card",
+        ),
+        (
+            game_pb2.Ruleset(champion_chess={"cards": [{"card": 1, "copies": 1}, {"card": 1}]}),
+            [],
+            "INVALID_RULESET",
+            "ruleset.champion_chess.cards[1].card",
+        ),
+        (
+            game_pb2.Ruleset(champion_chess={"cards": [{"card": 6, "copies": 5}]}),
+            [],
+            "INVALID_RULESET",
+            "ruleset.champion_chess.cards",
+        ),
+        (ruleset_of(GAME), [OPEN], "INVALID_FIELD", "seats"),
+        (
+            ruleset_of(GAME),
+            [OPEN, match_pb2.SeatConfig()],
+            "INVALID_FIELD",
+            "seats[1].occupant",
+        ),
+        (ruleset_of(GAME), [bot("UNSPECIFIED"), OPEN], "INVALID_FIELD", "seats[0].bot.strength"),
+    ],
+)
+def test_a_match_that_cannot_be(client, ruleset, seats, reason, field):
+    refusal = refused(client.create, ruleset, seats)
+    assert refusal[:3] == (INVALID, reason, [field])
+
+
+def test_a_seed_where_seeds_are_not_allowed(servers):
+    server, address = servers.start()
+    refusal = refused(Client(address).create, ruleset_of(GAME), (), 1)
+    assert refusal[:2] == (PRECONDITION, "SEEDS_NOT_ALLOWED")
+    servers.stop(server)
+
+
+# Hints
+
+
+@pytest.mark.parametrize(
+    ("limits", "field"),
+    [
+        (hint_pb2.SearchLimits(), "limits"),
+        (hint_pb2.SearchLimits(iterations=10_000_001), "limits.iterations"),
+        (hint_pb2.SearchLimits(time=Duration(seconds=61)), "limits.time"),
+        (hint_pb2.SearchLimits(time=Duration(nanos=1)), "limits.time"),
+        (hint_pb2.SearchLimits(iterations=1, threads=17), "limits.threads"),
+    ],
+)
+def test_limits_out_of_range(client, table, limits, field):
+    player = table.players[1]
+    assert refused(player.hint, limits)[:3] == (INVALID, "INVALID_FIELD", [field])
+    assert refused(client.hint, player.view(), limits)[:3] == (INVALID, "INVALID_FIELD", [field])
+
+
+def test_a_hint_for_nothing(client):
+    request = hint_pb2.SuggestActionRequest()
+    refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["position"])
+
+
+def change_hand_size(view):
+    view.champion_chess.sides[1].hand_size -= 1
+
+
+def change_hand(view):
+    view.champion_chess.hand[0] = view.champion_chess.hand[0] % 12 + 1
+    del view.champion_chess.hand[1]
+
+
+def change_memory(view):
+    view.champion_chess.sides[0].memory.hand.append(0)
+
+
+def change_deck_size(view):
+    view.champion_chess.sides[0].deck_size += 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (change_hand_size, "view.champion_chess.sides[1].hand_size"),
+        (change_hand, "view.champion_chess.hand"),
+        (change_memory, "view.champion_chess.sides[0].memory.hand[0]"),
+        (change_deck_size, "view.champion_chess.sides[0].deck_size"),
+    ],
+)
+def test_a_view_that_contradicts_itself(client, table, change, field):
+    view = table.players[1].view()
+    change(view)
+    refusal = refused(client.hint, view, FEW)
+    assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", [field])
+
+
+def test_a_view_that_gives_the_turn_to_the_wrong_seat(client):
+    table = client.create(ruleset_of("skystones"), seed=1)
+    rng = seeded("turn")
+    while table.spectator.view().skystones.phase != SkystonesPhase.SKYSTONES_PHASE_PLACE:
+        play_on(table, rng, most=1)
+    (decider,) = table.spectator.view().deciders
+    view = table.players[1 - decider].view()
+    view.deciders[0] = 1 - decider
+    refusal = refused(client.hint, view, FEW)
+    assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", ["view.deciders"])
+
+
+def test_a_view_of_which_the_ruleset_is_wrong(client, table):
+    view = table.players[1].view()
+    view.ruleset.champion_chess.cards.add(card="CHAMPION_CHESS_CARD_PAWN", copies=1)
+    refusal = refused(client.hint, view, FEW)
+    assert refusal[:3] == (INVALID, "INVALID_RULESET", ["view.ruleset.champion_chess.cards"])
+
+
+def test_a_view_of_another_game_than_its_ruleset(client, table):
+    view = table.players[1].view()
+    view.skystones.phase = 1
+    del view.skystones.sides[:]
+    view.skystones.sides.add()
+    view.skystones.sides.add()
+    refusal = refused(client.hint, view, FEW)
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["view.skystones"])
+
+
+def test_a_view_of_a_seat_that_owes_no_decision(client, table):
+    view = table.players[0].view()
+    refusal = refused(client.hint, view, FEW)
+    assert refusal[:3] == (PRECONDITION, "NOT_TO_DECIDE", ["view.deciders"])
+
+
+def test_a_view_of_a_finished_match(client):
+    table = client.create(ruleset_of(GAME), seed=1)
+    table.players[1].resign()
+    refusal = refused(client.hint, table.players[0].view(), FEW)
+    assert refusal[:2] == (PRECONDITION, "MATCH_OVER")
+
+
+def test_a_spectators_view(client, table):
+    refusal = refused(client.hint, table.spectator.view(), FEW)
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["view.seat"])
+
+
+# Games and failures
+
+
+@pytest.mark.parametrize("game", ["no_such_game", "kuhn_poker"])
+def test_a_game_that_is_not_hosted(client, game):
+    request = catalog_pb2.GetGameRequest(name=f"games/{game}")
+    refusal = refused(lambda: client.catalog.GetGame(request, timeout=TIMEOUT))
+    assert refusal[:2] == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
+    assert refusal.metadata == {"game": f"games/{game}"}
+
+
+def test_a_failure_tells_nothing(servers, caplog):
+    server, address = servers.start()
+    table = Client(address).create(ruleset_of(GAME))
+    message = " ".join(["the hand holds a", "Knight"])
+
+    async def fail(match_id):
+        raise RuntimeError(message)
+
+    server.matches.load = fail
+    with pytest.raises(grpc.RpcError) as caught:
+        table.players[0].view()
+    servers.stop(server)
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
+    assert "Knight" not in str(caught.value)
+    assert "GetView failed: RuntimeError" in caplog.text
+    assert "Knight" not in caplog.text

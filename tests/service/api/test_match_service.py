@@ -1,0 +1,256 @@
+"""Whole matches over the wire: views, actions, streams, records."""
+
+import hashlib
+from itertools import pairwise
+
+import grpc
+import pytest
+
+from croupier.v1 import game_pb2, match_pb2
+from engine.game import Match
+from service import wire
+from tests.support.play import seeded, told
+from tests.support.serving import (
+    SPECTATOR,
+    Client,
+    Player,
+    hosted_cases,
+    play_on,
+    refused,
+    ruleset_of,
+    simultaneous_games,
+)
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, seed):
+    table = client.create(ruleset_of(game_id, name), seed=seed)
+    # Without a seed the deal differs each time; its secret leads back to it.
+    with told(match=table.name, secret_hash=table.created.secret_hash.hex()):
+        streams = [each.watch() for each in table.everyone()]
+        play_on(table, seeded(game_id, name, "whole"))
+        final = [each.view() for each in table.everyone()]
+        for view in final:
+            assert view.result.reason == game_pb2.EndReason.END_REASON_RULES
+            assert not view.deciders
+            assert not view.legal_actions
+        # A stream ends by itself with the change that ends the match: every version, once.
+        for stream, view in zip(streams, final, strict=True):
+            responses = list(stream)
+            assert [each.version for each in responses] == list(range(view.version + 1))
+            assert responses[-1].view == view
+            for response in responses:
+                assert {event.version for event in response.events} <= {response.version}
+            (ended,) = [event for event in responses[-1].events if event.HasField("match_ended")]
+            assert ended.match_ended.result == view.result
+        check_record(table, table.spectator.record(), final, seeded=seed is not None)
+
+
+def check_record(table, record, final, *, seeded):
+    """Drives the engine by a record, and compares everything with what was shown."""
+    assert record.match == table.name
+    assert hashlib.sha256(record.secret).digest() == table.created.secret_hash
+    game = wire.read_ruleset(record.ruleset, "ruleset")
+    chance_id = "" if seeded else record.match.removeprefix("matches/")
+    match = Match(game, record.secret, chance_id)
+    replayed = [("event", event) for event in match.events]
+    for entry in record.entries:
+        if entry.HasField("action"):
+            action = wire.read_action(game, entry.action.action)
+            replayed.append(("action", entry.version))
+            replayed += [("event", event) for event in match.apply(entry.action.seat, action)]
+            assert match.version == entry.version
+    listed = [
+        ("event", entry.event) if entry.HasField("event") else ("action", entry.version)
+        for entry in record.entries
+    ]
+    version = 0
+    expected = []
+    for kind, what in replayed:
+        if kind == "action":
+            version = what
+            expected.append((kind, what))
+        elif what.recorded:
+            expected.append((kind, wire.write_event(game, what, version)))
+    assert listed == expected
+    assert match.over
+    assert list(record.result.scores) == list(match.scores)
+    for viewer, view in zip((0, 1, SPECTATOR), final, strict=True):
+        shown = game_pb2.View(ruleset=view.ruleset)
+        shown.MergeFromString(wire.write_view(game, match.view(viewer)))
+        assert getattr(shown, game.id) == getattr(view, game.id)
+    # What the seats saw were the same events, hidden parts left out.
+    for viewer in (0, 1, SPECTATOR):
+        seen = [event.kind for kind, event in replayed if kind == "event" and event.seen_by(viewer)]
+        watched = [
+            event
+            for response in table.everyone()[viewer].watch()
+            for event in response.events
+            if event.HasField(game.id)
+        ]
+        assert len(watched) == len(seen)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_stream_resumes_from_any_version_without_gap_or_double(client, game_id):
+    table = client.create(ruleset_of(game_id), seed=1)
+    play_on(table, seeded(game_id, "resume"))
+    for player in table.everyone():
+        whole = list(player.watch())
+        for after in range(len(whole)):
+            rest = list(player.watch(after))
+            assert rest == whole[after + 1 :]
+        # The view comes with the newest version, and with no other when all is in the past.
+        assert [response.HasField("view") for response in whole] == [
+            response is whole[-1] for response in whole
+        ]
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_stream_shows_each_change_as_it_happens(client, game_id):
+    table = client.create(ruleset_of(game_id), seed=1)
+    rng = seeded(game_id, "live")
+    streams = [each.watch() for each in table.everyone()]
+    for version in range(4):
+        for player, stream in zip(table.everyone(), streams, strict=True):
+            response = next(stream)
+            assert response.version == version
+            assert response.view == player.view()
+        play_on(table, rng, most=1)
+    for stream in streams:
+        stream.cancel()
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
+    # It takes 1 KB at a time, and reads nothing until the match is over.
+    narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
+    slow = Client(shared_server[1], narrow)
+    table = client.create(ruleset_of(game_id), seed=4)
+    player = table.players[0]
+    stream = Player(slow, table.name, player.token).watch()
+    play_on(table, seeded(game_id, "slow"))
+    responses = list(stream)
+    assert [response.version for response in responses] == list(range(len(responses)))
+    assert responses[-1].view == player.view()
+    # All but the first few came without a view: they were made when there was room for them.
+    assert len(responses) > 20
+    assert sum(response.HasField("view") for response in responses) < 10
+
+
+def test_a_stream_of_versions_to_come_is_refused(client):
+    table = client.create(ruleset_of("champion_chess"))
+    refusal = refused(lambda: next(table.spectator.watch(after=1)))
+    assert refusal.code is grpc.StatusCode.OUT_OF_RANGE
+    assert refusal.reason == "VERSION_IN_FUTURE"
+    assert refusal.metadata == {"current_version": "0"}
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_both_seats_answer_the_same_view_in_either_order(client, game_id, order):
+    table = client.create(ruleset_of(game_id), seed=1)
+    first, second = (table.players[seat] for seat in order)
+    before, other_before = first.view(), second.view()
+    assert list(before.deciders) == [0, 1]
+    held = first.submit(before.legal_actions[0], before.version)
+    assert held.version == before.version + 1
+    assert list(held.deciders) == [order[1]]
+    assert not held.legal_actions
+
+    # Of the first decision the other seat sees that it was made, and nothing else.
+    waiting = second.view()
+    expected = match_view(other_before, version=held.version, deciders=[order[1]])
+    assert waiting == expected
+    (event,) = next(second.watch(after=before.version)).events
+    assert event == game_pb2.Event(
+        version=held.version, seat_decided=game_pb2.SeatDecided(seat=order[0])
+    )
+
+    after = second.submit(other_before.legal_actions[0], other_before.version)
+    assert after.version == before.version + 2
+    assert first.view().version == after.version
+
+
+def match_view(view, version, deciders):
+    """A view with another version and other deciders."""
+    changed = game_pb2.View()
+    changed.CopyFrom(view)
+    changed.version = version
+    del changed.deciders[:]
+    changed.deciders.extend(deciders)
+    return changed
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_of_two_racing_decisions_of_a_seat_one_is_refused_as_stale(client, game_id):
+    table = client.create(ruleset_of(game_id), seed=1)
+    player = table.players[0]
+    view = player.view()
+    calls = [player.send_later(player.request(view.legal_actions[0], 0)) for _ in range(8)]
+    codes = sorted(call.code().name for call in calls)
+    assert codes == ["ABORTED"] * 7 + ["OK"]
+    assert player.view().version == 1
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_the_same_request_is_applied_once_and_answered_alike(client, game_id):
+    table = client.create(ruleset_of(game_id), seed=1)
+    rng = seeded(game_id, "again")
+    play_on(table, rng, most=2)
+    player = table.players[table.spectator.view().deciders[0]]
+    view = player.view()
+    request = player.request(view.legal_actions[-1], view.version, "the same")
+    calls = [player.send_later(request) for _ in range(50)]
+    answers = {call.result().view.SerializeToString(deterministic=True) for call in calls}
+    assert len(answers) == 1
+    assert player.view().version == view.version + 1
+    # Later too, when the match has gone on, and when it is over.
+    play_on(table, rng, most=5)
+    assert {player.send(request).SerializeToString(deterministic=True)} == answers
+    play_on(table, rng)
+    assert {player.send(request).SerializeToString(deterministic=True)} == answers
+
+
+def test_another_seat_may_use_the_same_request_id(client):
+    table = client.create(ruleset_of("champion_chess"))
+    for player in table.players.values():
+        player.submit(player.view().legal_actions[0], 0, "the same")
+    assert table.spectator.view().version == 2
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_seat_resigns_out_of_turn(client, game_id):
+    table = client.create(ruleset_of(game_id), seed=1)
+    streams = [each.watch() for each in table.everyone()]
+    decider = table.players[table.spectator.view().deciders[0]]
+    decider.submit(decider.view().legal_actions[0], 0)
+    view = table.players[0].resign()
+    assert list(view.result.scores) == [0.0, 1.0]
+    assert view.result.reason == game_pb2.EndReason.END_REASON_RESIGNATION
+    assert not view.deciders
+    assert view.version == 2
+    for stream in streams:
+        assert next(iter(list(stream)[-1].events)).match_ended.result == view.result
+    record = table.spectator.record()
+    assert record.result == view.result
+    assert [entry.WhichOneof("entry") for entry in record.entries][-1] == "resignation"
+    assert any(entry.HasField("action") for entry in record.entries)
+    assert all(one.version <= other.version for one, other in pairwise(record.entries))
+
+
+def test_a_match_shows_the_ruleset_as_it_was_given(client):
+    given = game_pb2.Ruleset(champion_chess={"hand_size": 3})
+    table = client.create(given)
+    assert table.spectator.view().ruleset == given
+    assert table.spectator.view().match == table.name
+
+
+def test_seats_are_open_unless_said_otherwise(client):
+    created = client.create(ruleset_of("champion_chess")).created
+    assert [token.seat for token in created.seat_tokens] == [0, 1]
+    tokens = [token.token for token in created.seat_tokens] + [created.spectator_token]
+    assert len(set(tokens)) == 3
+    assert isinstance(created, match_pb2.CreateMatchResponse)
+    assert len(created.secret_hash) == 32

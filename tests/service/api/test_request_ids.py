@@ -1,0 +1,236 @@
+"""Requests that are sent again, as their answers got lost: they are answered alike, and nothing is
+done twice, whichever server is asked."""
+
+import os
+import uuid
+
+import grpc
+import pytest
+
+from croupier.client import Client as ThinClient
+from croupier.client import Operator
+from croupier.v1 import match_pb2
+from tests.support.play import seeded, told
+from tests.support.serving import OPEN, TIMEOUT, Client, Table, bot, play_on, refused, ruleset_of
+
+RACES = int(os.environ.get("CROUPIER_RACES", "300"))
+OPERATOR = "the-operator-of-matches-that-are-asked-for-again"
+CLOCK = {"per_match": {"seconds": 600}}
+
+
+def creation(request_id=None, game_id="skystones", **fields):
+    """A request for a match."""
+    request_id = str(uuid.uuid4()) if request_id is None else request_id
+    fields = {"ruleset": ruleset_of(game_id), **fields}
+    return match_pb2.CreateMatchRequest(request_id=request_id, **fields)
+
+
+def create(client, request):
+    return client.matches.CreateMatch(request, timeout=TIMEOUT)
+
+
+class Hall:
+    """One server, or two that share a log, and two clients. The servers can be killed."""
+
+    def __init__(self, servers):
+        self._servers = servers
+        self.clients = []
+        self._connect()
+
+    def crash(self):
+        """Kills all servers, and starts them again."""
+        for server in self._servers:
+            server.kill()
+            server.start()
+        self._connect()
+
+    def _connect(self):
+        for client in self.clients:
+            client.channel.close()
+        for server in self._servers:
+            server.ready()
+        addresses = [server.address for server in self._servers] * 2
+        own_connection = (("grpc.use_local_subchannel_pool", 1),)
+        self.clients = [Client(address, own_connection) for address in addresses[:2]]
+
+    def names(self):
+        """The matches in the log."""
+        with ThinClient(self._servers[0].address) as thin:
+            return sorted(each.match for each in Operator(thin, OPERATOR).matches(page_size=1000))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def hall(request, replicas, tmp_path):
+    if request.param == "sqlite":
+        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
+    else:
+        postgres = request.getfixturevalue("postgres")
+        stores = [("--store", postgres.url(postgres.new_schema()))] * 2
+    operator = tmp_path / "operator"
+    operator.write_text(OPERATOR)
+    options = ("--allow-seeds", "--operator-token-file", str(operator))
+    return Hall([replicas(*store, *options) for store in stores])
+
+
+# CreateMatch
+
+
+def test_a_match_is_the_same_for_whoever_asks_again_also_after_a_crash(hall):
+    requests = [
+        creation(),
+        creation(game_id="champion_chess", seats=[bot("RANDOM"), OPEN]),
+        creation(seed=7),
+        creation(entropy_from_seats=True),
+        creation(time_control=CLOCK),
+    ]
+    one, other = hall.clients
+    created = [create(one, request) for request in requests]
+    assert [create(other, request) for request in requests] == created
+    # Also when it has gone on, and when it is over.
+    play_on(Table(one, created[0]), seeded("again"), most=3)
+    Table(one, created[2]).players[0].resign()
+    hall.crash()
+    for client in hall.clients:
+        assert [create(client, request) for request in requests] == created
+    assert hall.names() == sorted(each.match for each in created)
+    views = [Table(hall.clients[0], each).spectator.view() for each in created]
+    assert views[0].version == 3
+    assert views[2].HasField("result")
+    assert views[3].HasField("entropy_owed")
+    assert views[4].HasField("clocks")
+
+
+def test_of_those_who_race_with_one_request_all_get_one_match(hall):
+    names = set()
+    for run in range(RACES):
+        request = creation()
+        with told(run=run):
+            calls = [
+                client.matches.CreateMatch.future(request, timeout=TIMEOUT)
+                for client in hall.clients * 2
+            ]
+            created = [call.result() for call in calls]
+            assert created == created[:1] * len(calls)
+        names.add(created[0].match)
+    assert len(names) == RACES
+    assert hall.names() == sorted(names)
+
+
+def test_bots_of_a_match_that_is_asked_for_often_play_it_once(hall):
+    seats = [bot("RANDOM"), bot("BEGINNER")]
+    request = creation(seats=seats, seed=3)
+    calls = [
+        client.matches.CreateMatch.future(request, timeout=TIMEOUT) for client in hall.clients * 10
+    ]
+    asked_often, *_ = [Table(hall.clients[0], call.result()) for call in calls]
+    asked_once = Table(hall.clients[0], create(hall.clients[0], creation(seats=seats, seed=3)))
+    entries = []
+    for table in (asked_often, asked_once):
+        while not table.spectator.wait_later(1000).result().view.HasField("result"):
+            pass
+        record = table.spectator.record()
+        for entry in record.entries:
+            entry.ClearField("time")
+        entries.append(list(record.entries))
+    assert entries[0] == entries[1]
+    assert len(hall.names()) == 2
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"seed": 1},
+        {"seats": [OPEN, bot("RANDOM")]},
+        {"time_control": CLOCK},
+        {"entropy_from_seats": True},
+    ],
+    ids=lambda asked: next(iter(asked), "plain"),
+)
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"game_id": "champion_chess"},
+        {"ruleset": {"skystones": {"special_fields": 3}}},
+        {"seats": [bot("RANDOM"), OPEN]},
+        {"seats": [OPEN, bot("BEGINNER")]},
+        {"seed": 2},
+        {"time_control": {"per_match": {"seconds": 601}}},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_a_request_id_of_a_match_that_was_asked_for_otherwise(client, asked, other):
+    request = creation(**asked)
+    created = create(client, request)
+    more = {**asked, **other}
+    if "seed" in more:
+        more.pop("entropy_from_seats", None)
+    refusal = refused(create, client, creation(request.request_id, **more))
+    assert refusal[:2] == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
+    # What cannot be asked for is refused as ever.
+    cannot = creation(request.request_id, ruleset={"skystones": {"special_fields": 99}})
+    assert refused(create, client, cannot).reason == "INVALID_FIELD"
+    assert create(client, request) == created
+
+
+def test_both_seats_open_is_what_is_asked_for_by_naming_none(client):
+    request = creation()
+    created = create(client, request)
+    assert create(client, creation(request.request_id, seats=[OPEN, OPEN])) == created
+
+
+def test_without_a_request_id_each_request_makes_a_match(client):
+    assert create(client, creation("")).match != create(client, creation("")).match
+
+
+def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, client):
+    # Who could compute it would know of a match whose name he sees whether he has guessed its id.
+    _, address = servers.start(allow_seeds=True)
+    request = creation(seed=1)
+    here, there = create(client, request), create(Client(address), request)
+    assert here.secret_hash == there.secret_hash
+    assert here.match != there.match
+
+
+def test_a_match_that_was_deleted_is_another_one_when_it_is_asked_for_again(servers):
+    server, address = servers.start(retain_finished=0.0)
+    client = Client(address)
+    request = creation()
+    created = create(client, request)
+    assert create(client, request) == created
+    Table(client, created).players[0].resign()
+    # The server deletes it at some time, and here also as soon as it is older than this moment.
+    while (again := create(client, request)).secret_hash == created.secret_hash:
+        servers.run(server._retention.sweep())
+    assert again.match == created.match
+    assert Table(client, again).spectator.view().version == 0
+
+
+# ResignMatch
+
+
+def test_who_has_resigned_is_told_so_again_by_whoever_is_asked(hall):
+    here, there = hall.clients
+    created = create(here, creation())
+    table = Table(here, created)
+    moved = Table(there, created)
+    calls = [each.players[1].resign_later() for each in (table, moved)]
+    views = [call.result().view for call in calls]
+    assert views[0] == views[1]
+    assert list(views[0].result.scores) == [1.0, 0.0]
+    assert views[0].version == 1
+    hall.crash()
+    for client in hall.clients:
+        table = Table(client, created)
+        assert table.players[1].resign() == views[0]
+        refusal = refused(table.players[0].resign)
+        assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "MATCH_OVER")
+    entries = [entry.WhichOneof("entry") for entry in table.spectator.record().entries]
+    assert entries.count("resignation") == 1
+
+
+def test_who_has_not_resigned_cannot_when_it_is_over(client):
+    table = Table(client, create(client, creation()))
+    play_on(table, seeded("over"))
+    for player in table.players.values():
+        assert refused(player.resign).reason == "MATCH_OVER"

@@ -1,0 +1,252 @@
+"""Following and waiting for a match: nothing is missed and nothing piles up, also where a server
+goes."""
+
+import threading
+
+import grpc
+import pytest
+
+from service import wire
+from service.api.tokens import Tokens
+from service.hosting.caller import Caller
+from service.store import Standing
+from tests.support.play import seeded
+from tests.support.serving import (
+    TIMEOUT,
+    Client,
+    Player,
+    play_on,
+    read_error,
+    refused,
+    ruleset_of,
+)
+from tests.support.stores import MemoryPlace, PostgresPlace, header
+
+KEY = bytes(range(32))
+
+
+@pytest.fixture(params=["memory", "postgresql"])
+def place(request):
+    if request.param == "postgresql":
+        return PostgresPlace(request.getfixturevalue("postgres"))
+    return MemoryPlace()
+
+
+@pytest.fixture
+def replicas(servers, place):
+    """Two servers that share a log, and their clients."""
+    stores = [place.store() for _ in range(2)]
+    for store in stores:
+        servers.run(store.open())
+    started = [servers.start(store) for store in stores]
+    yield [(server, Client(address)) for server, address in started]
+    for server, _ in started:
+        if server in servers._running:
+            servers.stop(server)
+    for store in stores:
+        servers.run(store.close())
+
+
+def at(client, player):
+    return Player(client, player.match, player.token)
+
+
+def waits_of(server):
+    """Released whenever a call begins to wait for a change."""
+    waits = threading.Semaphore(0)
+    wait = server.matches.changed
+
+    async def changed(match_id, version):
+        waits.release()
+        await wait(match_id, version)
+
+    server.matches.changed = changed
+    return waits
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_stream_goes_on_at_another_server_from_where_one_has_stopped(servers, replicas, game_id):
+    (server, client), (_, other) = replicas
+    table = client.create(ruleset_of(game_id))
+    streams = [each.watch() for each in table.everyone()]
+    play_on(table, seeded(game_id, "first"), most=2)
+    seen = [[next(stream) for _ in range(3)] for stream in streams]
+    servers.stop(server)
+    for player, stream, responses in zip(table.everyone(), streams, seen, strict=True):
+        with pytest.raises(grpc.RpcError) as caught:
+            next(stream)
+        error = read_error(caught.value)
+        assert error[:2] == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
+        assert error.retry_seconds > 0
+        assert error.metadata == {"after_version": "2"}
+        player.move_to(other)
+        rest = player.watch(int(error.metadata["after_version"]))
+        responses.append(rest)
+    play_on(table, seeded(game_id, "rest"))
+    for responses in seen:
+        whole = [*responses[:-1], *responses[-1]]
+        assert [each.version for each in whole] == list(range(len(whole)))
+        assert whole[-1].view.HasField("result")
+
+
+def test_a_stream_that_has_shown_nothing_says_no_version(servers, replicas):
+    (server, client), _ = replicas
+    table = client.create(ruleset_of("skystones"))
+    waits = waits_of(server)
+    stream = table.spectator.watch(after=0)
+    assert waits.acquire(timeout=TIMEOUT)
+    servers.stop(server)
+    with pytest.raises(grpc.RpcError) as caught:
+        next(stream)
+    assert read_error(caught.value).metadata == {"after_version": "0"}
+
+
+def test_one_who_does_not_read_costs_others_nothing_and_is_shown_the_newest(servers):
+    narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
+    server, address = servers.start()
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    made = count_views(server)
+    idle = [Player(Client(address, narrow), table.name, table.spectator.token) for _ in range(20)]
+    streams = [player.watch() for player in idle]
+    rng = seeded("idle")
+    while not (view := table.players[0].view()).HasField("result"):
+        player = table.players[rng.choice(view.deciders)]
+        player.submit(rng.choice(player.view().legal_actions), view.version)
+    version = view.version
+    assert version > 50
+    # Were everything written ahead for them, a view would have been made for each of the versions.
+    assert made() < version / 2
+    for stream in streams:
+        responses = list(stream)
+        assert [each.version for each in responses] == list(range(version + 1))
+        assert responses[-1].view.HasField("result")
+        assert sum(each.HasField("view") for each in responses) < version / 4
+    servers.stop(server)
+
+
+def count_views(server):
+    """How many views of spectators were made since; each is kept with its version of the match."""
+    made = []
+    keep = server.matches._keep
+
+    def kept(hosted):
+        made.append(hosted)
+        keep(hosted)
+
+    server.matches._keep = kept
+    return lambda: sum(2 in hosted._views for hosted in made)
+
+
+# Waiting for a version
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_who_waits_gets_the_view_when_it_is_there(replicas, game_id):
+    (_, client), (_, other) = replicas
+    table = client.create(ruleset_of(game_id))
+    for version in range(1, 4):
+        calls = [at(each, table.spectator).wait_later(version) for each in (client, other)]
+        play_on(table, seeded(game_id, version), most=1)
+        for call in calls:
+            assert call.result().view.version == version
+            assert not call.result().timed_out
+    # What has come already is not waited for.
+    assert table.spectator.wait_later(1).result().view.version == 3
+
+
+def test_who_waits_in_vain_gets_the_view_before_his_deadline(replicas):
+    (_, client), (_, other) = replicas
+    table = client.create(ruleset_of("skystones"))
+    for each in (client, other):
+        response = at(each, table.spectator).wait_later(1, timeout=2).result()
+        assert response.timed_out
+        assert response.view == table.spectator.view()
+
+
+def test_who_waits_for_what_never_comes_is_told_when_the_match_is_over(replicas):
+    (_, client), (_, other) = replicas
+    table = client.create(ruleset_of("skystones"))
+    call = at(other, table.spectator).wait_later(1000)
+    table.players[0].resign()
+    assert call.result().view.HasField("result")
+    assert not call.result().timed_out
+    assert not table.spectator.wait_later(1000).result().timed_out
+
+
+def test_who_waits_is_told_that_the_server_goes(servers, replicas):
+    (server, client), (_, other) = replicas
+    table = client.create(ruleset_of("skystones"))
+    waits = waits_of(server)
+    call = table.spectator.wait_later(1)
+    assert waits.acquire(timeout=TIMEOUT)
+    servers.stop(server)
+    error = read_error(call.exception())
+    assert error[:2] == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
+    waiting = at(other, table.spectator).wait_later(1)
+    table.players[0].move_to(other)
+    table.players[0].resign()
+    assert waiting.result().view.version == 1
+
+
+def test_those_who_watch_and_wait_are_counted(servers):
+    server, address = servers.start()
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+
+    def counted():
+        return server.metrics.registry.get_sample_value("croupier_watchers")
+
+    waits = waits_of(server)
+    stream = table.spectator.watch()
+    call = table.spectator.wait_later(1)
+    for _ in range(2):
+        assert waits.acquire(timeout=TIMEOUT)
+    assert counted() == 2
+    table.players[0].resign()
+    call.result()
+    list(stream)
+    assert counted() == 0
+    servers.stop(server)
+
+
+# Other rules
+
+
+@pytest.mark.parametrize(
+    ("game", "rules_version", "metadata"),
+    [
+        (
+            "skystones",
+            99,
+            {"game": "skystones", "rules_version": "99", "server_rules_version": "1"},
+        ),
+        ("whist", 1, {"game": "whist", "rules_version": "1"}),
+    ],
+)
+def test_a_match_of_other_rules_is_refused(servers, tmp_path, game, rules_version, metadata):
+    place = MemoryPlace()
+    store = place.store()
+    ruleset = ruleset_of("skystones").SerializeToString()
+    other = header("other", game=game, ruleset=ruleset, rules_version=rules_version)
+    servers.run(store.create(other, Standing()))
+    (tmp_path / "key").write_bytes(KEY)
+    server, address = servers.start(store, token_key_file=tmp_path / "key")
+    token = Tokens(KEY).make(Caller("other", 0))
+    player = Player(Client(address), "matches/other", token)
+    for call in (
+        player.view,
+        player.resign,
+        player.record,
+        lambda: next(player.watch()),
+        lambda: player.submit(_an_action(player._client), 0),
+    ):
+        refusal = refused(call)
+        assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "RULES_CHANGED")
+        assert refusal.metadata == metadata
+    assert servers.run(store.read("other", 0)) == []
+    servers.stop(server)
+
+
+def _an_action(client):
+    return client.create(ruleset_of("skystones")).players[0].view().legal_actions[0]

@@ -1,0 +1,111 @@
+"""Bots play by themselves, and alike for the same seed."""
+
+import asyncio
+from itertools import groupby
+
+import pytest
+
+from croupier.v1.match_pb2 import BotStrength
+from service import wire
+from service.hosting.bots import Bots
+from service.hosting.match_state import Hosted
+from service.hosting.matches import Matches
+from service.metrics import Metrics
+from service.searching.pool import Lane
+from service.store import Entry, EntryKind, Header, MemoryStore
+from tests.support.play import seeded
+from tests.support.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games, view_of
+
+BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
+
+
+def record_of(table):
+    """The record when the match is over, but for the name of the match and its times."""
+    last = list(table.spectator.watch())[-1]
+    assert last.view.HasField("result")
+    record = table.spectator.record()
+    for name in ("match", "create_time", "digest"):
+        record.ClearField(name)
+    for entry in record.entries:
+        entry.ClearField("time")
+    return record
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_a_match_of_two_bots_runs_to_its_end(client, game_id, name):
+    seats = [bot("RANDOM"), bot("BEGINNER")]
+    table = client.create(ruleset_of(game_id, name), seats)
+    assert not table.players
+    assert record_of(table).entries
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_seed_repeats_a_match_of_bots(client, game_id):
+    seats = [bot("BEGINNER"), bot("RANDOM")]
+    ruleset = ruleset_of(game_id)
+    records = [record_of(client.create(ruleset, seats, seed)) for seed in (5, 5, 6)]
+    assert records[0] == records[1]
+    assert records[0] != records[2]
+
+
+def play_against_bot(table, rng):
+    """Plays the open seat at random."""
+    ((seat, player),) = table.players.items()
+    answered = -1
+    for response in player.watch():
+        # The bot may have decided before this seat, whose answer the stream has yet to show.
+        if response.version >= answered and seat in response.view.deciders:
+            action = rng.choice(response.view.legal_actions)
+            answered = player.submit(action, response.version).version
+
+
+def what_happened(record):
+    """The entries of a record, the lower seat first where both have decided at the same time."""
+    happened = []
+    for kind, group in groupby(record.entries, key=lambda entry: entry.WhichOneof("entry")):
+        entries = list(group)
+        if kind == "action":
+            entries = sorted((entry.action for entry in entries), key=lambda action: action.seat)
+        happened += entries
+    return happened
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("seats", [[OPEN, bot("CASUAL")], [bot("CASUAL"), OPEN]])
+def test_a_seed_and_the_same_actions_repeat_a_match_against_a_bot(client, game_id, seats):
+    records = []
+    for _ in range(2):
+        table = client.create(ruleset_of(game_id), seats, seed=8)
+        play_against_bot(table, seeded(game_id, "bot"))
+        records.append(record_of(table))
+    assert what_happened(records[0]) == what_happened(records[1])
+    assert records[0].result == records[1].result
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_a_bot_decides_at_once_though_the_other_seat_has_not(client, game_id):
+    table = client.create(ruleset_of(game_id), [OPEN, bot("BEGINNER")])
+    watch = table.players[0].watch()
+    assert next(watch).version == 0
+    decided = next(watch)
+    assert decided.version == 1
+    assert list(decided.view.deciders) == [0]
+    (event,) = decided.events
+    assert event.seat_decided.seat == 1
+    watch.cancel()
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
+    async def run():
+        ruleset = ruleset_of(game_id).SerializeToString()
+        before = Hosted(Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
+        action = view_of(before, 0).legal_actions[0].SerializeToString()
+        after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
+        bots = Bots(Matches(MemoryStore(), Metrics()), Lane("bot", 1, Metrics()))
+        for seed in range(10):
+            for hosted in (before, after):
+                hosted.header = hosted.header._replace(secret=bytes([seed]) * 32)
+            assert await bots._choose(before, 1) == await bots._choose(after, 1)
+
+    asyncio.run(run())

@@ -1,0 +1,594 @@
+"""Clocks: what the log says of them, and what players see, across restarts and servers."""
+
+import collections
+import subprocess
+import sys
+from itertools import pairwise
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+
+from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
+from engine.game import ActionError
+from service import wire
+from service.hosting import records
+from service.hosting.match_state import Hosted, digest
+from service.store import Entry, EntryKind, Header, Stored
+from tests.support.chi_squared import p_of_distribution
+from tests.support.manual_clock import ManualClock
+from tests.support.play import seeded, told
+from tests.support.serving import (
+    OPEN,
+    SPECTATOR,
+    TIMEOUT,
+    Client,
+    bot,
+    refused,
+    ruleset_of,
+    simultaneous_games,
+    view_of,
+)
+from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
+
+BEGAN = 1_700_000_000_000
+IN_TURN = "powershot_soccer"  # A game that does not begin with a decision of both seats.
+TIME = game_pb2.EndReason.END_REASON_TIME
+
+
+def control(per_decision=None, per_match=None, increment=None, *, default=False):
+    """A time control, in milliseconds."""
+    message = clock_pb2.TimeControl(on_expiry=1 + default)
+    for field, value in (
+        ("per_decision", per_decision),
+        ("per_match", per_match),
+        ("increment", increment),
+    ):
+        if value is not None:
+            getattr(message, field).FromMilliseconds(value)
+    return message
+
+
+def header(game_id, time_control, bots=(0, 0), secret=bytes(32)):
+    ruleset = ruleset_of(game_id).SerializeToString()
+    data = time_control.SerializeToString(deterministic=True)
+    return Header("one", game_id, ruleset, 1, secret, "one", bots, BEGAN, time_control=data)
+
+
+# What the log says
+
+
+class Reckoned:
+    """The clocks as one would reckon them by hand: time passes, and those who owe spend it."""
+
+    def __init__(self, time_control):
+        self.per_decision = read(time_control, "per_decision")
+        self.increment = read(time_control, "increment") or 0
+        self.left = [read(time_control, "per_match")] * 2
+        self.spent = [0, 0]
+
+    def pass_by(self, owing, milliseconds):
+        for seat in owing:
+            self.spent[seat] += milliseconds
+
+    def decide(self, seat):
+        if self.left[seat] is not None:
+            self.left[seat] = max(0, self.left[seat] - self.spent[seat]) + self.increment
+        self.spent[seat] = 0
+
+    def until(self, seat):
+        """How long until its time is up."""
+        limits = [each for each in (self.per_decision, self.left[seat]) if each is not None]
+        return min(limits) - self.spent[seat]
+
+
+def read(time_control, field):
+    if not time_control.HasField(field):
+        return None
+    return getattr(time_control, field).ToMilliseconds()
+
+
+CONTROLS = [
+    control(4000),
+    control(4000, default=True),
+    control(None, 20_000),
+    control(None, 3_000, 500, default=True),
+    control(3000, 40_000, 1000),
+    control(3000, 10_000, 1000, default=True),
+]
+
+
+def clocked_match(game_id, time_control, rng):
+    """A random match whose seats now and then are too slow: at each version, with its reckoning."""
+    hosted, reckoned = Hosted(header(game_id, time_control)), Reckoned(time_control)
+    yield hosted, reckoned
+    while not hosted.over:
+        passed = rng.randrange(1500) if rng.random() < 0.8 else rng.randrange(8000)
+        left = min(reckoned.until(seat) for seat in hosted.deciders)
+        first = [seat for seat in hosted.deciders if reckoned.until(seat) == left]
+        at = hosted.time + passed
+        reckoned.pass_by(hosted.deciders, passed)
+        seat = rng.choice(hosted.deciders)
+        action = rng.choice(view_of(hosted, seat).legal_actions).SerializeToString()
+        entry = Entry(EntryKind.ACTION, seat, at, action, hosted.version)
+        expiry = hosted.expiry(at)
+        if left > passed:
+            assert expiry is None
+        else:
+            # Nothing else can be added then, and this not before.
+            with pytest.raises(ActionError):
+                hosted.after(entry)
+            with pytest.raises(ActionError):
+                hosted.after(expiry._replace(at=hosted.time + left - 1))
+            assert expiry.kind == EntryKind.EXPIRY
+            assert expiry.seat == first[0]
+            entry, seat = expiry, expiry.seat
+        hosted = hosted.after(entry)
+        if entry.action:
+            reckoned.decide(seat)
+        else:
+            assert time_control.on_expiry == clock_pb2.EXPIRY_POLICY_FORFEIT
+            assert hosted.forfeited == tuple(first)
+        yield hosted, reckoned
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("number", range(len(CONTROLS)))
+def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
+    time_control = CONTROLS[number]
+    expiries = 0
+    for seed in range(4):
+        with told(seed=seed):
+            rng = seeded(game_id, number, seed)
+            for hosted, reckoned in clocked_match(game_id, time_control, rng):
+                clocks = view_of(hosted, SPECTATOR).clocks
+                assert clocks.time_control == time_control
+                assert clocks.time.ToMilliseconds() == hosted.time
+                shown = {
+                    clock.seat: clock.deadline.ToMilliseconds()
+                    for clock in clocks.seats
+                    if clock.HasField("deadline")
+                }
+                assert shown == {
+                    seat: hosted.time + reckoned.until(seat) for seat in hosted.deciders
+                }
+                assert hosted.deadline == min(shown.values(), default=None)
+                for clock in clocks.seats:
+                    assert clock.HasField("time_left") == time_control.HasField("per_match")
+                    if clock.HasField("time_left") and not hosted.over:
+                        left = reckoned.left[clock.seat] - reckoned.spent[clock.seat]
+                        assert clock.time_left.ToMilliseconds() == max(0, left)
+            kinds = collections.Counter(entry.kind for entry in hosted.entries)
+            expiries += kinds[EntryKind.EXPIRY]
+            if hosted.forfeited:
+                assert hosted.result.reason == TIME
+                assert not hosted.deciders
+    assert expiries
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("number", range(len(CONTROLS)))
+def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number):
+    matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
+    last = matches[-1]
+    for match in matches[:-1:9]:
+        loaded = Hosted.load(Stored(last.header, list(last.entries), match.snapshot()))
+        skipped = [None] * match.version
+        assert loaded._history.events[1:] == skipped + last._history.events[match.version + 1 :]
+        assert loaded.clocks == last.clocks
+        for viewer in (0, 1, SPECTATOR):
+            assert loaded.view(viewer) == last.view(viewer)
+            for version in range(last.version + 1):
+                assert loaded.happened(version, viewer) == last.happened(version, viewer)
+        assert loaded.record() == last.record()
+
+
+def expiries_of(record):
+    return [entry for entry in record.entries if entry.HasField("expiry")]
+
+
+def changes_of(record):
+    """What the clocks of a match do not say, one at a time."""
+
+    def too_early(record):
+        entry = expiries_of(record)[-1]
+        entry.time.FromMilliseconds(entry.time.ToMilliseconds() - 10**5)
+
+    def other_seat(record):
+        expiries_of(record)[0].expiry.seat ^= 1
+
+    def as_an_action(record):
+        entry = expiries_of(record)[0]
+        action, seat = entry.expiry.action, entry.expiry.seat
+        entry.action.action.CopyFrom(action)
+        entry.action.seat = seat
+
+    def other_policy(record):
+        record.time_control.on_expiry ^= 3
+
+    def no_clock(record):
+        record.ClearField("time_control")
+
+    def more_time(record):
+        record.time_control.per_decision.FromSeconds(1000)
+        record.time_control.per_match.FromSeconds(1000)
+
+    for change in (too_early, other_seat, as_an_action, other_policy, no_clock, more_time):
+        changed = match_pb2.Record()
+        changed.CopyFrom(record)
+        change(changed)
+        changed.digest = digest(changed)
+        yield change.__name__, changed
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("number", range(len(CONTROLS)))
+def test_a_record_is_verified_by_its_clocks_too(game_id, number):
+    for seed in range(20):
+        *_, (hosted, _) = clocked_match(game_id, CONTROLS[number], seeded(game_id, seed))
+        record = hosted.record()
+        assert records.verify(record).record() == record
+        if expiries_of(record):
+            break
+    for name, changed in changes_of(record):
+        with told(change=name), pytest.raises(records.RecordError):
+            records.verify(changed)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_what_is_played_by_default_is_any_legal_action(game_id):
+    time_control = control(1000, default=True)
+    drawn = collections.defaultdict(collections.Counter)
+    for number in range(400):
+        hosted = Hosted(header(game_id, time_control, secret=number.to_bytes(32, "big")))
+        entry = hosted.expiry(BEGAN + 1000)
+        actions = [
+            action.SerializeToString(deterministic=True)
+            for action in view_of(hosted, entry.seat).legal_actions
+        ]
+        drawn[len(actions)][actions.index(entry.action)] += 1
+        # Not another one: the secret says which.
+        for other in actions:
+            if other != entry.action:
+                with pytest.raises(ActionError):
+                    hosted.after(entry._replace(action=other))
+    count, counted = max(drawn.items(), key=lambda item: item[1].total())
+    assert count > 1
+    assert p_of_distribution(counted, dict.fromkeys(range(count), 1 / count)) > 1e-6
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_both_who_are_late_at_the_same_moment_draw(game_id):
+    hosted = Hosted(header(game_id, control(1000)))
+    over = hosted.after(hosted.expiry(BEGAN + 5000))
+    assert over.forfeited == (0, 1)
+    assert list(over.result.scores) == [0.5, 0.5]
+    (expired, ended) = over.happened(1, 0)
+    assert list(expired.time_expired.seats) == [0, 1]
+    assert ended.match_ended.result == over.result
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_of_two_who_are_late_the_first_forfeits(game_id):
+    # Seat 0 has spent more of its time for the match before.
+    hosted = Hosted(header(game_id, control(None, 10_000)))
+    for seat, at in ((1, BEGAN + 1000), (0, BEGAN + 2000)):
+        action = view_of(hosted, seat).legal_actions[0].SerializeToString()
+        hosted = hosted.after(Entry(EntryKind.ACTION, seat, at, action, hosted.version))
+    while hosted.deciders != (0, 1):
+        (seat,) = hosted.deciders
+        action = view_of(hosted, seat).legal_actions[0].SerializeToString()
+        hosted = hosted.after(Entry(EntryKind.ACTION, seat, hosted.time, action, hosted.version))
+    over = hosted.after(hosted.expiry(BEGAN + 20_000))
+    assert over.forfeited == (0,)
+    assert list(over.result.scores) == [0.0, 1.0]
+
+
+def test_a_bot_has_no_clock():
+    hosted = Hosted(header("champion_chess", control(1000), bots=(1, 0)))
+    assert [clock.seat for clock in view_of(hosted, 1).clocks.seats] == [1]
+    over = hosted.after(hosted.expiry(BEGAN + 1000))
+    assert over.forfeited == (1,)
+    bots = Hosted(header("champion_chess", control(1000), bots=(1, 1)))
+    assert not view_of(bots, 1).clocks.seats
+    assert bots.expiry(BEGAN + 10**9) is None
+
+
+# What players see
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    if request.param == "postgresql":
+        return PostgresPlace(request.getfixturevalue("postgres"))
+    return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
+
+
+class Hall:
+    """Servers on one log and with one clock."""
+
+    def __init__(self, servers, place):
+        self._servers = servers
+        self._place = place
+        self.clock = ManualClock(BEGAN)
+        self.stores = []
+        self._running = []
+
+    def open(self):
+        """A client of a new server."""
+        store = self._place.store()
+        self._servers.run(store.open())
+        self.stores.append(store)
+        server, address = self._servers.start(store, self.clock, allow_seeds=True)
+        self._running.append(server)
+        return Client(address)
+
+    def close(self):
+        """Stops all servers."""
+        for server in self._running:
+            self._servers.stop(server)
+        for store in self.stores:
+            self._servers.run(store.close())
+        self._running, self.stores = [], []
+
+    def advance(self, milliseconds, *, unnoticed=False):
+        """Lets time pass, perhaps without any server looking what is due."""
+
+        async def advance():
+            if unnoticed:
+                self.clock.drift(milliseconds)
+            else:
+                self.clock.advance(milliseconds)
+
+        self._servers.run(advance())
+
+    def entries(self, table):
+        """What the log has of a match."""
+        match_id = table.name.removeprefix("matches/")
+        return self._servers.run(self.stores[-1].load(match_id)).entries
+
+
+@pytest.fixture
+def hall(servers, place):
+    hall = Hall(servers, place)
+    yield hall
+    hall.close()
+
+
+def last_of(stream):
+    return list(stream)[-1]
+
+
+def decide(player):
+    view = player.view()
+    return player.submit(view.legal_actions[0], view.version)
+
+
+def decider(table):
+    return table.players[table.spectator.view().deciders[0]]
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_who_lets_his_time_run_out_forfeits_though_nobody_calls(hall, game_id):
+    client = hall.open()
+    table = client.create(ruleset_of(game_id), time_control=control(10_000))
+    streams = [each.watch() for each in table.everyone()]
+    hall.advance(9_999)
+    slow = decider(table)
+    if len(table.spectator.view().deciders) == 2:
+        decide(slow)
+        slow = decider(table)
+    seat = slow.view().seat
+    hall.advance(1)
+    final = [last_of(stream) for stream in streams]
+    for response in final:
+        assert response.view.result.reason == TIME
+        assert list(response.view.result.scores) == [float(seat != 0), float(seat != 1)]
+        assert [list(each.time_expired.seats) for each in response.events] == [[seat], []]
+    record = table.spectator.record()
+    assert record.entries[-1].expiry.seat == seat
+    assert record.time_control == control(10_000)
+    assert hall.entries(table)[-1].at == BEGAN + 10_000
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("default", [False, True])
+def test_an_action_counts_until_its_deadline_and_not_from_then_on(hall, late, default):
+    client = hall.open()
+    table = client.create(ruleset_of(IN_TURN), time_control=control(10_000, default=default))
+    player = decider(table)
+    view = player.view()
+    request = player.request(view.legal_actions[0], 0, "mine")
+    # No server has noticed that its time is up.
+    hall.advance(9_999 + late, unnoticed=True)
+    if not late:
+        assert player.send(request).version == 1
+        assert [entry.kind for entry in hall.entries(table)] == [EntryKind.ACTION]
+        return
+    refusal = refused(player.send, request)
+    assert refusal.reason == ("STALE_VERSION" if default else "MATCH_OVER")
+    entries = hall.entries(table)
+    assert {entry.seat for entry in entries} == set(view.deciders)
+    for entry in entries:
+        assert (entry.kind, entry.at) == (EntryKind.EXPIRY, BEGAN + 10_000)
+        assert bool(entry.action) == default
+
+
+@pytest.mark.parametrize("unnoticed", [False, True])
+def test_a_resignation_does_not_overtake_the_other_seats_clock(hall, unnoticed):
+    client = hall.open()
+    table = client.create(ruleset_of(IN_TURN), time_control=control(10_000))
+    slow = table.spectator.view().deciders[0]
+    hall.advance(10_000, unnoticed=unnoticed)
+    other = table.players[1 - slow]
+    if unnoticed:
+        assert refused(other.resign).reason == "MATCH_OVER"
+    else:
+        last_of(other.watch())
+    result = other.view().result
+    assert result.reason == TIME
+    assert result.scores[1 - slow] == 1
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_match_of_absent_players_is_played_to_its_end_by_default(hall, game_id):
+    client = hall.open()
+    # Each decision is made for them at once when the time for the match is used up.
+    table = client.create(ruleset_of(game_id), time_control=control(None, 5_000, default=True))
+    stream = table.spectator.watch()
+    hall.advance(5_000)
+    while (view := table.spectator.view()).HasField("result") is False:
+        left = [seat.time_left.ToMilliseconds() for seat in view.clocks.seats]
+        if any(left):
+            hall.advance(max(left))
+    responses = list(stream)
+    assert responses[-1].view.result.reason == game_pb2.EndReason.END_REASON_RULES
+    assert [response.version for response in responses] == list(range(len(responses)))
+    entries = hall.entries(table)
+    assert {entry.kind for entry in entries} == {EntryKind.EXPIRY}
+    for response in responses[1:]:
+        assert response.events[0].HasField("time_expired")
+
+
+def test_what_is_left_grows_by_the_increment(hall):
+    client = hall.open()
+    table = client.create(ruleset_of(IN_TURN), time_control=control(None, 60_000, 2_000))
+    seat = table.spectator.view().deciders[0]
+    hall.advance(7_000)
+    decide(table.players[seat])
+    clock = table.spectator.view().clocks.seats[seat]
+    assert clock.time_left == Duration(seconds=55)
+    assert not clock.HasField("deadline")
+    other = table.spectator.view().clocks.seats[1 - seat]
+    assert other.time_left == Duration(seconds=60)
+    assert other.deadline.ToMilliseconds() == BEGAN + 67_000
+
+
+def test_a_clock_runs_on_while_no_server_does(hall):
+    client = hall.open()
+    table = client.create(ruleset_of("skystones"), time_control=control(10_000))
+    hall.close()
+    hall.advance(20_000)
+    other = hall.open()
+    for player in table.everyone():
+        player.move_to(other)
+    assert last_of(table.spectator.watch()).view.result.reason == TIME
+    (entry,) = hall.entries(table)
+    assert entry.at == BEGAN + 20_000
+
+
+def test_of_several_servers_one_writes_that_a_time_is_up(servers, postgres):
+    hall = Hall(servers, PostgresPlace(postgres))
+    try:
+        clients = [hall.open() for _ in range(3)]
+        tables = [
+            clients[number % 3].create(
+                ruleset_of("champion_chess"), time_control=control(1_000 + number, default=True)
+            )
+            for number in range(12)
+        ]
+        hall.advance(1_100)
+        for table in tables:
+            for version in (1, 2):
+                call = table.spectator.wait_later(version)
+                assert not call.result().timed_out
+            entries = hall.entries(table)
+            assert [entry.seat for entry in entries] == [0, 1]
+            assert all(one.at <= other.at for one, other in pairwise(entries))
+    finally:
+        hall.close()
+
+
+def test_a_bot_plays_on_after_a_default_action(hall):
+    client = hall.open()
+    seats = [OPEN, bot("RANDOM")]
+    table = client.create(ruleset_of("champion_chess"), seats, None, control(1_000, default=True))
+    assert not table.spectator.wait_later(1).result().timed_out
+    hall.advance(1_000)
+    view = table.spectator.wait_later(3).result().view
+    assert view.version >= 3
+    assert [entry.kind for entry in hall.entries(table)][:2] == [
+        EntryKind.ACTION,
+        EntryKind.EXPIRY,
+    ]
+
+
+def test_the_server_tells_what_time_it_is(hall):
+    client = hall.open()
+    table = client.create(ruleset_of("skystones"))
+    hall.advance(1_234)
+    response = table.spectator.wait_later(0).result()
+    assert response.server_time.ToMilliseconds() == BEGAN + 1_234
+    assert not response.view.HasField("clocks")
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
+    table = client.create(ruleset_of(game_id), seed=1, time_control=control(10**6, 10**7))
+    view = decider(table).view()
+    assert view.HasField("clocks")
+    limits = hint_pb2.SearchLimits(iterations=100)
+    hints = []
+    for _ in range(2):
+        hints.append(client.hint(view, limits, seed=3).hint)
+        view.ClearField("clocks")
+    assert hints[0] == hints[1]
+
+
+def test_who_types_too_late_is_told(servers):
+    hall = Hall(servers, MemoryPlace())
+    try:
+        client = hall.open()
+        command = [sys.executable, "-m", "cli", "play", IN_TURN, "--clock", "30"]
+        with subprocess.Popen(
+            [*command, "--server", client.address, "--opponent", "random"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as session:
+            for line in session.stdout:
+                if "You have 30 seconds." in line:
+                    break
+            hall.advance(30_000)
+            said, _ = session.communicate("1\n", timeout=TIMEOUT)
+        assert session.returncode == 0
+        assert "Too late: your time was up." in said
+        assert "result: seat 1 wins 0-1 (time)" in said
+    finally:
+        hall.close()
+
+
+@pytest.mark.parametrize(
+    ("time_control", "field"),
+    [
+        (control(), "time_control"),
+        (control(99), "time_control.per_decision"),
+        (control(2_592_000_001), "time_control.per_decision"),
+        (control(None, 99), "time_control.per_match"),
+        (control(None, 2_592_000_001), "time_control.per_match"),
+        (control(1000, None, 1000), "time_control"),
+        (control(None, 1000, -1), "time_control.increment"),
+        (control(None, 1000, 86_400_001), "time_control.increment"),
+        (
+            clock_pb2.TimeControl(per_decision=Duration(seconds=1), on_expiry=3),
+            "time_control.on_expiry",
+        ),
+    ],
+)
+def test_a_time_control_out_of_range(client, time_control, field):
+    refusal = refused(client.create, ruleset_of("skystones"), (), None, time_control)
+    assert refusal[:3] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", [field])
+
+
+@pytest.mark.parametrize(
+    "time_control",
+    [
+        control(100),
+        control(2_592_000_000),
+        control(None, 100, 0),
+        control(None, 2_592_000_000, 86_400_000),
+    ],
+)
+def test_a_time_control_at_the_end_of_its_range(client, time_control):
+    table = client.create(ruleset_of("skystones"), time_control=time_control)
+    assert table.spectator.view().clocks.time_control == time_control

@@ -1,0 +1,212 @@
+"""The entropy of the seats: who owes it when, and what comes of it."""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from croupier.client import OPEN, Client, CroupierError, Seat, bot
+from engine.game import Match
+from service import wire
+from service.hosting import records
+from service.hosting.match_state import Hosted
+from service.store import Entry, EntryKind, Header
+from tests.support.play import seeded
+from tests.support.serving import ruleset_of
+from tests.support.stores import PostgresPlace, SqlitePlace
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def address(request, servers, tmp_path):
+    """The address of a server by the kind of its log."""
+    store = None
+    if request.param == "sqlite":
+        store = SqlitePlace(tmp_path / "log").store()
+    if request.param == "postgresql":
+        store = PostgresPlace(request.getfixturevalue("postgres")).store()
+    if store is not None:
+        servers.run(store.open())
+    server, address = servers.start(store)
+    yield address
+    servers.stop(server)
+    if store is not None:
+        servers.run(store.close())
+
+
+def refusal(call, *arguments, **more):
+    with pytest.raises(CroupierError) as caught:
+        call(*arguments, **more)
+    return caught.value.reason
+
+
+def hash_of(data):
+    return hashlib.sha256(data).digest()
+
+
+def finish(seats, rng):
+    """Plays to the end at random."""
+    while True:
+        view = seats[0].view()
+        if not view.deciders:
+            return
+        seat = seats[rng.choice(view.deciders)]
+        seat.submit(rng.choice(seat.view().legal_actions))
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_both_seats_contribute_and_the_record_is_true(address, game_id):
+    with Client(address) as client, ThreadPoolExecutor() as pool:
+        match = client.create_match(game_id, entropy_from_seats=True)
+        stream = match.spectator.watch()
+        assert next(stream).view.entropy_owed.hash_seats == [0, 1]
+        shares = [b"0" * 16, b"1" * 64]
+        # Each waits for the other.
+        list(pool.map(lambda seat: match.seats[seat].contribute(shares[seat]), (0, 1)))
+        events = [event for response in list_until(stream, 4) for event in response.events]
+        kinds = [event.WhichOneof("event") for event in events]
+        assert kinds[:4] == ["entropy_hash"] * 2 + ["entropy"] * 2
+        assert set(kinds[4:]) <= {game_id}
+        assert {event.entropy.seat: event.entropy.entropy for event in events[2:4]} == dict(
+            enumerate(shares)
+        )
+        view = match.seats[0].view()
+        assert view.version == 4
+        assert not view.HasField("entropy_owed")
+        assert view.deciders and view.HasField(game_id)
+        finish(match.seats, seeded("entropy", game_id))
+        record = match.spectator.record()
+        assert record.secret_hash == match.secret_hash
+        assert record.entropy_from_seats
+        records.verify(record)
+
+
+def list_until(stream, version):
+    """The responses up to a version."""
+    responses = []
+    for response in stream:
+        responses.append(response)
+        if response.version == version:
+            return responses
+    raise AssertionError("the stream has ended")
+
+
+def test_nobody_shows_his_share_before_all_hashes_are_in(address):
+    with Client(address) as client:
+        match = client.create_match("skystones", entropy_from_seats=True)
+        zero, one = match.seats[0], match.seats[1]
+        share, other = b"a" * 32, b"b" * 32
+        assert refusal(zero._contribute, entropy=share) == "ENTROPY_NOT_OWED"
+        first = zero._contribute(hash=hash_of(share))
+        assert first.entropy_owed.hash_seats == [1]
+        assert zero._contribute(hash=hash_of(share)) == first
+        assert refusal(zero._contribute, hash=hash_of(other)) == "ENTROPY_NOT_OWED"
+        assert refusal(zero._contribute, entropy=share) == "ENTROPY_NOT_OWED"
+        # Before the deal there is nothing to see, to decide and to ask.
+        assert first.WhichOneof("game") is None
+        assert not first.deciders and not first.legal_actions
+        assert refusal(zero.suggest, iterations=5) == "NOT_TO_DECIDE"
+        assert refusal(zero.record) == "MATCH_NOT_OVER"
+        one._contribute(hash=hash_of(other))
+        assert refusal(zero._contribute, entropy=other) == "INVALID_FIELD"
+        shown = zero._contribute(entropy=share)
+        assert shown.entropy_owed.entropy_seats == [1]
+        assert zero._contribute(entropy=share) == shown
+        dealt = one._contribute(entropy=other)
+        assert dealt.WhichOneof("game") == "skystones"
+        assert one._contribute(entropy=other) == one.view()
+        assert refusal(one._contribute, entropy=share) == "ENTROPY_NOT_OWED"
+
+
+def test_the_deal_depends_on_every_share_and_on_the_secret():
+    def dealt(secret, *shares):
+        ruleset = ruleset_of("skystones").SerializeToString()
+        hosted = Hosted(Header("one", "skystones", ruleset, 1, secret, "one", (0, 0), 0, True))
+        for seat, share in enumerate(shares):
+            hosted = hosted.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
+        for seat, share in enumerate(shares):
+            hosted = hosted.after(Entry(EntryKind.ENTROPY, seat, 0, share))
+        return bytes(hosted.match.position)
+
+    share, other, secret = b"s" * 16, b"t" * 16, bytes(32)
+    deals = [
+        dealt(secret, share, other),
+        dealt(secret, other, share),
+        dealt(secret, share, share),
+        dealt(secret, share, other + b"\0"),
+        dealt(b"\1" * 32, share, other),
+    ]
+    assert len(set(deals)) == len(deals)
+    assert dealt(secret, share, other) == deals[0]
+
+
+def test_against_a_bot_one_seat_contributes_and_the_bot_goes_on(address):
+    with Client(address) as client:
+        match = client.create_match(
+            "champion_chess", (bot("random"), OPEN), entropy_from_seats=True
+        )
+        match.seats[1].contribute()
+        for view in match.seats[1].turns():
+            match.seats[1].submit(view.legal_actions[0])
+        records.verify(match.spectator.record())
+
+
+def test_a_seat_may_resign_instead(address):
+    with Client(address) as client:
+        match = client.create_match("champion_chess", entropy_from_seats=True)
+        match.seats[0]._contribute(hash=bytes(32))
+        view = match.seats[1].resign()
+        assert list(view.result.scores) == [1.0, 0.0]
+        assert refusal(match.seats[1]._contribute, hash=bytes(32)) == "MATCH_OVER"
+        records.verify(match.spectator.record())
+
+
+def test_what_cannot_be_asked_for(shared_server):
+    with Client(shared_server[1]) as thin:
+        for more in ({"seed": 1}, {"seats": (bot("random"), bot("random"))}):
+            refused = refusal(thin.create_match, "skystones", entropy_from_seats=True, **more)
+            assert refused == "INVALID_FIELD"
+        plain = thin.create_match("skystones")
+        assert refusal(plain.seats[0]._contribute, hash=bytes(32)) == "ENTROPY_NOT_OWED"
+        for wrong in ({"hash": bytes(31)}, {"entropy": bytes(15)}, {"entropy": bytes(65)}, {}):
+            assert refusal(plain.seats[0]._contribute, **wrong) == "INVALID_FIELD"
+
+
+def test_another_server_deals_the_same_cards(servers, postgres):
+    place = PostgresPlace(postgres)
+    stores = [place.store(), place.store()]
+    for store in stores:
+        servers.run(store.open())
+    running = [servers.start(store) for store in stores]
+    with Client(running[0][1]) as first, Client(running[1][1]) as second:
+        match = first.create_match("skystones", entropy_from_seats=True)
+        seats = list(match.seats.values())
+        seats[1].client = second
+        for seat in seats:
+            seat._contribute(hash=hash_of(b"%16d" % seats.index(seat)))
+        for seat in seats:
+            seat._contribute(entropy=b"%16d" % seats.index(seat))
+        here, there = (Seat(each, match.name, seats[0].token).view() for each in (first, second))
+        assert here == there
+        assert here.HasField("skystones")
+    for (server, _), store in zip(running, stores, strict=True):
+        servers.stop(server)
+        servers.run(store.close())
+
+
+def test_the_chance_is_drawn_as_the_documentation_says():
+    ruleset = ruleset_of("skystones")
+    secret, shares = bytes(range(32)), (b"x" * 16, b"y" * 64)
+    hosted = Hosted(
+        Header("one", "skystones", ruleset.SerializeToString(), 1, secret, "one", (0, 0), 0, True)
+    )
+    for seat, share in enumerate(shares):
+        hosted = hosted.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
+    for seat, share in enumerate(shares):
+        hosted = hosted.after(Entry(EntryKind.ENTROPY, seat, 0, share))
+    mixed = b"croupier/entropy/v1\0" + secret
+    for seat, share in enumerate(shares):
+        mixed += bytes([seat, len(share)]) + share
+    game = wire.read_ruleset(ruleset, "ruleset")
+    assert hosted.match == Match(game, hashlib.shake_256(mixed).digest(32), "one", 4)
+    assert hosted.match.version == hosted.version == 4
+    assert hosted.match.position != Match(game, hosted.match.secret, "one").position

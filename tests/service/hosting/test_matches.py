@@ -1,0 +1,274 @@
+"""The log is the only truth: what is computed from it again is the same, and nothing is applied
+twice, however many servers share it."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+
+from croupier.v1.clock_pb2 import TimeControl
+from croupier.v1.error_pb2 import ErrorReason
+from service import wire
+from service.errors import Refusal
+from service.hosting.caller import Caller
+from service.hosting.match_state import Hosted
+from service.hosting.matches import MATCHES_KEPT, Matches
+from service.metrics import Metrics
+from service.store import MemoryStore
+from tests.support.manual_clock import ManualClock
+from tests.support.play import seeded
+from tests.support.serving import (
+    TIMEOUT,
+    Client,
+    Player,
+    play_on,
+    refused,
+    ruleset_of,
+    simultaneous_games,
+    view_of,
+)
+from tests.support.stores import MemoryPlace, PostgresPlace
+
+
+class Meeting:
+    """Where entries of several servers arrive together: only one of them can be the next."""
+
+    def __init__(self):
+        self.conflicts = 0
+        self._arrived = 0
+        self._all = None
+
+    def next_two(self):
+        """Lets the next two entries wait for each other."""
+        self._arrived = 0
+        self._all = asyncio.Event()
+
+    async def arrive(self):
+        if self._all is not None:
+            self._arrived += 1
+            if self._arrived == 2:
+                self._all.set()
+            await self._all.wait()
+
+
+class SharedStore:
+    """A store that is somewhere else: others come in between before each answer."""
+
+    def __init__(self, store, meeting):
+        self._store = store
+        self._meeting = meeting
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def load(self, match_id):
+        await asyncio.sleep(0)
+        return await self._store.load(match_id)
+
+    async def read(self, match_id, version):
+        entries = await self._store.read(match_id, version)
+        await asyncio.sleep(0)
+        return entries
+
+    async def append(self, *arguments):
+        await self._meeting.arrive()
+        done = await self._store.append(*arguments)
+        self._meeting.conflicts += not done
+        await asyncio.sleep(0)
+        return done
+
+
+@pytest.fixture(params=["memory", "postgresql"])
+def replicas(servers, request):
+    """Two servers that share a log, and clients of both."""
+    meeting = Meeting()
+    place = MemoryPlace()
+    if request.param == "postgresql":
+        place = PostgresPlace(request.getfixturevalue("postgres"))
+    stores = [place.store() for _ in range(2)]
+    for store in stores:
+        servers.run(store.open())
+    started = [servers.start(SharedStore(store, meeting), allow_seeds=True) for store in stores]
+    yield meeting, [Client(address) for _, address in started]
+    for server, _ in started:
+        servers.stop(server)
+    for store in stores:
+        servers.run(store.close())
+
+
+def elsewhere(client, player):
+    """The same player at another server."""
+    return Player(client, player.match, player.token)
+
+
+def as_bytes(message):
+    return message.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("most", [0, 1, 2, 3, None])
+def test_a_match_computed_again_shows_the_same_bytes(replicas, game_id, most):
+    _, (client, other) = replicas
+    table = client.create(ruleset_of(game_id))
+    play_on(table, seeded(game_id, most), most)
+    for player in table.everyone():
+        again = elsewhere(other, player)
+        view = player.view()
+        assert as_bytes(again.view()) == as_bytes(view)
+        streams = [each.watch() for each in (player, again)]
+        for _ in range(view.version + 1):
+            one, two = (as_bytes(next(stream)) for stream in streams)
+            assert one == two
+        for stream in streams:
+            stream.cancel()
+        if most is None:
+            assert as_bytes(again.record()) == as_bytes(player.record())
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_match_goes_on_at_another_server(replicas, game_id):
+    _, clients = replicas
+    rng = seeded(game_id, "replicas")
+    table = clients[0].create(ruleset_of(game_id))
+    streams = [elsewhere(client, table.spectator).watch() for client in clients]
+    while (view := table.spectator.view()).deciders:
+        player = elsewhere(rng.choice(clients), table.players[rng.choice(view.deciders)])
+        view = player.view()
+        player.submit(rng.choice(view.legal_actions), view.version)
+    one, two = ([as_bytes(response) for response in stream] for stream in streams)
+    assert len(one) == len(two) == view.version + 1
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+def test_decisions_that_race_between_servers_are_applied_once(replicas, game_id):
+    meeting, clients = replicas
+    for seed in range(8):
+        table = clients[0].create(ruleset_of(game_id), seed=seed)
+        meeting.next_two()
+        calls = []
+        for seat, player in table.players.items():
+            action = player.view().legal_actions[0]
+            for number in range(6):
+                request = player.request(action, 0, f"{seat} {number}")
+                calls.append(elsewhere(clients[number % 2], player).send_later(request))
+        codes = sorted(call.code().name for call in calls)
+        # One of each seat: neither seat's decision makes the other's stale.
+        assert codes == ["ABORTED"] * 10 + ["OK"] * 2
+        assert table.spectator.view().version == 2
+    assert meeting.conflicts >= 8
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_the_same_request_at_two_servers_is_applied_once(replicas, game_id):
+    meeting, clients = replicas
+    for seed in range(8):
+        table = clients[0].create(ruleset_of(game_id), seed=seed)
+        player = table.players[table.spectator.view().deciders[0]]
+        request = player.request(player.view().legal_actions[0], 0)
+        meeting.next_two()
+        calls = [elsewhere(clients[i % 2], player).send_later(request) for i in range(10)]
+        assert len({as_bytes(call.result()) for call in calls}) == 1
+        assert table.spectator.view().version == 1
+    assert meeting.conflicts >= 8
+
+
+def test_a_resignation_races_with_a_decision(replicas):
+    meeting, clients = replicas
+    for seed in range(8):
+        table = clients[0].create(ruleset_of("champion_chess"), seed=seed)
+        one, two = table.players.values()
+        request = one.request(one.view().legal_actions[0], 0)
+        meeting.next_two()
+        with ThreadPoolExecutor(1) as pool:
+            resigned = pool.submit(elsewhere(clients[1], two).resign)
+            code = one.send_later(request).code()
+        view = table.spectator.view()
+        assert resigned.result().result == view.result
+        assert view.version == 1 + (code is grpc.StatusCode.OK)
+    assert meeting.conflicts == 8
+
+
+def test_another_servers_token_is_refused_unless_they_share_a_key(servers, client):
+    table = client.create(ruleset_of("champion_chess"))
+    server, address = servers.start()
+    refusal = refused(elsewhere(Client(address), table.spectator).view)
+    assert refusal.reason == "TOKEN_INVALID"
+    servers.stop(server)
+
+
+def test_what_is_kept_in_memory_is_bounded():
+    ruleset = ruleset_of("champion_chess")
+
+    async def create_many():
+        server = Matches(MemoryStore(), Metrics())
+        first = await server.create(ruleset, (0, 0), None)
+        for _ in range(MATCHES_KEPT):
+            await server.create(ruleset, (0, 0), None)
+        assert len(server._kept) == MATCHES_KEPT
+        assert first.header.match_id not in server._kept
+        again = await server.load(first.header.match_id)
+        assert again.view(0) == first.view(0)
+
+    asyncio.run(create_many())
+
+
+def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
+    async def play():
+        store, clock = MemoryStore(), ManualClock(1000)
+        server = Matches(store, Metrics(), clock)
+        hosted = await server.create(ruleset_of("skystones"), (0, 0), None)
+        match_id = hosted.header.match_id
+        for version, now in enumerate((900, 1100, 50, 60)):
+            # Each at a server that has just been started.
+            server = Matches(store, Metrics(), ManualClock(now))
+            hosted = await server.load(match_id)
+            seat = hosted.deciders[0]
+            legal = view_of(hosted, seat).legal_actions[0]
+            await server.submit(Caller(match_id, seat), version, legal, f"{version}")
+        assert hosted.header.created == 1000
+        assert [entry.at for entry in await store.read(match_id, 0)] == [1000, 1100, 1100, 1100]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
+    """As when a database is replaced by a standby that has not heard of the last commits."""
+
+    async def play():
+        store, clock = MemoryStore(), ManualClock()
+        server = Matches(store, Metrics(), clock)
+        control = TimeControl()
+        control.per_decision.FromSeconds(10)
+        hosted = await server.create(ruleset_of(game_id), (0, 0), None, time_control=control)
+        match_id = hosted.header.match_id
+
+        async def decide():
+            hosted = await server.load(match_id)
+            seat = hosted.deciders[0]
+            action = view_of(hosted, seat).legal_actions[0]
+            await server.submit(Caller(match_id, seat), hosted.version, action, "any")
+
+        async def as_in_the_log():
+            kept = await server.load(match_id)
+            stored = Hosted.load(await store.load(match_id))
+            assert kept.view(0) == stored.view(0)
+
+        await decide()
+        store._entries[match_id].clear()
+        with pytest.raises(Refusal) as caught:
+            await decide()
+        assert caught.value.reason == ErrorReason.ERROR_REASON_STALE_VERSION
+        await as_in_the_log()
+        await decide()
+        store._entries[match_id].clear()
+        clock.advance(10_000)
+        assert (await server.expire(match_id)).over
+        await as_in_the_log()
+
+    async def in_time():
+        async with asyncio.timeout(TIMEOUT):
+            await play()
+
+    asyncio.run(in_time())

@@ -1,0 +1,431 @@
+"""What is due is done: once, by whichever server is up, and also where nobody looks."""
+
+import asyncio
+import signal
+
+import pytest
+
+from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
+from croupier.v1.match_pb2 import BotStrength
+from service import wire
+from service.clock import Clock
+from service.hosting import scheduler as duties
+from service.hosting.bots import Bots
+from service.hosting.caller import Caller
+from service.hosting.match_state import Hosted
+from service.hosting.matches import TAKEN_OVER_AFTER, Matches, agreed_standing
+from service.hosting.scheduler import Duties
+from service.metrics import Metrics
+from service.searching.pool import Lane
+from service.store import Due, EntryKind
+from tests.cli.test_serve import Process
+from tests.support.manual_clock import ManualClock
+from tests.support.serving import TIMEOUT, Client, bot, ruleset_of, view_of
+from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened
+
+RANDOM = BotStrength.BOT_STRENGTH_RANDOM
+FAR = 10**15
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    if request.param == "postgresql":
+        return PostgresPlace(request.getfixturevalue("postgres"))
+    return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
+
+
+class Worker:
+    """What of a server does what is due, on a log."""
+
+    def __init__(self, store, clock=None, bots=Bots):
+        clock = clock or Clock()
+        self.metrics = Metrics()
+        self.matches = Matches(store, self.metrics, clock)
+        self.lane = Lane("bot", 1, self.metrics)
+        self.duties = Duties(
+            store, self.matches, bots(self.matches, self.lane), self.metrics, clock
+        )
+
+    async def __aenter__(self):
+        self.duties.start()
+        return self
+
+    async def rest(self):
+        """Returns when it does nothing."""
+        while self.duties._tasks:
+            await asyncio.wait(self.duties._tasks.values())
+
+    async def __aexit__(self, *_):
+        await self.duties.close()
+        self.lane.close()
+
+
+def run_in_time(coroutine):
+    """Runs it, unless it waits for what does not come."""
+    asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
+
+
+async def ended(store, match_id):
+    """Waits until a match is over; its entries."""
+    while True:
+        stored = await store.load(match_id)
+        if Hosted.load(stored).over:
+            return stored.entries
+        await store.wait(match_id, len(stored.entries))
+
+
+def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=None):
+    return matches.create(ruleset_of(game_id), bots, None, time_control=time_control)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_match_goes_on_where_a_server_has_died_though_nobody_looks(place, game_id):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            # A server that dies right after it has created a match.
+            hosted = await create(Matches(store, Metrics(), clock), game_id)
+            match_id = hosted.header.match_id
+            assert await store.due(clock.now(), 9) == []
+        clock.advance(TAKEN_OVER_AFTER)
+        async with opened(place) as store, Worker(store, clock):
+            entries = await ended(store, match_id)
+            assert entries
+            assert await store.due(FAR, 9) == []
+
+    run_in_time(run())
+
+
+def test_a_server_that_was_killed_goes_on_when_it_is_up_again(tmp_path):
+    options = ["--store", "sqlite", "--data", str(tmp_path), "--metrics-port", "0"]
+    server = Process(*options)
+    client = Client(server.address)
+    tables = [
+        client.create(ruleset_of(game_id), [bot("CASUAL"), bot("RANDOM")])
+        for game_id in wire.hosted()
+        for _ in range(3)
+    ]
+    server.end(signal.SIGKILL)
+    again = Process(*options)
+    other = Client(again.address)
+    for table in tables:
+        table.spectator.move_to(other)
+        assert list(table.spectator.watch())[-1].view.HasField("result")
+    assert again.end()[0] == 0
+
+
+class Slow(Bots):
+    """Bots that think until they are told."""
+
+    def __init__(self, matches, lane):
+        super().__init__(matches, lane)
+        self.thinking = asyncio.Event()
+        self.told = asyncio.Event()
+        self.times = 0
+
+    async def _choose(self, hosted, seat):
+        self.times += 1
+        self.thinking.set()
+        await self.told.wait()
+        return await super()._choose(hosted, seat)
+
+
+def test_who_thinks_longer_than_expected_is_not_overtaken(place):
+    async def run():
+        clock = ManualClock()
+        async with (
+            opened(place) as store,
+            Worker(store, clock, Slow) as worker,
+            Worker(store, clock, Slow) as other,
+        ):
+            hosted = await create(worker.matches)
+            slow = worker.duties._bots
+            await slow.thinking.wait()
+            for _ in range(30):
+                clock.advance(500)
+                # Both have looked what is due when they sleep again.
+                await clock.all_asleep(2)
+            assert other.duties._bots.times == 0
+            (due,) = await store.due(FAR, 9)
+            assert due.at > clock.now()
+            slow.told.set()
+            await ended(store, hosted.header.match_id)
+            assert other.duties._bots.times == 0
+
+    run_in_time(run())
+
+
+def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            async with Worker(store, clock, Slow) as worker:
+                hosted = await create(worker.matches)
+                await worker.duties._bots.thinking.wait()
+                assert await store.due(clock.now(), 9) == []
+            assert await store.due(clock.now(), 9) == [Due(hosted.header.match_id, clock.now())]
+            async with Worker(store, clock):
+                await ended(store, hosted.header.match_id)
+
+    run_in_time(run())
+
+
+def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            dead = Matches(store, Metrics(), clock)
+            names = [(await create(dead)).header.match_id for _ in range(20)]
+            clock.advance(TAKEN_OVER_AFTER)
+            async with Worker(store, clock) as one, Worker(store, clock) as other:
+                for name in names:
+                    entries = await ended(store, name)
+                    assert all(entry.kind == EntryKind.ACTION for entry in entries)
+                await one.rest()
+                await other.rest()
+                done = [
+                    worker.metrics.registry.get_sample_value(
+                        "croupier_matches_total", {"game": "skystones", "state": "ended"}
+                    )
+                    or 0
+                    for worker in (one, other)
+                ]
+                assert sum(done) == 20
+
+    run_in_time(run())
+
+
+class Failing(Bots):
+    """Bots that fail, and say when."""
+
+    def __init__(self, matches, lane):
+        super().__init__(matches, lane)
+        self.failures = 6
+        self.tries = asyncio.Queue()
+
+    async def _choose(self, hosted, seat):
+        self.tries.put_nowait(hosted)
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError(f"seat {seat} holds this and that")
+        return await super()._choose(hosted, seat)
+
+
+def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, Worker(store, clock, Failing) as worker:
+            hosted = await create(worker.matches)
+            began = clock.now()
+            bots = worker.duties._bots
+            await bots.tries.get()
+            before = 0
+            for _ in range(6):
+                while bots.tries.empty():
+                    await clock.all_asleep(1)
+                    clock.advance(250)
+                    await clock.all_asleep(1)
+                await bots.tries.get()
+                now = clock.now() - began
+                assert now - before >= max(before, duties.RETRY_LEAST)
+                before = now
+            await ended(store, hosted.header.match_id)
+            failed = worker.metrics.registry.get_sample_value("croupier_bot_failures_total")
+            assert failed == 6
+
+    run_in_time(run())
+    assert "RuntimeError" in caplog.text
+    assert f"seat {0} holds" not in caplog.text
+    assert f"seat {1} holds" not in caplog.text
+
+
+class FailingLate(Bots):
+    """Fails when it is let."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.tries = asyncio.Queue()
+        self.may_fail = asyncio.Event()
+
+    async def _choose(self, hosted, seat):
+        self.tries.put_nowait(seat)
+        await self.may_fail.wait()
+        raise RuntimeError("planted")
+
+
+def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, Worker(store, clock, FailingLate) as worker:
+            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.postpone
+
+            async def postpone_slowly(due, to):
+                done = await postpone(due, to)
+                if not extended.is_set():
+                    extended.set()
+                    await answer.wait()
+                return done
+
+            store.postpone = postpone_slowly
+            hosted = await create(worker.matches)
+            bots = worker.duties._bots
+            await bots.tries.get()
+            while not extended.is_set():
+                clock.advance(250)
+                waits = [asyncio.ensure_future(w) for w in (extended.wait(), clock.all_asleep(1))]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                for wait in waits:
+                    wait.cancel()
+            bots.may_fail.set()
+            failed = "croupier_bot_failures_total"
+            while not worker.metrics.registry.get_sample_value(failed):
+                await asyncio.sleep(0)
+            answer.set()
+            await worker.rest()
+            await clock.all_asleep(1)
+            assert bots.tries.empty()
+            # When it has waited twice as long.
+            (due,) = await store.due(FAR, 9)
+            now = clock.now()
+            assert due == Due(hosted.header.match_id, now + now - hosted.time)
+
+    run_in_time(run())
+
+
+def test_a_match_in_which_nothing_is_due_costs_no_task(place):
+    async def run():
+        async with opened(place) as store, Worker(store) as worker:
+            names = []
+            for game_id in wire.hosted():
+                for _ in range(20):
+                    hosted = await create(worker.matches, game_id, (0, RANDOM))
+                    names.append(hosted.header.match_id)
+            await worker.rest()
+            assert await store.due(FAR, 9) == []
+            assert worker.duties._until == {}
+            assert worker.duties._changed == set()
+            for name in names:
+                hosted = await worker.matches.load(name)
+                # A bot has decided as far as it can, and nothing waits for the open seat.
+                assert hosted.deciders == (0,)
+
+    run_in_time(run())
+
+
+def test_a_change_while_a_bot_looks_is_not_missed():
+    async def run():
+        async with opened(MemoryPlace()) as store, Worker(store) as worker:
+            hosted = await create(worker.matches, bots=(0, RANDOM))
+            match_id = hosted.header.match_id
+            await worker.rest()
+            expire = worker.matches.expire
+            entered, go_on = asyncio.Event(), asyncio.Event()
+
+            async def slowly(match_id):
+                looked = await expire(match_id)
+                entered.set()
+                await go_on.wait()
+                return looked
+
+            worker.matches.expire = slowly
+            worker.duties._begin(match_id)
+            await entered.wait()
+            hosted = await worker.matches.load(match_id)
+            action = view_of(hosted, 0).legal_actions[0]
+            await worker.matches.submit(Caller(match_id, 0), hosted.version, action, "mine")
+            version = hosted.version + 1
+            assert (await worker.matches.load(match_id)).bot_due is not None
+            go_on.set()
+            await asyncio.wait_for(store.wait(match_id, version), TAKEN_OVER_AFTER / 2000)
+
+    run_in_time(run())
+
+
+def test_what_is_overdue_is_told(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            await create(Matches(store, Metrics(), clock))
+            clock.advance(TAKEN_OVER_AFTER + 3000)
+            async with Worker(store, clock, Slow) as worker:
+                await worker.duties._bots.thinking.wait()
+                value = worker.metrics.registry.get_sample_value("croupier_overdue_seconds")
+                assert value == 3.0
+
+    run_in_time(run())
+
+
+def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
+    monkeypatch.setattr(duties, "MOST_AT_ONCE", 4)
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            dead = Matches(store, Metrics(), clock)
+            names = [(await create(dead)).header.match_id for _ in range(12)]
+            clock.advance(TAKEN_OVER_AFTER)
+            async with Worker(store, clock):
+                for name in names:
+                    await ended(store, name)
+
+    run_in_time(run())
+
+
+def test_a_match_of_other_rules_is_left_to_others(place, caplog):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            dead = Matches(store, Metrics(), clock)
+            hosted = await create(dead)
+            header = hosted.header._replace(match_id="other", rules_version=99)
+            await store.create(header, agreed_standing(hosted))
+            clock.advance(TAKEN_OVER_AFTER)
+            async with Worker(store, clock) as worker:
+                await ended(store, hosted.header.match_id)
+                await worker.rest()
+            (due,) = await store.due(FAR, 9)
+            assert due == Due("other", clock.now() + duties.RETRY_UNREAD)
+
+    run_in_time(run())
+    assert not caplog.text
+
+
+def test_a_clock_is_due_beside_a_bot_that_fails(place):
+    control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION)
+    control.per_decision.FromSeconds(100)
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store, Worker(store, clock, Failing) as worker:
+            worker.duties._bots.failures = 10**6
+            hosted = await create(worker.matches, "champion_chess", (0, RANDOM), control)
+            match_id = hosted.header.match_id
+            deadline = clock.now() + 100_000
+            while clock.now() < deadline:
+                assert (await store.load(match_id)).entries == []
+                clock.advance(5_000)
+                await clock.all_asleep(1)
+            await store.wait(match_id, 0)
+            (entry,) = (await store.load(match_id)).entries
+            assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
+
+    run_in_time(run())
+
+
+def test_a_sleep_that_is_woken_and_cancelled_at_once_is_cancelled():
+    async def run(pauses):
+        wake = asyncio.Event()
+        sleeping = asyncio.create_task(Clock().sleep(FAR, wake))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        wake.set()
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        if not sleeping.cancel():
+            return False
+        await asyncio.wait([sleeping])
+        assert sleeping.cancelled(), f"cancelled {pauses} turns after it was woken"
+        return True
+
+    were_cancelled = [asyncio.run(run(pauses)) for pauses in range(6)]
+    assert any(were_cancelled)

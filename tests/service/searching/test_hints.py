@@ -1,0 +1,305 @@
+"""Hints: the same for the same question, stopped when nobody waits, refused when too many do."""
+
+import asyncio
+import os
+import queue
+import sys
+import threading
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+
+from ai.search import Parameters, search
+from croupier.v1 import hint_pb2
+from engine.game import Match
+from service import server as server_module
+from service import wire
+from service.metrics import Metrics
+from service.searching.pool import LOWEST_PRIORITY, Lane, Limits, Turn
+from tests.support.play import seeded, told
+from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
+
+LIMITS = hint_pb2.SearchLimits(iterations=300)
+LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
+
+
+def as_bytes(message):
+    return message.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_a_match_and_its_view_get_the_same_hint(client, game_id, name):
+    for seed in range(3):
+        table = client.create(ruleset_of(game_id, name), seed=seed)
+        play_on(table, seeded(game_id, name, seed), most=2 * seed)
+        for player in table.players.values():
+            view = player.view()
+            if view.seat not in view.deciders:
+                continue
+            with told(seed=seed, seat=view.seat):
+                by_match = player.hint(LIMITS, seed).hint
+                by_view = client.hint(view, LIMITS, seed).hint
+                # What a view says beyond what its seat knows is not read.
+                del view.legal_actions[:]
+                view.match = ""
+                by_bare_view = client.hint(view, LIMITS, seed).hint
+                assert as_bytes(by_match) == as_bytes(by_view) == as_bytes(by_bare_view)
+                assert by_match.version == view.version
+                check_hint(by_match, player.view())
+
+
+def check_hint(hint, view):
+    """What must hold of every hint."""
+    assert hint.seat == view.seat
+    legal = {as_bytes(action) for action in view.legal_actions}
+    assert {as_bytes(each.action) for each in hint.actions} == legal
+    assert as_bytes(hint.action) in legal
+    assert sum(each.probability for each in hint.actions) == pytest.approx(1)
+    likeliest_first = [each.probability for each in hint.actions]
+    assert likeliest_first == sorted(likeliest_first, reverse=True)
+    assert 0 <= hint.expected_score <= 1
+    if len(legal) == 1:
+        assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_SINGLE_ACTION
+        return
+    if hint.stop_reason == hint_pb2.StopReason.STOP_REASON_PROVEN:
+        assert hint.iterations <= LIMITS.iterations
+        assert all(each.deviation == 0 for each in hint.actions)
+    else:
+        assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_ITERATIONS
+        assert hint.iterations == LIMITS.iterations
+    assert hint.win + hint.draw + hint.loss == pytest.approx(1)
+
+
+def test_a_hint_at_the_end_of_a_match_is_proven(client):
+    table = client.create(ruleset_of("skystones", "five"), seed=1)
+    rng = seeded("proven")
+    reasons = []
+    while True:
+        deciders = table.spectator.view().deciders
+        if not deciders:
+            break
+        player = table.players[deciders[0]]
+        view = player.view()
+        if len(view.legal_actions) > 1:
+            hint = player.hint(hint_pb2.SearchLimits(iterations=3_000), seed=1).hint
+            check_hint_of_ending(hint)
+            reasons.append(hint.stop_reason)
+        player.submit(rng.choice(view.legal_actions), view.version)
+    assert reasons[-1] == hint_pb2.StopReason.STOP_REASON_PROVEN
+
+
+def check_hint_of_ending(hint):
+    """What must hold of a hint that is proven: it scores what its best actions do."""
+    if hint.stop_reason != hint_pb2.StopReason.STOP_REASON_PROVEN:
+        return
+    best = max(each.expected_score for each in hint.actions)
+    assert hint.expected_score == pytest.approx(best)
+    for each in hint.actions:
+        assert each.deviation == 0
+        assert each.probability == 0 or each.expected_score == pytest.approx(best)
+
+
+def test_another_seed_may_get_another_hint(client):
+    view = client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
+    hints = {as_bytes(client.hint(view, LIMITS, seed).hint) for seed in range(4)}
+    assert len(hints) > 1
+
+
+def test_a_hint_takes_a_second_if_nothing_else_is_said(client):
+    player = client.create(ruleset_of("champion_chess"), seed=1).players[0]
+    answer = player.hint(None)
+    assert answer.hint.stop_reason == hint_pb2.StopReason.STOP_REASON_TIME
+    assert answer.search_time.ToMilliseconds() >= 900
+
+
+def start_hint(client, view, limits=LONG, **options):
+    request = hint_pb2.SuggestActionRequest(view=view, limits=limits)
+    return client.hints.SuggestAction.future(request, **options)
+
+
+@pytest.fixture
+def narrow(servers, monkeypatch):
+    """A server that searches once at a time and lets two wait."""
+    monkeypatch.setattr(server_module, "HINTS_WAITING_MOST", 2)
+    server, address = servers.start(search_threads=1, allow_seeds=True)
+    client = Client(address)
+    yield client, client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
+    servers.stop(server)
+
+
+def test_a_search_ends_when_its_caller_hangs_up(narrow):
+    client, view = narrow
+    call = start_hint(client, view)
+    # In the queue behind it, and then in its place: it was stopped, since nothing else could run.
+    after = start_hint(client, view, LIMITS, timeout=20)
+    call.cancel()
+    assert after.result().hint.iterations == LIMITS.iterations
+
+
+def test_a_search_ends_with_the_deadline_of_its_caller(narrow):
+    client, view = narrow
+    call = start_hint(client, view, timeout=1)
+    hint = call.result().hint
+    assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_DEADLINE
+    assert hint.iterations > 0
+    after = start_hint(client, view, LIMITS, timeout=20)
+    assert after.result().hint.iterations == LIMITS.iterations
+
+
+def test_a_full_queue_is_refused_with_a_delay(narrow):
+    client, view = narrow
+    calls = [start_hint(client, view, timeout=40) for _ in range(8)]
+    # Three are served or wait; the others are answered at once.
+    ended = queue.SimpleQueue()
+    for call in calls:
+        call.add_done_callback(ended.put)
+    for _ in range(5):
+        refusal = read_error(ended.get(timeout=20).exception())
+        assert refusal.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert refusal.reason == "TOO_MANY_SEARCHES"
+        assert refusal.retry_seconds >= 1
+    assert ended.empty()
+    for call in calls:
+        call.cancel()
+    after = start_hint(client, view, LIMITS, timeout=20)
+    assert after.result().hint.iterations == LIMITS.iterations
+
+
+# The lane by itself
+
+
+def some_view(game_id):
+    match = Match(wire.hosted()[game_id](), bytes(32))
+    return match.view(match.deciders[0])
+
+
+def test_searches_of_many_threads_take_their_turn():
+    view = some_view("champion_chess")
+
+    async def run():
+        lane = Lane("test", 2, Metrics())
+        order = []
+
+        async def search(threads, name):
+            check = lambda: order.append(name)  # noqa: E731
+            await lane.search(view, Limits(iterations=200, threads=threads), 1, check)
+
+        names = [(1, "a"), (2, "b"), (1, "c"), (9, "d"), (1, "e")]
+        await asyncio.gather(*(search(threads, name) for threads, name in names))
+        assert order == ["a", "b", "c", "d", "e"]
+        assert lane._free == 2
+        lane.close()
+
+    asyncio.run(run())
+
+
+def test_the_wait_for_a_turn_is_no_time_of_the_search():
+    view = some_view("skystones")
+
+    async def run():
+        lane = Lane("test", 1, Metrics())
+        (_, first), (_, second) = await asyncio.gather(
+            lane.search(view, Limits(seconds=1), 1), lane.search(view, Limits(iterations=1), 1)
+        )
+        assert second < 1 <= first
+        lane.close()
+
+    asyncio.run(run())
+
+
+def test_a_search_that_is_given_up_in_the_queue_leaves_it():
+    view = some_view("champion_chess")
+
+    async def run():
+        metrics = Metrics()
+        lane = Lane("test", 1, metrics)
+        tasks = [asyncio.create_task(lane.search(view, Limits(seconds=60), 1)) for _ in range(3)]
+        await asyncio.sleep(0)
+        value = metrics.registry.get_sample_value
+        assert value("croupier_searches_waiting", {"kind": "test"}) == 2
+        tasks[1].cancel()
+        tasks[0].cancel()
+        await asyncio.wait(tasks[:2])
+        tasks[2].cancel()
+        await asyncio.wait(tasks)
+        result, _ = await lane.search(view, Limits(iterations=50), 1)
+        assert result.iterations == 50
+        assert lane._free == 1
+        assert value("croupier_searches_waiting", {"kind": "test"}) == 0
+        lane.close()
+
+    asyncio.run(run())
+
+
+def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
+    async def run():
+        lane = Lane("test", 1, Metrics())
+        await lane._take(Limits(threads=1))
+        given_up, next_one = (asyncio.create_task(lane._take(Limits(threads=1))) for _ in range(2))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        lane._give_back(Turn(Limits(), Parameters()), 1)
+        await asyncio.wait_for(next_one, 5)
+        assert given_up.cancelled()
+        lane._give_back(Turn(Limits(), Parameters()), 1)
+        assert lane._free == 1
+        # Or when it has come already.
+        await lane._take(Limits(threads=1))
+        given_up = asyncio.create_task(lane._take(Limits(threads=1)))
+        await asyncio.sleep(0)
+        lane._give_back(Turn(Limits(), Parameters()), 1)
+        given_up.cancel()
+        await asyncio.wait([given_up])
+        assert lane._free == 1
+        lane.close()
+
+    asyncio.run(run())
+
+
+def test_searches_have_the_lowest_priority():
+    # Where threads have a priority of their own; elsewhere, that of the process.
+    own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
+    seen = []
+
+    async def run():
+        lane = Lane("test", 1, Metrics())
+
+        def check():
+            seen.append(os.getpriority(os.PRIO_PROCESS, 0))
+            seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
+
+        view, limits = some_view("champion_chess"), Limits(iterations=5000)
+        result, _ = await lane.search(view, limits, 1, check)
+        lane.close()
+        # To give way to others changes nothing.
+        assert result == search(view, iterations=5000, seed=1)
+
+    asyncio.run(run())
+    assert seen == [LOWEST_PRIORITY if linux else own, linux]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
+
+
+def test_who_asks_for_less_goes_first():
+    order = []
+
+    async def run():
+        lane = Lane("test", 1, Metrics())
+        view = some_view("champion_chess")
+        gate = threading.Event()
+
+        async def hint(iterations, prepare):
+            await lane.search(view, Limits(iterations=iterations), 1, prepare)
+
+        first = asyncio.ensure_future(hint(1, lambda: gate.wait() and None))
+        await asyncio.sleep(0)
+        others = [
+            asyncio.ensure_future(hint(n, lambda n=n: order.append(n))) for n in (500, 3, 50, 4)
+        ]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(first, *others)
+        lane.close()
+
+    asyncio.run(run())
+    assert order == [3, 4, 50, 500]

@@ -1,0 +1,406 @@
+"""The PostgreSQL log: several servers on it, and a database that goes away and comes back."""
+
+import asyncio
+import sys
+
+import asyncpg
+import pytest
+
+from croupier.v1.error_pb2 import ErrorReason
+from croupier.v1.game_pb2 import View
+from service.errors import Refusal
+from service.hosting.caller import Caller
+from service.hosting.matches import Matches
+from service.metrics import Metrics
+from service.server import Options, open_store
+from service.store import postgresql, postgresql_tables
+from service.store.postgresql import PostgresStore
+from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
+from tests.support.serving import ruleset_of, view_of
+from tests.support.stores import NOTHING, PostgresPlace, action, header, opened
+
+SECONDS = 30
+LONG = 1000.0
+FULL = ErrorReason.ERROR_REASON_STORE_FULL
+UNAVAILABLE = ErrorReason.ERROR_REASON_STORE_UNAVAILABLE
+
+
+@pytest.fixture
+def place(postgres):
+    return PostgresPlace(postgres)
+
+
+def run(test):
+    async def limited():
+        async with asyncio.timeout(SECONDS):
+            return await test
+
+    return asyncio.run(limited())
+
+
+def on_log(place, test):
+    """Runs a test on a log that holds the match "one"."""
+
+    async def with_store():
+        async with opened(place) as store:
+            await store.create(header(), NOTHING)
+            return await test(store)
+
+    return run(with_store())
+
+
+async def execute(place, command):
+    connection = await asyncpg.connect(place.url)
+    try:
+        return await connection.fetchval(command)
+    finally:
+        await connection.close()
+
+
+async def refused(call):
+    with pytest.raises(Refusal) as caught:
+        await call
+    return caught.value.reason
+
+
+async def until_done(call):
+    """Calls until it is no longer refused."""
+    while True:
+        try:
+            return await call()
+        except Refusal as refusal:
+            assert refusal.reason == UNAVAILABLE
+            await asyncio.sleep(0.01)
+
+
+async def add(store, version):
+    return await store.append("one", version, action(0), NOTHING)
+
+
+def test_who_waits_at_another_server_is_told(place, monkeypatch):
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", LONG)
+
+    async def test(store):
+        async with opened(place) as other:
+            # It listens when it has heard something.
+            wait = asyncio.ensure_future(other.wait("one", 0))
+            await add(store, 0)
+            await wait
+            for version in range(1, 20):
+                wait = asyncio.ensure_future(other.wait("one", version))
+                await other.load("one")
+                assert not wait.done()
+                await add(store, version)
+                await wait
+
+    on_log(place, test)
+
+
+def test_changes_are_told_many_at_once(place, monkeypatch):
+    told = []
+    notices = postgresql._notices
+    monkeypatch.setattr(postgresql, "_notices", lambda of: told.append(notices(of)) or told[-1])
+    names = [f"{number:032}" for number in range(300)]
+
+    async def test(store):
+        for name in names:
+            await store.create(header(name), NOTHING)
+        calls = (store.append(name, 0, action(0), NOTHING) for name in names)
+        assert all(await asyncio.gather(*calls))
+
+    on_log(place, test)
+    sent = [notice for each in told for notice in each]
+    assert sorted(word for each in sent for word in each.split(",")) == [f"{n} 1" for n in names]
+    assert all(len(notice) < 8000 for notice in sent)
+    assert len(sent) < len(names) / 4
+
+
+def test_what_was_not_told_is_found(place, monkeypatch):
+    monkeypatch.setattr(postgresql, "_notices", lambda changed: [])
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+
+    async def test(store):
+        async with opened(place) as other:
+            for version in range(3):
+                wait = asyncio.ensure_future(other.wait("one", version))
+                await other.load("one")
+                await add(store, version)
+                await wait
+
+    on_log(place, test)
+
+
+def test_who_waits_is_told_after_the_listener_was_cut_off(place, monkeypatch):
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+    cut = (
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+        "WHERE application_name = 'croupier listens'"
+    )
+
+    async def test(store):
+        async with opened(place) as other:
+            version = cuts = 0
+            while cuts < 5:
+                cuts += await execute(place, cut)
+                wait = asyncio.ensure_future(other.wait("one", version))
+                await until_done(lambda: other.load("one"))
+                await until_done(lambda version=version: add(store, version))
+                await wait
+                version += 1
+
+    on_log(place, test)
+
+
+def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
+    names = [f"match{number}" for number in range(200)]
+
+    async def test(store):
+        async with opened(place) as other:
+            await asyncio.gather(*(store.create(header(name), NOTHING) for name in names))
+            for version in range(10):
+                calls = [
+                    server.append(name, version, action(seat), NOTHING)
+                    for seat, server in enumerate((store, other))
+                    for name in (names if seat else reversed(names))
+                ]
+                done = await asyncio.gather(*calls)
+                # Of each match, at one of them.
+                assert sum(done) == len(names)
+                first, second = done[: len(names)], done[len(names) :]
+                assert all(a != b for a, b in zip(reversed(first), second, strict=True))
+
+    on_log(place, test)
+
+
+def test_servers_that_start_together_make_the_tables_once(place):
+    async def test():
+        stores = [place.store() for _ in range(6)]
+        await asyncio.gather(*(store.open() for store in stores))
+        keys = await asyncio.gather(*(s.key(bytes([n]) * 32) for n, s in enumerate(stores)))
+        assert len(set(keys)) == 1
+        await asyncio.gather(*(store.close() for store in stores))
+
+    run(test())
+
+
+def test_a_database_of_a_newer_program_is_refused(place):
+    on_log(place, lambda store: add(store, 0))
+    run(execute(place, "UPDATE croupier_schema SET version = version + 1"))
+    with pytest.raises(ValueError, match="newer Croupier"):
+        on_log(place, lambda store: add(store, 0))
+
+
+def test_an_older_database_is_brought_up_to_date(place, monkeypatch):
+    more = "ALTER TABLE matches ADD COLUMN more integer NOT NULL DEFAULT 5"
+    on_log(place, lambda store: add(store, 0))
+    monkeypatch.setattr(postgresql_tables, "MIGRATIONS", (*postgresql_tables.MIGRATIONS, more))
+
+    async def look():
+        async with opened(place) as store:
+            assert len((await store.load("one")).entries) == 1
+
+    for _ in range(2):
+        run(look())
+        assert run(execute(place, "SELECT more FROM matches")) == 5
+
+
+def test_a_database_that_is_not_there_is_said_without_the_password():
+    store = PostgresStore("postgresql://me:secret@127.0.0.1:1/none")
+    with pytest.raises(OSError) as caught:
+        run(store.open())
+    assert "secret" not in str(caught.value)
+
+
+def test_a_database_may_be_set_to_more_than_durable_but_not_to_less(place, postgres):
+    async def test(store):
+        return await store._use("read", lambda file: file.fetchval("SHOW synchronous_commit"))
+
+    for given, used in (("off", "on"), ("remote_apply", "remote_apply"), ("local", "local")):
+        place = PostgresPlace(postgres)
+        run(execute(place, f"ALTER ROLE croupier SET synchronous_commit = {given}"))
+        try:
+            assert on_log(place, test) == used
+        finally:
+            run(execute(place, "ALTER ROLE croupier RESET synchronous_commit"))
+
+
+def test_without_its_package_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    monkeypatch.delitem(sys.modules, "service.store.postgresql")
+    with pytest.raises(ValueError, match=r"install croupier\[postgres\]"):
+        open_store(Options(store="postgresql://anywhere"), Metrics())
+
+
+def test_a_database_that_restarts_is_used_again(place, postgres):
+    async def test(store):
+        for stop in ("immediate", "fast"):
+            version = len(await store.read("one", 0))
+            assert await until_done(lambda version=version: add(store, version))
+            await asyncio.to_thread(postgres.stop, stop)
+            try:
+                for call in (add(store, version + 1), store.load("one"), store.read("one", 0)):
+                    assert await refused(call) == UNAVAILABLE
+            finally:
+                await asyncio.to_thread(postgres.start)
+            # What was answered is there, and the store finds the database by itself.
+            entries = await until_done(lambda: store.read("one", 0))
+            assert len(entries) == version + 1
+            wait = asyncio.ensure_future(store.wait("one", version + 1))
+            assert await until_done(lambda version=version: add(store, version + 1))
+            await wait
+
+    on_log(place, test)
+
+
+def test_a_full_disk_is_said_and_changes_nothing(place):
+    # As PostgreSQL says it, by the same code, when a file cannot grow.
+    full = """
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON entries EXECUTE FUNCTION fail();
+    """
+
+    async def test(store):
+        await add(store, 0)
+        await store._use("write", lambda file: file.execute(full))
+        assert await refused(add(store, 1)) == FULL
+        await store._use("write", lambda file: file.execute("DROP TRIGGER full_disk ON entries"))
+        assert await until_done(lambda: add(store, 1))
+        assert len(await store.read("one", 0)) == 2
+
+    on_log(place, test)
+
+
+@pytest.fixture
+def one_quiet_connection(monkeypatch):
+    """The next answer of the database is the one that is being tested."""
+    monkeypatch.setattr(postgresql, "CONNECTIONS", 1)
+    monkeypatch.setattr(postgresql, "_notices", lambda changed: [])
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", LONG)
+
+
+def through(place, proxy):
+    """A store that reaches its database through a proxy."""
+    return PostgresStore(place.server.url(place.schema, proxy.host))
+
+
+@pytest.mark.usefixtures("one_quiet_connection")
+def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(place):
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            matches = Matches(store, Metrics())
+            hosted = await matches.create(ruleset_of("skystones"), (0, 0), None)
+            caller = Caller(hosted.header.match_id, hosted.deciders[0])
+            legal = view_of(hosted, caller.seat).legal_actions[0]
+
+            async def submit(version):
+                return await matches.submit(caller, version, legal, "a")
+
+            # The first one prepares the statement: the next answer is that of the commit.
+            await add(store, 0)
+            proxy.mode = CUT
+            assert await refused(submit(0)) == UNAVAILABLE
+            proxy.mode = PASS
+            assert proxy.cuts
+            assert len(await direct.read(caller.match_id, 0)) == 1
+            view = View.FromString(await until_done(lambda: submit(0)))
+            assert view.version == 1
+            assert len(await direct.read(caller.match_id, 0)) == 1
+            # Another request under the same name is another matter.
+            with pytest.raises(Refusal) as caught:
+                await submit(1)
+            assert caught.value.reason == ErrorReason.ERROR_REASON_REQUEST_ID_REUSED
+            await store.close()
+
+    on_log(place, test)
+
+
+@pytest.mark.usefixtures("one_quiet_connection")
+def test_a_database_that_does_not_answer_is_not_waited_for_too_long(place, monkeypatch):
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            await add(store, 0)
+            proxy.mode = SWALLOW
+            assert await refused(add(store, 1)) == UNAVAILABLE
+            assert await refused(store.load("one")) == UNAVAILABLE
+            proxy.mode = PASS
+            proxy.drop()
+            entries = await until_done(lambda: store.read("one", 0))
+            assert len(entries) == 2
+            await store.close()
+
+    monkeypatch.setattr(postgresql, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(postgresql, "CONNECT_SECONDS", 0.3)
+    on_log(place, test)
+
+
+# What PostgreSQL says to a connection that is not in use when it is stopped in good order.
+_FIELDS = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+TERMINATING = b"E" + (len(_FIELDS) + 4).to_bytes(4, "big") + _FIELDS
+
+
+async def told_to_end(proxy):
+    """Tells all connections that they are to end; they do not yet, and could be used again."""
+    proxy.say(TERMINATING)
+    # What is written to a socket of this machine is there at once, and is read in the next round.
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.usefixtures("one_quiet_connection")
+def test_a_connection_that_was_told_to_end_is_not_used_again(place):
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            await add(store, 0)
+            await told_to_end(proxy)
+            assert await refused(store.read("one", 0)) == UNAVAILABLE
+            assert await until_done(lambda: add(store, 1))
+            await store.close()
+
+    on_log(place, test)
+
+
+def test_who_waits_is_told_after_the_listener_was_told_to_end(place, monkeypatch):
+    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            for version in range(4):
+                await told_to_end(proxy)
+                wait = asyncio.ensure_future(until_done(lambda at=version: store.wait("one", at)))
+                await until_done(lambda: store.load("one"))
+                await add(direct, version)
+                await wait
+            await store.close()
+
+    on_log(place, test)
+
+
+def test_a_database_that_is_away_is_not_asked_all_the_time(place, monkeypatch):
+    monkeypatch.setattr(postgresql, "RETRY_LEAST_SECONDS", LONG)
+    monkeypatch.setattr(postgresql, "RETRY_MOST_SECONDS", LONG)
+
+    async def test(direct):
+        async with Proxy(place.server.socket) as proxy:
+            store = through(place, proxy)
+            await store.open()
+            await store.load("one")
+            proxy.drop()
+            proxy._server.close()
+            # The connection is lost, and then there is none.
+            assert await refused(store.load("one")) == UNAVAILABLE
+            assert await refused(store.load("one")) == UNAVAILABLE
+            store._pool = None
+            for _ in range(100):
+                assert await refused(store.load("one")) == UNAVAILABLE
+                assert await refused(add(store, 0)) == UNAVAILABLE
+
+    on_log(place, test)

@@ -1,0 +1,231 @@
+"""What players meet when the database fails under a server: a refusal that says so, nothing lost,
+and nothing done twice. The server goes on by itself when the database does."""
+
+import asyncio
+import uuid
+
+import asyncpg
+import grpc
+import pytest
+
+from croupier.v1 import match_pb2
+from service.errors import Refusal
+from tests.service.store.test_disk_faults import FULL, GAME, UNAVAILABLE, is_refusal, serves, turn
+from tests.support.play import seeded
+from tests.support.proxy import Proxy
+from tests.support.server_process import ServerProcess, refused_start
+from tests.support.serving import OPEN, Table, bot, play_on, read_error, refused, ruleset_of
+from tests.support.stores import NOTHING, PostgresPlace, action, header, opened
+
+
+@pytest.fixture(scope="module")
+def place(postgres):
+    return PostgresPlace(postgres)
+
+
+@pytest.fixture(scope="module")
+def proxy(servers, place):
+    proxy = Proxy(place.server.socket)
+    servers.run(proxy.__aenter__())
+    yield proxy
+    servers.run(proxy.__aexit__())
+
+
+@pytest.fixture(scope="module")
+def server(place, proxy):
+    with ServerProcess("--store", place.server.url(place.schema, proxy.host)) as server:
+        yield server
+        server.stop()
+
+
+def until_answered(call, *arguments):
+    """Calls until it is no longer refused, as a client does that is told to try again."""
+    while True:
+        try:
+            return call(*arguments)
+        except grpc.RpcError as error:
+            is_refusal(read_error(error), UNAVAILABLE)
+
+
+def execute(place, command):
+    async def run():
+        connection = await asyncpg.connect(place.url)
+        try:
+            return await connection.execute(command)
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())
+
+
+def entries_of(place, table):
+    match = table.name.removeprefix("matches/")
+    done = execute(place, f"SELECT FROM entries WHERE match_id = '{match}'")
+    return int(done.removeprefix("SELECT "))
+
+
+def matches_in(place):
+    return int(execute(place, "SELECT FROM matches").removeprefix("SELECT "))
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
+def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
+    server, proxy, place, answered
+):
+    tables = [server.client.create(ruleset_of(GAME)) for _ in range(6)]
+    turns = [turn(table) for table in tables]
+    streams = [table.spectator.watch() for table in tables]
+    for stream in streams:
+        next(stream)
+
+    cuts = proxy.cuts
+    proxy.break_at(turns[3][1].request_id.encode(), answered=answered)
+    calls = [player.send_later(request) for player, request in turns]
+    refusals = [call.exception() for call in calls]
+    assert proxy.cuts == cuts + 1
+    applied = [entries_of(place, table) for table in tables]
+    assert refusals[3]
+    # Those that shared its commit shared its fate; the others, and who watches, did not notice.
+    for error, count in zip(refusals, applied, strict=True):
+        assert count == (answered or not error)
+        if error:
+            is_refusal(read_error(error), UNAVAILABLE)
+    views = [player.send(request) for player, request in turns]
+    assert [view.version for view in views] == [1] * len(tables)
+    assert [player.send(request) for player, request in turns] == views
+    assert [entries_of(place, table) for table in tables] == [1] * len(tables)
+    assert [next(stream).version for stream in streams] == [1] * len(tables)
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
+def test_a_match_whose_creation_was_cut_off_is_created_by_the_same_request(
+    server, proxy, place, answered
+):
+    create = server.client.matches.CreateMatch
+    # An odd time is what its row can be told by on the way to the database.
+    seconds = 86_399 - answered
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of(GAME),
+        seats=[bot("RANDOM"), OPEN],
+        time_control={"per_match": {"seconds": seconds}},
+        request_id=str(uuid.uuid4()),
+    )
+    before = matches_in(place)
+    proxy.break_at(request.time_control.SerializeToString(), answered=answered)
+    is_refusal(refused(create, request), UNAVAILABLE)
+    assert matches_in(place) == before + answered
+    created = create(request)
+    assert create(request) == created
+    assert matches_in(place) == before + 1
+    # Its bot decides, although the server that was asked first never knew of it.
+    spectator = Table(server.client, created).spectator
+    assert spectator.wait_later(1).result().view.version == 1
+
+
+def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
+    client = server.client
+    table = until_answered(client.create, ruleset_of(GAME))
+    stream = table.spectator.watch()
+    next(stream)
+    player, request = turn(table)
+    views = table.views()
+    server.forget_log()
+    place.server.stop()
+    try:
+        for _ in range(3):
+            is_refusal(refused(player.send, request), UNAVAILABLE)
+        is_refusal(refused(player.view), UNAVAILABLE)
+        is_refusal(refused(client.create, ruleset_of(GAME)), UNAVAILABLE)
+        assert serves(client)
+        assert server.metric('croupier_store_failing{kind="write"}') == 1
+        assert server.metric('croupier_store_failures_total{kind="write"}') > 0
+        server.wait_for("the log cannot be read")
+    finally:
+        place.server.start()
+    # Nobody asks for anything meanwhile, but the server itself what is due.
+    server.wait_for("the log is read again")
+    assert until_answered(table.views) == views
+    view = until_answered(player.send, request)
+    assert view.version == 1
+    assert player.send(request) == view
+    server.wait_for("the log is written again")
+    assert server.metric('croupier_store_failing{kind="write"}') == 0
+    assert next(stream).version == 1
+    play_on(table, seeded("restarted"))
+    assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
+
+
+def test_a_full_disk_is_said_and_logged(server, place):
+    # As PostgreSQL says it, by the same code, when a file cannot grow.
+    execute(
+        place,
+        """
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON entries EXECUTE FUNCTION fail();
+        """,
+    )
+    table = until_answered(server.client.create, ruleset_of(GAME))
+    player, request = turn(table)
+    views = table.views()
+    server.forget_log()
+    for _ in range(2):
+        is_refusal(refused(player.send, request), FULL)
+    assert server.log.count("the log cannot be written: DiskFullError") == 1
+    assert server.metric('croupier_store_failing{kind="write"}') == 1
+    assert server.metric('croupier_store_failing{kind="read"}') == 0
+    assert table.views() == views
+    execute(place, "DROP TRIGGER full_disk ON entries")
+    assert player.send(request).version == 1
+    server.wait_for("the log is written again")
+
+
+def test_a_database_that_takes_no_connections_is_waited_for(server, place):
+    table = until_answered(server.client.create, ruleset_of(GAME))
+    player, request = turn(table)
+    elsewhere = place.url.replace("@/postgres?", "@/template1?")
+
+    async def allow(value):
+        connection = await asyncpg.connect(elsewhere)
+        await connection.execute(f"ALTER DATABASE postgres ALLOW_CONNECTIONS {value}")
+        await connection.fetch(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'"
+        )
+        await connection.close()
+
+    asyncio.run(allow("false"))
+    try:
+        for _ in range(2):
+            is_refusal(refused(player.send, request), UNAVAILABLE)
+    finally:
+        asyncio.run(allow("true"))
+    assert until_answered(player.send, request).version == 1
+
+
+def test_a_database_that_is_not_there_is_said_in_one_line_when_a_server_starts(tmp_path):
+    url = f"postgresql://me:secret@/postgres?host={tmp_path}"
+    line = refused_start("--store", url)
+    assert "cannot use the PostgreSQL database" in line
+    assert "secret" not in line
+
+
+def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(postgres):
+    async def test():
+        async with opened(PostgresPlace(postgres)) as store:
+            names = [f"match{number}" for number in range(20)]
+            for name in names:
+                await store.create(header(name), NOTHING)
+            entries = [action(0) for _ in names]
+            entries[7] = action(0, at=1 << 70)
+            done = await asyncio.gather(
+                *(
+                    store.append(name, 0, entry, NOTHING)
+                    for name, entry in zip(names, entries, strict=True)
+                ),
+                return_exceptions=True,
+            )
+            assert isinstance(done.pop(7), Exception)
+            assert not any(isinstance(each, Refusal) for each in done)
+            assert set(done) == {True}
+
+    asyncio.run(test())

@@ -1,0 +1,435 @@
+"""The SQLite log when any one call to the disk fails or is the last one, when the power goes, and
+when its files are torn or damaged."""
+
+import asyncio
+import errno
+import os
+import shutil
+import sqlite3
+import threading
+
+import pytest
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal, store_unavailable
+from service.hosting.matches import SNAPSHOT_EVERY
+from service.server import Options, Server
+from service.store import MemoryStore, Snapshot, sqlite
+from tests.service.store.test_disk_faults import GAME, turn
+from tests.support.faulty_disk import (
+    ALWAYS,
+    FAIL,
+    HALF,
+    KILL,
+    MAIN,
+    READ,
+    SYNC,
+    WAL,
+    WRITE,
+    FaultyDisk,
+)
+from tests.support.log_script import ADDED, REFUSED, THERE, LogScript
+from tests.support.play import seeded
+from tests.support.server_process import ServerProcess, refused_start
+from tests.support.serving import ruleset_of
+from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
+
+TRIES = int(os.environ.get("CROUPIER_FAULTS", "6"))  # Of each kind, each at another call.
+MATCHES = ("a", "b")
+WAL_FILE = f"{sqlite.FILE}-wal"
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory):
+    return FaultyDisk(tmp_path_factory.mktemp("recovery"))
+
+
+@pytest.fixture(scope="module")
+def script(disk):
+    script = LogScript(disk)
+    yield script
+    script.close()
+
+
+@pytest.fixture(autouse=True)
+def clear(request):
+    if "disk" in request.fixturenames:
+        request.getfixturevalue("disk").clear()
+
+
+def requests_in(directory, to):
+    """The request_ids of the entries of all matches, as a server finds them that starts there."""
+
+    async def look():
+        shutil.copytree(directory, to)
+        async with opened(SqlitePlace(to)) as store:
+            stored = [await store.load(name) for name in MATCHES]
+        shutil.rmtree(to)
+        return [[entry.request_id for entry in each.entries] if each else [] for each in stored]
+
+    return dict(zip(MATCHES, asyncio.run(look()), strict=True))
+
+
+# Two matches in turn, and a snapshot; in the middle the disk recovers, and what was refused for is
+# asked for again, but for "b1".
+STEPS = [
+    ["open"],
+    ["do", "a", "a0"],
+    ["keep", "a", 1],
+    ["do", "b", "b0"],
+    ["do", "a", "a1"],
+    ["do", "b", "b1"],
+    ["do", "a", "a2"],
+    ["mend"],
+    *(["do", request[0], request] for request in ("a0", "b0", "a1", "a2", "b2", "a3")),
+]
+
+
+@pytest.mark.parametrize(
+    ("calls", "what", "times"),
+    [
+        pytest.param(WRITE, FAIL, 1, id="write once"),
+        pytest.param(WRITE, FAIL, ALWAYS, id="write"),
+        pytest.param(WRITE, HALF, 1, id="half a write"),
+        pytest.param(WRITE, HALF, ALWAYS, id="half writes"),
+        pytest.param(WRITE, KILL, 1, id="killed in a write"),
+        pytest.param(SYNC, FAIL, 1, id="sync once"),
+        pytest.param(SYNC, FAIL, ALWAYS, id="sync"),
+        pytest.param(SYNC, KILL, 1, id="killed in a sync"),
+        pytest.param(READ, FAIL, 1, id="read once"),
+        pytest.param(READ | WRITE | SYNC, FAIL, ALWAYS, id="everything"),
+    ],
+)
+def test_whichever_call_fails_what_was_answered_is_there_once(
+    disk, script, calls, what, times, tmp_path
+):
+    rng = seeded(calls, what, times)
+    disk.fail(calls, what=what, skip=ALWAYS)
+    script.run(*STEPS)
+    for skip in sorted(rng.sample(range(disk.seen), min(disk.seen, TRIES))):
+        disk.clear()
+        disk.fail(
+            calls, error=rng.choice([errno.EIO, errno.ENOSPC]), what=what, skip=skip, times=times
+        )
+        answers, code = script.run(*STEPS)
+        # How much is read is not the same each time.
+        assert disk.failed or calls & READ
+        disk.mend()
+        assert code == (-9 if what == KILL else 0)
+        done = {name: [] for name in MATCHES}
+        for step, answer in zip(STEPS, answers, strict=False):
+            if answer in (ADDED, THERE) and step[2] not in done[step[1]]:
+                done[step[1]].append(step[2])
+        for place in (disk.data, disk.kept):
+            found = requests_in(place, tmp_path / "found")
+            for name in MATCHES:
+                assert len(set(found[name])) == len(found[name])
+                if what == KILL:
+                    # The last one may be there that nobody was answered for.
+                    assert found[name][: len(done[name])] == done[name]
+                    assert len(found[name]) <= len(done[name]) + 1
+                else:
+                    assert found[name] == done[name], (skip, place.name)
+
+
+def test_what_a_sync_failed_for_is_never_built_upon(disk, script, tmp_path):
+    # Nobody reads, so that no other connection remembers where the log ends.
+    answers, _ = script.run(
+        ["open"],
+        ["create", "a"],
+        ["append", "a", 0, "a0"],
+        ["fail", SYNC, MAIN | WAL],
+        ["append", "a", 1, "a1"],
+        ["mend"],
+        ["append", "a", 1, "a1"],
+        ["append", "a", 2, "a2"],
+    )
+    assert answers[4:] == [REFUSED, None, True, True]
+    assert requests_in(disk.kept, tmp_path / "found")["a"] == ["a0", "a1", "a2"]
+
+
+def test_what_a_sync_failed_for_is_synced_before_it_is_told_of_after_a_crash(
+    disk, script, tmp_path
+):
+    begin = [["open"], ["do", "a", "a0"], ["fail", SYNC, MAIN | WAL], ["do", "a", "a1"]]
+    assert script.run(*begin)[0][3] == REFUSED
+    disk.mend()
+    assert script.run(["open"], ["do", "a", "a1"])[0][1] == THERE
+    assert requests_in(disk.kept, tmp_path / "found")["a"] == ["a0", "a1"]
+    assert script.run(["open"], ["do", "a", "a2"])[0][1] == ADDED
+    assert requests_in(disk.kept, tmp_path / "found")["a"] == ["a0", "a1", "a2"]
+
+
+def test_a_log_that_cannot_be_synced_is_not_opened_after_a_crash(disk, script):
+    script.run(["open"], ["do", "a", "a0"])
+    for calls in (SYNC, WRITE):
+        disk.fail(calls, MAIN)
+        (said,), _ = script.run(["open"], ["do", "a", "a0"])
+        assert "disk I/O error" in said
+    disk.mend()
+    assert script.run(["open"], ["do", "a", "a0"])[0] == [None, THERE]
+
+
+@pytest.mark.parametrize("calls", [WRITE, SYNC], ids=["write", "sync"])
+def test_commits_go_on_while_the_file_cannot_be_brought_up_to_date(disk, script, calls, tmp_path):
+    # SQLite moves the write-ahead log into the file once it has a thousand pages.
+    many = [["do", "a", f"a{number}"] for number in range(400)]
+    answers, _ = script.run(["open"], ["fail", calls, MAIN], *many)
+    assert set(answers[2:]) == {ADDED}
+    assert disk.failed
+    for place in (disk.data, disk.kept):
+        assert len(requests_in(place, tmp_path / "found")["a"]) == len(many)
+
+
+@pytest.mark.parametrize("calls", [WRITE, SYNC], ids=["write", "sync"])
+@pytest.mark.parametrize("what", [FAIL, KILL], ids=["failed", "killed"])
+def test_a_migration_that_is_interrupted_is_done_the_next_time(disk, script, calls, what, tmp_path):
+    rng = seeded("migration", calls, what)
+    old = tmp_path / "old"
+    script.run(["schema", 1], ["open"], ["close"])
+    with sqlite3.connect(disk.data / sqlite.FILE) as file:
+        file.execute(
+            "INSERT INTO matches VALUES ('a', 'none', x'', 1, zeroblob(32), 'a', x'0000', 1, NULL)"
+        )
+        file.execute("INSERT INTO entries VALUES ('a', 1, 0, 0, 1, x'00', 0, 'a0')")
+    file.close()
+    shutil.copytree(disk.data, old)
+    disk.fail(calls, skip=ALWAYS)
+    script.run(["open"], ["do", "a", "a1"])
+    for skip in sorted(rng.sample(range(disk.seen), min(disk.seen, TRIES))):
+        disk.clear()
+        for place in (disk.data, disk.kept):
+            shutil.copytree(old, place, dirs_exist_ok=True)
+        disk.fail(calls, what=what, skip=skip)
+        answers, code = script.run(["open"], ["do", "a", "a1"])
+        assert code == (-9 if what == KILL else 0)
+        added = ["a1"] if answers[1:] == [ADDED] else []
+        disk.mend()
+        for place in (disk.data, disk.kept):
+            found = requests_in(place, tmp_path / "found")["a"]
+            assert found[: 1 + len(added)] == ["a0", *added]
+            assert len(found) <= 2
+
+
+# Files that are torn or damaged
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory):
+    """The directory of a server that was killed, what it had answered, and how long the write-ahead
+    log was then, each time."""
+    data = tmp_path_factory.mktemp("crashed") / "data"
+    with ServerProcess("--data", str(data)) as server:
+        table = server.client.create(ruleset_of(GAME))
+        rng = seeded("crashed")
+        wal = data / WAL_FILE
+        lengths = [wal.stat().st_size]
+        # No snapshot yet, which is written when nobody waits for it.
+        while len(lengths) < SNAPSHOT_EVERY:
+            player, request = turn(table, rng)
+            player.send(request)
+            lengths.append(wal.stat().st_size)
+        server.kill()
+    assert lengths == sorted(set(lengths))
+    return data, table, lengths
+
+
+def copy_of(data, to, damage):
+    """A copy with a damaged write-ahead log: `damage` makes its bytes."""
+    shutil.copytree(data, to)
+    wal = to / WAL_FILE
+    wal.write_bytes(damage(wal.read_bytes()))
+    return to
+
+
+def versions_in(directory, match):
+    async def look():
+        async with opened(SqlitePlace(directory)) as store:
+            stored = await store.load(match)
+            return None if stored is None else len(stored.entries)
+
+    return asyncio.run(look())
+
+
+@pytest.mark.parametrize("tear", ["cut off", "flipped", "zeros", "garbage"])
+def test_wherever_the_write_ahead_log_is_torn_all_whole_commits_are_there(crashed, tear, tmp_path):
+    data, table, lengths = crashed
+    rng = seeded("torn", tear)
+    match = table.name.removeprefix("matches/")
+    written = (data / WAL_FILE).read_bytes()
+    for _ in range(TRIES):
+        at = rng.randrange(lengths[0], lengths[-1])
+        while not written[at]:
+            at += 1  # What was zero stays as it was in one of the cases.
+
+        def damage(whole, at=at):
+            return {
+                "cut off": lambda: whole[:at],
+                "flipped": lambda: whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :],
+                "zeros": lambda: whole[:at] + bytes(len(whole) - at),
+                "garbage": lambda: whole[:at] + rng.randbytes(len(whole) - at),
+            }[tear]()
+
+        torn = copy_of(data, tmp_path / "torn", damage)
+        versions = sum(length <= at for length in lengths) - 1
+        assert versions_in(torn, match) == versions, at
+        # It stays so.
+        assert versions_in(torn, match) == versions
+        shutil.rmtree(torn)
+
+
+def test_a_server_says_what_it_finds_after_a_crash(crashed, tmp_path):
+    data, table, lengths = crashed
+    for name, at, said in (
+        ("whole", lengths[-1], "commits taken from its write-ahead log: "),
+        ("torn", lengths[-1] - 100, "was not whole, and is left out"),
+        ("damaged", lengths[-6] + 100, "commits that were synced may be lost"),
+    ):
+
+        def damage(whole, at=at):
+            return whole[:at] + bytes(4) + whole[at + 4 :]
+
+        with ServerProcess("--data", str(copy_of(data, tmp_path / name, damage))) as server:
+            server.wait_for(said)
+            table.spectator.move_to(server.client)
+            versions = sum(length <= at for length in lengths) - 1
+            assert table.spectator.view().version == versions
+            server.stop()
+
+
+@pytest.mark.parametrize("damage", ["cut off", "zeros", "garbage", "no schema"])
+def test_a_damaged_file_is_said_in_one_line(crashed, damage, tmp_path):
+    data, _, _ = crashed
+    damaged = tmp_path / "damaged"
+    versions_in(shutil.copytree(data, damaged), "any")
+    path = damaged / sqlite.FILE
+    whole = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut off": whole[: len(whole) // 2],
+            "zeros": bytes(len(whole)),
+            "garbage": seeded(damage).randbytes(len(whole)),
+            "no schema": whole[:100] + bytes(4096 - 100) + whole[4096:],
+        }[damage]
+    )
+    line = refused_start("--data", str(damaged))
+    assert str(path) in line
+    assert any(why in line for why in ("is cut off", "malformed", "not a database"))
+
+
+def test_a_full_disk_is_said_in_one_line_when_a_server_starts(disk):
+    disk.fail(WRITE, error=errno.ENOSPC)
+    line = refused_start("--data", str(disk.data), environment=disk.environment)
+    assert "database or disk is full" in line
+
+
+# The thread that writes
+
+
+def on_store(directory, test):
+    async def run():
+        async with asyncio.timeout(20), opened(SqlitePlace(directory)) as store:
+            for name in MATCHES:
+                await store.create(header(name), NOTHING)
+            return await test(store)
+
+    return asyncio.run(run())
+
+
+def raises(error, code=None):
+    """Work for the writer that fails."""
+
+    def work(connection):
+        if code is not None:
+            error.sqlite_errorcode = code
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (raises(RuntimeError("planted")), RuntimeError),
+        (raises(sqlite3.DatabaseError("planted"), sqlite3.SQLITE_CORRUPT), Refusal),
+        (raises(sqlite3.OperationalError("planted"), sqlite3.SQLITE_IOERR_READ), Refusal),
+    ],
+    ids=["program", "damaged page", "unreadable page"],
+)
+def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(tmp_path, work, expected):
+    async def test(store):
+        # While the writer is busy, what comes makes up its next commit.
+        busy = threading.Event()
+        first = asyncio.ensure_future(store._ask_for(lambda connection: busy.wait()))
+        calls = [store.append("a", 0, action(0), NOTHING), store._ask_for(work)]
+        calls.append(store.append("b", 0, action(0), NOTHING))
+        tasks = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.sleep(0)
+        busy.set()
+        a, other, b = await asyncio.gather(*tasks, return_exceptions=True)
+        assert await first
+        assert (a, b) == (True, True)
+        assert isinstance(other, expected)
+        assert [len(await store.read(name, 0)) for name in MATCHES] == [1, 1]
+
+    on_store(tmp_path / "log", test)
+
+
+def test_a_disk_that_fails_all_is_not_asked_for_each(tmp_path):
+    tries = []
+
+    def work(connection):
+        tries.append(connection)
+        raises(sqlite3.OperationalError("planted"), sqlite3.SQLITE_IOERR_READ)(connection)
+
+    async def test(store):
+        busy = threading.Event()
+        first = asyncio.ensure_future(store._ask_for(lambda connection: busy.wait()))
+        tasks = [asyncio.ensure_future(store._ask_for(work)) for _ in range(50)]
+        await asyncio.sleep(0)
+        busy.set()
+        await first
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert {each.reason for each in done} == {ErrorReason.ERROR_REASON_STORE_UNAVAILABLE}
+        assert len(tries) < 10
+
+    on_store(tmp_path / "log", test)
+
+
+def test_a_snapshot_that_makes_no_sense_does_not_end_the_writer(tmp_path):
+    async def test(store):
+        store.keep("a", Snapshot(1 << 70, b""))
+        for version in range(3):
+            assert await store.append("a", version, action(0), NOTHING)
+
+    on_store(tmp_path / "log", test)
+
+
+def test_a_log_whose_file_is_gone_is_refused_and_not_replaced(tmp_path):
+    directory = tmp_path / "log"
+
+    async def test(store):
+        (directory / sqlite.FILE).rename(directory / "away")
+        # The connection that writes is made anew after an error.
+        with pytest.raises(Refusal):
+            await store._ask_for(raises(sqlite3.DatabaseError("planted")))
+        with pytest.raises(Refusal):
+            await store.append("a", 0, action(0), NOTHING)
+        assert not (directory / sqlite.FILE).exists()
+        (directory / "away").rename(directory / sqlite.FILE)
+        assert await store.append("a", 0, action(0), NOTHING)
+
+    on_store(directory, test)
+
+
+class KeylessStore(MemoryStore):
+    async def key(self, offered):
+        raise store_unavailable()
+
+
+def test_a_server_whose_key_cannot_be_read_does_not_start():
+    async def start():
+        with pytest.raises(OSError, match="does not answer"):
+            await Server(Options(port=0), KeylessStore()).start()
+
+    asyncio.run(start())

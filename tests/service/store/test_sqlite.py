@@ -1,0 +1,341 @@
+"""The SQLite log: its file, its schema, and what happens when the disk does not do as it should."""
+
+import asyncio
+import sqlite3
+import stat
+import time
+
+import pytest
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import Refusal
+from service.store import Snapshot, SqliteStore, Standing, sqlite, sqlite_tables
+from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
+
+SECONDS = 20
+FULL = ErrorReason.ERROR_REASON_STORE_FULL
+UNAVAILABLE = ErrorReason.ERROR_REASON_STORE_UNAVAILABLE
+
+
+@pytest.fixture
+def place(tmp_path):
+    return SqlitePlace(tmp_path / "deep" / "log")
+
+
+def on_log(place, test):
+    async def run():
+        async with asyncio.timeout(SECONDS), opened(place) as store:
+            if await store.load("one") is None:
+                await store.create(header(), NOTHING)
+            return await test(store)
+
+    return asyncio.run(run())
+
+
+async def add(store, version):
+    return await store.append("one", version, action(0), NOTHING)
+
+
+async def read(store):
+    return await store.load("one")
+
+
+def file_of(place):
+    return sqlite3.connect(place.directory / sqlite.FILE)
+
+
+def test_a_log_is_of_one_server_at_a_time(place):
+    async def test(store):
+        with pytest.raises(OSError, match="in use by another server"):
+            await place.store().open()
+        await add(store, 0)
+
+    on_log(place, test)
+    assert len(on_log(place, read).entries) == 1
+
+
+def test_only_its_owner_reads_it(place):
+    async def test(store):
+        await add(store, 0)
+        modes = {path.name: path.stat().st_mode for path in place.directory.iterdir()}
+        assert sqlite.FILE + "-wal" in modes
+        for name, mode in modes.items():
+            assert name == "lock" or stat.S_IMODE(mode) == 0o600, name
+        assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
+
+    on_log(place, test)
+
+
+def test_commits_are_synced(place):
+    async def test(store):
+        await add(store, 0)
+        return [
+            await store._ask_for(
+                lambda file, name=name: file.execute(f"PRAGMA {name}").fetchone()[0]
+            )
+            for name in ("journal_mode", "synchronous")
+        ]
+
+    assert on_log(place, test) == ["wal", 2]
+
+
+def test_a_log_of_a_newer_program_is_refused(place):
+    on_log(place, read)
+    with file_of(place) as file:
+        file.execute(f"PRAGMA user_version = {len(sqlite_tables.MIGRATIONS) + 1}")
+    with pytest.raises(ValueError, match="newer Croupier"):
+        on_log(place, read)
+
+
+@pytest.mark.parametrize("content", ["another program's", b"no database at all" * 100])
+def test_a_file_that_is_no_log_is_refused(place, content):
+    place.directory.mkdir(parents=True)
+    if isinstance(content, bytes):
+        (place.directory / sqlite.FILE).write_bytes(content)
+    else:
+        with file_of(place) as file:
+            file.execute("CREATE TABLE other (x)")
+    with pytest.raises((ValueError, OSError), match=r"not a log of Croupier|not a database"):
+        on_log(place, read)
+
+
+def test_an_older_log_is_brought_up_to_date(place, monkeypatch):
+    more = ("ALTER TABLE matches ADD COLUMN more INTEGER NOT NULL DEFAULT 5",)
+    on_log(place, lambda store: add(store, 0))
+    monkeypatch.setattr(sqlite_tables, "MIGRATIONS", (*sqlite_tables.MIGRATIONS, more))
+    for _ in range(2):
+        assert len(on_log(place, read).entries) == 1
+        assert file_of(place).execute("SELECT more FROM matches").fetchall() == [(5,)]
+
+
+def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
+    broken = ("ALTER TABLE matches ADD COLUMN more INTEGER", "CREATE TABLE matches (x)")
+    with monkeypatch.context() as patch:
+        on_log(place, read)
+        patch.setattr(sqlite_tables, "MIGRATIONS", (*sqlite_tables.MIGRATIONS, broken))
+        with pytest.raises(OSError, match="already exists"):
+            on_log(place, read)
+    assert on_log(place, read).entries == []
+
+
+def test_what_comes_together_is_committed_together(place):
+    matches, rounds = 40, 10
+
+    async def test(store):
+        commits = []
+        store._metrics.store_committed = lambda count, seconds: commits.append(count)
+        names = [f"match{number}" for number in range(matches)]
+        await asyncio.gather(*(store.create(header(name), NOTHING) for name in names))
+        for version in range(rounds):
+            calls = (store.append(name, version, action(0), NOTHING) for name in names)
+            assert all(await asyncio.gather(*calls))
+        assert sum(commits) == matches * (rounds + 1)
+        assert max(commits) > 1
+        assert len(commits) < sum(commits) / 2
+
+    on_log(place, test)
+
+
+class FaultyStore(SqliteStore):
+    """A log whose file can be given faults."""
+
+    fault = ""
+
+    def _connect(self):
+        connection = super()._connect()
+        if self.fault:
+            connection.execute(self.fault)
+        return connection
+
+    async def fail(self, fault):
+        """From now on, until `fault` is taken away."""
+        self.fault = fault
+        await self._ask_for(lambda file: file.execute(fault) and None)
+
+
+async def refused(call):
+    with pytest.raises(Refusal) as caught:
+        await call
+    return caught.value.reason
+
+
+def test_a_full_disk_is_said_and_changes_nothing(place):
+    place.store = lambda: FaultyStore(place.directory)
+
+    async def test(store):
+        await add(store, 0)
+        await store.fail("PRAGMA max_page_count = 1")
+        big = action(0, bytes(1_000_000))
+        for _ in range(3):
+            assert await refused(store.append("one", 1, big, NOTHING)) == FULL
+        assert len((await read(store)).entries) == 1
+        store.fault = ""
+        assert await store.append("one", 1, big, NOTHING)
+        assert len((await read(store)).entries) == 2
+
+    on_log(place, test)
+
+
+def test_who_waits_together_fails_together_and_recovers(place):
+    place.store = lambda: FaultyStore(place.directory)
+
+    async def test(store):
+        await store.fail("PRAGMA query_only = 1")
+        calls = [store.create(header(f"match{n}"), NOTHING) for n in range(20)]
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        assert {each.reason for each in done} == {UNAVAILABLE}
+        # Each has an error of its own, as each is raised elsewhere.
+        assert len(set(map(id, done))) == 20
+        store.fault = ""
+        await asyncio.gather(*(store.create(header(f"match{n}"), NOTHING) for n in range(20)))
+
+    on_log(place, test)
+
+
+def test_a_locked_file_is_said_and_waited_for(place, monkeypatch):
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+
+    async def test(store):
+        other = file_of(place)
+        other.execute("BEGIN IMMEDIATE")
+        assert await refused(add(store, 0)) == UNAVAILABLE
+        # Reading goes on beside it.
+        assert (await read(store)).entries == []
+        other.rollback()
+        assert await add(store, 0)
+
+    on_log(place, test)
+
+
+def test_a_failure_that_is_no_fault_of_the_file_does_not_stop_the_writer(place):
+    async def test(store):
+        def fail(connection):
+            raise RuntimeError("planted")
+
+        with pytest.raises(RuntimeError, match="planted"):
+            await store._ask_for(fail)
+        assert await add(store, 0)
+
+    on_log(place, test)
+
+
+def test_a_disk_that_does_not_keep_up_is_said(place, monkeypatch):
+    monkeypatch.setattr(sqlite, "WAITING_MOST", 3)
+
+    async def test(store):
+        calls = (store.create(header(f"match{n}"), NOTHING) for n in range(50))
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        refusals = [each for each in done if each is not None]
+        assert {each.reason for each in refusals} == {UNAVAILABLE}
+        for number, each in enumerate(done):
+            assert (await store.load(f"match{number}") is None) == (each is not None)
+
+    on_log(place, test)
+
+
+def commits(store):
+    return store._metrics.registry.get_sample_value("croupier_store_commit_seconds_count")
+
+
+def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
+    async def test(store):
+        before = commits(store)
+        asked = []
+        for number in range(20):
+            asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOTHING)))
+            for _ in range(sqlite.GATHER_TURNS // 2):
+                await asyncio.sleep(0)
+        await asyncio.gather(*asked)
+        # The first one, who was alone until then, has not waited for the others.
+        assert commits(store) <= before + 2
+
+    on_log(place, test)
+
+
+def test_who_is_alone_is_not_kept_waiting_for_others(place):
+    async def test(store):
+        before = commits(store)
+        asked = store.append("one", 0, action(0), NOTHING)
+        end = time.monotonic() + SECONDS
+        # The loop takes no turn meanwhile.
+        while commits(store) == before:
+            assert time.monotonic() < end
+        assert await asked
+
+    on_log(place, test)
+
+
+@pytest.mark.parametrize("torn", ["garbage", "half a frame", "nothing"])
+def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
+    # As after a crash while a transaction was being written, which nobody was answered for.
+    crashed = SqlitePlace(place.directory.parent / "crashed")
+    crashed.directory.mkdir(parents=True)
+    name = sqlite.FILE + "-wal"
+
+    async def test(store):
+        for version in range(50):
+            await add(store, version)
+        answered = (place.directory / name).read_bytes()
+        await store.create(header("unanswered"), NOTHING)
+        written = (place.directory / name).read_bytes()
+        assert written.startswith(answered)
+        tails = {
+            "garbage": bytes(range(256)) * 64,
+            "half a frame": written[len(answered) : -1],
+            "nothing": b"",
+        }
+        (crashed.directory / name).write_bytes(answered + tails[torn])
+        (crashed.directory / sqlite.FILE).write_bytes((place.directory / sqlite.FILE).read_bytes())
+
+    async def look(store):
+        assert await store.load("unanswered") is None
+        assert await add(store, 50)
+        return await store.load("one")
+
+    on_log(place, test)
+    assert len(on_log(crashed, look).entries) == 51
+
+
+def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
+    async def test(store):
+        await store._ask_for(lambda file: file.execute("DROP TABLE snapshots") and None)
+        store.keep("one", Snapshot(1, b"x"))
+        assert await add(store, 0)
+        assert await store.append("one", 1, action(1), Standing(over=True))
+        assert len(await store.read("one", 0)) == 2
+
+    on_log(place, test)
+
+
+def test_what_is_known_without_asking_is_bounded(place, monkeypatch):
+    monkeypatch.setattr(sqlite, "HEADS_KEPT", 4)
+
+    async def test(store):
+        for name in (f"match{number}" for number in range(12)):
+            await store.create(header(name), NOTHING)
+            assert await store.append(name, 0, action(0), NOTHING)
+        assert len(store._heads) == 4
+        # Of those that were forgotten, the file tells.
+        assert not await add(store, 1)
+        assert await add(store, 0)
+        assert not await store.append("match0", 0, action(0), NOTHING)
+        assert await store.append("match0", 1, action(0), NOTHING)
+        await store.wait("match1", 0)
+
+    on_log(place, test)
+
+
+def test_what_was_committed_although_it_failed_is_found(place, monkeypatch):
+    async def test(store):
+        def fail(*_):
+            raise sqlite3.OperationalError("planted, after the commit")
+
+        await add(store, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_committed", fail)
+            assert await refused(add(store, 1)) == UNAVAILABLE
+        assert len(await store.read("one", 1)) == 1
+        assert not await add(store, 1)
+        assert await add(store, 2)
+
+    on_log(place, test)

@@ -1,0 +1,284 @@
+"""What every log does, wherever it is kept."""
+
+import asyncio
+import random
+
+import pytest
+
+from service.store import Due, Snapshot, Standing
+from tests.support.stores import (
+    NOTHING,
+    MemoryPlace,
+    PostgresPlace,
+    SqlitePlace,
+    action,
+    header,
+    opened,
+    resignation,
+)
+
+SECONDS = 20
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    if request.param == "memory":
+        return MemoryPlace()
+    if request.param == "sqlite":
+        return SqlitePlace(tmp_path / "log")
+    return PostgresPlace(request.getfixturevalue("postgres"))
+
+
+def on_log(place, test):
+    """Runs a test on a log that holds the match "one"."""
+
+    async def run():
+        async with asyncio.timeout(SECONDS), opened(place) as store:
+            if await store.load("one") is None:
+                await store.create(header(), NOTHING)
+            return await test(store)
+
+    return asyncio.run(run())
+
+
+def test_an_entry_is_added_only_at_the_end(place):
+    async def test(store):
+        entries = [action(0, b"a"), action(1, b"b"), resignation(0)]
+        for version, entry in enumerate(entries):
+            assert not await store.append("one", version + 1, entry, NOTHING)
+            assert await store.append("one", version, entry, NOTHING)
+            assert not await store.append("one", version, entry, NOTHING)
+        assert await store.read("one", 0) == entries
+        assert await store.read("one", 2) == entries[2:]
+        assert await store.read("one", 3) == []
+
+    on_log(place, test)
+
+
+def test_everything_comes_back_as_it_was(place):
+    given = header(
+        "all",
+        game="some_game",
+        ruleset=bytes(range(256)),
+        rules_version=7,
+        secret=bytes(reversed(range(32))),
+        chance_id="",
+        bots=(0, 5),
+        created=2**41 + 1,
+    )
+    entries = [
+        action(1, bytes(range(256)), 2**40, "ünï \0 🂡", at=2**41 + 2),
+        action(0, b"", 0, "", at=2**41 + 3),
+        resignation(1, at=2**41 + 4),
+    ]
+
+    async def write(store):
+        await store.create(given, NOTHING)
+        for version, entry in enumerate(entries):
+            await store.append("all", version, entry, NOTHING)
+        return await store.load("all")
+
+    async def read(store):
+        return await store.load("all")
+
+    for test in (write, read):
+        stored = on_log(place, test)
+        assert stored.header == given
+        assert stored.entries == entries
+        assert stored.snapshot is None
+
+
+def test_a_match_is_created_once(place):
+    async def test(store):
+        with pytest.raises(ValueError, match="already"):
+            await store.create(header(created=1), NOTHING)
+        assert (await store.load("one")).header == header()
+
+    on_log(place, test)
+
+
+def test_a_match_that_is_not_there(place):
+    async def test(store):
+        assert await store.load("two") is None
+        assert await store.read("two", 0) == []
+        assert not await store.append("two", 0, action(0), NOTHING)
+        assert await store.load("two") is None
+
+    on_log(place, test)
+
+
+def test_a_request_is_added_once(place):
+    async def test(store):
+        assert await store.append("one", 0, action(0, request_id="a"), NOTHING)
+        assert not await store.append("one", 1, action(0, b"y", request_id="a"), NOTHING)
+        # Another seat may choose the same, and no request_id is none.
+        assert await store.append("one", 1, action(1, request_id="a"), NOTHING)
+        assert await store.append("one", 2, action(0), NOTHING)
+        assert await store.append("one", 3, action(0), NOTHING)
+        await store.create(header("two"), NOTHING)
+        assert await store.append("two", 0, action(0, request_id="a"), NOTHING)
+
+    on_log(place, test)
+
+
+def test_of_those_who_race_one_wins_each_version(place):
+    rounds, racers = 50, 8
+
+    async def test(store):
+        for version in range(rounds):
+            entries = [action(each % 2, b"%d" % each) for each in range(racers)]
+            calls = (store.append("one", version, entry, NOTHING) for entry in entries)
+            done = await asyncio.gather(*calls)
+            assert sum(done) == 1
+            assert await store.read("one", version) == [entries[done.index(True)]]
+
+    on_log(place, test)
+
+
+def test_a_conflict_fails_its_own_caller_only(place):
+    seed = 0xC0FF1C7
+    print(f"seed {seed:#x}")
+    rng = random.Random(seed)
+    names = [f"match{number}" for number in range(16)]
+
+    async def test(store):
+        for name in names:
+            await store.create(header(name), NOTHING)
+        heads = dict.fromkeys(names, 0)
+        used = {name: set() for name in names}
+        for _ in range(40):
+            calls, expected = [], []
+            # At the same time, of every match: the next version, a wrong one, or a used request.
+            for name in rng.sample(names, rng.randrange(1, len(names))):
+                fresh = f"{heads[name]} {rng.random()}"
+                version = heads[name] + rng.choice((0, 0, 0, -1, 1))
+                request = rng.choice([fresh, fresh, *used[name]])
+                fine = version == heads[name] and request not in used[name]
+                calls.append(store.append(name, version, action(0, request_id=request), NOTHING))
+                expected.append(fine)
+                heads[name] += fine
+                if fine:
+                    used[name].add(request)
+            assert await asyncio.gather(*calls) == expected
+        for name in names:
+            assert len(await store.read(name, 0)) == heads[name]
+
+    on_log(place, test)
+
+
+def test_a_caller_who_leaves_changes_nothing_for_the_others(place):
+    async def test(store):
+        calls = [asyncio.ensure_future(store.append("one", 0, action(0), NOTHING))]
+        await asyncio.sleep(0)
+        calls[0].cancel()
+        await store.create(header("two"), NOTHING)
+        assert await store.append("two", 0, action(0), NOTHING)
+        # It may have been done, or is still under way, or never is: the log knows.
+        entries = await store.read("one", 0)
+        while not await store.append("one", len(entries), action(1, b"next"), NOTHING):
+            entries = await store.read("one", 0)
+        assert await store.read("one", 0) == [*entries, action(1, b"next")]
+
+    on_log(place, test)
+
+
+def test_who_adds_is_told_before_he_is_answered_also_if_he_has_left(place):
+    async def test(store):
+        told = []
+
+        def add(version, entry, name):
+            return store.append("one", version, entry, NOTHING, lambda: told.append(name))
+
+        assert not await add(1, action(0), "in the future")
+        assert told == []
+        assert await add(0, action(0), "first")
+        assert told == ["first"]
+        left = asyncio.ensure_future(add(1, action(1), "left"))
+        await asyncio.sleep(0)
+        left.cancel()
+        while "left" not in told:
+            await store.wait("one", 1)
+            await asyncio.sleep(0)
+        assert told == ["first", "left"]
+        assert await store.read("one", 1) == [action(1)]
+
+    on_log(place, test)
+
+
+def test_waiting_ends_with_the_entry_that_is_waited_for(place):
+    async def test(store):
+        waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]
+        await store.read("one", 1)
+        assert not any(wait.done() for wait in waits)
+        await store.append("one", 0, action(0), NOTHING)
+        await asyncio.gather(*waits[:2])
+        assert not waits[2].done()
+        await store.append("one", 1, action(1), NOTHING)
+        await waits[2]
+        await store.wait("one", 0)
+
+    on_log(place, test)
+
+
+def test_who_gives_up_waiting_leaves_nothing_behind(place):
+    async def test(store):
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await store.wait("one", 0)
+        assert not store._changes.waited_for()
+
+    on_log(place, test)
+
+
+def test_a_snapshot_is_kept_in_place_of_an_older_one(place):
+    async def test(store):
+        for version, kept in enumerate((2, 3, 1)):
+            store.keep("one", Snapshot(kept, bytes([kept])))
+            await store.append("one", version, action(0), NOTHING)
+        store.keep("one", Snapshot(2, b""))
+
+    async def read(store):
+        return (await store.load("one")).snapshot
+
+    on_log(place, test)
+    assert on_log(place, read) == Snapshot(3, b"\3")
+
+
+def test_the_key_is_the_first_that_was_offered(place):
+    async def test(store):
+        return [await store.key(bytes([number]) * 32) for number in (1, 2)]
+
+    assert on_log(place, test) + on_log(place, test) == [b"\1" * 32] * 4
+
+
+def test_what_is_due_is_found_until_it_is_done(place):
+    def at(time):
+        return Standing(due=time)
+
+    async def write(store):
+        await store.create(header("two"), at(30))
+        await store.create(header("three"), at(10))
+        await store.append("one", 0, action(0), at(20))
+        assert await store.due(9, 10) == []
+        assert await store.due(20, 10) == [Due("three", 10), Due("one", 20)]
+        assert await store.due(99, 2) == [Due("three", 10), Due("one", 20)]
+
+    async def change(store):
+        assert await store.append("one", 1, action(0), NOTHING)
+        # Of two who want it one gets it.
+        assert await store.postpone(Due("three", 10), 40)
+        assert not await store.postpone(Due("three", 10), 50)
+        assert not await store.postpone(Due("one", 20), 50)
+        # What is not added does not change what is due either.
+        assert not await store.append("two", 1, action(0), NOTHING)
+        assert await store.due(99, 10) == [Due("two", 30), Due("three", 40)]
+        await store.append("three", 0, resignation(0), Standing(over=True))
+        await store.append("two", 0, action(0), at(35))
+
+    async def read(store):
+        return await store.due(99, 10)
+
+    on_log(place, write)
+    on_log(place, change)
+    assert on_log(place, read) == [Due("two", 35)]

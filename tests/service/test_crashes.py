@@ -1,0 +1,115 @@
+"""Servers are killed while matches are played: nothing that was answered is lost or done twice."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from cli import record_files
+from croupier.client import Client, Operator
+from tests.support.chaos import Ordeal, kill, pause
+from tests.support.postgresql import Postgres
+
+KILLS = int(os.environ.get("CROUPIER_KILLS", "4"))
+TABLES = min(KILLS, 8)
+SEED = os.environ.get("CROUPIER_SEED", "1")
+OPERATOR = "the-operator-of-servers-that-are-killed"
+MODES = ("immediate", "fast")
+END = 600
+
+
+@pytest.fixture
+def operator(tmp_path):
+    """The options by which servers have an operator."""
+    file = tmp_path / "operator"
+    file.write_text(OPERATOR)
+    return ("--operator-token-file", str(file))
+
+
+def check_log(replica, ordeal, operator, tmp_path):
+    """All matches are in the log as they were when they ended, and `croupier verify` accepts it.
+
+    There are no others: none was created that nobody was told of.
+    """
+    folder = tmp_path / "records"
+    command = [sys.executable, "-m", "cli"]
+    export = ["export", "--all", "--format", "binary", "--output", folder]
+    export += ["--server", replica.address, *operator]
+    subprocess.run([*command, *export], check=True, timeout=END)
+    subprocess.run([*command, "verify", "-q", folder], check=True, timeout=END)
+    exported = {record.match: record for record in map(record_files.read, folder.iterdir())}
+    for record in ordeal.records:
+        assert exported[record.match] == record
+    with Client(replica.address) as client:
+        created = [match.match for match in Operator(client, OPERATOR).matches()]
+    assert sorted(created) == sorted(record.match for record in ordeal.records)
+
+
+def end(replica):
+    assert replica.end() == 0
+    assert " failed: " not in replica.log.read_text()
+
+
+def tell(ordeal):
+    # Whoever was killed was at work.
+    assert ordeal.figures["calls lost"] and ordeal.figures["streams resumed"]
+    print(f"seed {ordeal.seed}:", *(f"{n} {what}," for what, n in sorted(ordeal.figures.items())))
+
+
+def test_a_server_that_is_killed_loses_nothing(replicas, operator, tmp_path):
+    replica = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), *operator)
+    rng = random.Random(f"sqlite {SEED}")
+    with Ordeal(SEED, [replica.address], TABLES) as ordeal:
+        for _ in range(KILLS):
+            kill([replica], rng, ordeal)
+        replica.ready()
+        ordeal.finish()
+    tell(ordeal)
+    check_log(replica, ordeal, operator, tmp_path)
+    end(replica)
+
+
+@pytest.fixture
+def database():
+    """A PostgreSQL of one test, which stops it."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+def restart(database, mode, replicas, rng, ordeal):
+    """Stops the database under load, and starts it again."""
+    for replica in replicas:
+        # One that starts now would find no database, and end.
+        replica.ready()
+    ordeal.wait_answers(rng.randint(1, 60), timeout=5)
+    database.stop(mode)
+    database.start()
+    ordeal.count(f"databases stopped ({mode})")
+
+
+def test_replicas_and_a_database_that_are_killed_lose_nothing(
+    replicas, database, operator, tmp_path
+):
+    store = ("--store", database.url(database.new_schema()), *operator)
+    pair = [replicas(*store), replicas(*store)]
+    rng = random.Random(f"postgresql {SEED}")
+    # So that the short form has both.
+    stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
+    with Ordeal(SEED, [replica.address for replica in pair], TABLES) as ordeal:
+        for number in range(KILLS):
+            mode = stops.get(number) or (rng.choice(MODES) if rng.random() < 0.1 else None)
+            if mode:
+                restart(database, mode, pair, rng, ordeal)
+            if number % 4 == 1:
+                pause(rng.choice(pair), rng, ordeal)
+            kill(rng.choice((pair[:1], pair[1:], pair[:1], pair[1:], pair)), rng, ordeal)
+        for replica in pair:
+            replica.ready()
+        ordeal.finish()
+    tell(ordeal)
+    check_log(pair[0], ordeal, operator, tmp_path)
+    for replica in pair:
+        end(replica)

@@ -1,0 +1,126 @@
+"""The bytes that a seat and a spectator receive depend on nothing that they may not know."""
+
+import copy
+
+import pytest
+
+from croupier.v1 import hint_pb2
+from engine.game import Match
+from service import wire
+from tests.support.play import seeded, told
+from tests.support.serving import SPECTATOR, hosted_cases, play_on, ruleset_of, simultaneous_games
+
+POSITIONS = 6
+WORLDS = 3
+HINT = hint_pb2.SearchLimits(iterations=40)
+
+
+def received(table, viewers):
+    """All that viewers can receive now, as bytes."""
+    version = table.spectator.view().version
+    messages = []
+    for viewer in viewers:
+        player = table.everyone()[viewer]
+        view = player.view()
+        stream = player.watch(after=version - 1 if version else None)
+        messages += [view, next(stream)]
+        stream.cancel()
+        if viewer in view.deciders:
+            messages.append(player.hint(HINT, seed=5).hint)
+    return [message.SerializeToString(deterministic=True) for message in messages]
+
+
+def another_world(hosted, seat, rng):
+    """The same match, but for what a seat cannot know: hidden cards, what the other has decided,
+    what it did not see happen, and the secret of all chance to come."""
+    match = hosted.match
+    position = hosted.game.sampler(match.view(seat)).sample(rng.getrandbits(64))
+    data = bytes(match)
+    other = 1 - seat
+    held = [match.held.get(0, 0), match.held.get(1, 0)]
+    if other in match.held:
+        held[other] = rng.choice(position.legal(other))
+    secret = rng.randbytes(32)
+    head = data[:24] + b"".join(action.to_bytes(8, "big") for action in held)
+    world = copy.copy(hosted)
+    world.match = Match.from_bytes(
+        hosted.game, head + secret + bytes(position) + data[72 + len(bytes(position)) :]
+    )
+    world.header = hosted.header._replace(secret=secret)
+    world._views = {}
+    world._history = copy.copy(hosted._history)
+    world._history.events = [
+        tuple(
+            event if event.seen_by(seat) else event._replace(values=event.values[::-1])
+            for event in events
+        )
+        for events in hosted._history.events
+    ]
+    return world
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_nothing_hidden_is_in_what_is_received(client, server, game_id, name):
+    for seed in range(POSITIONS):
+        rng = seeded(game_id, name, seed)
+        table = client.create(ruleset_of(game_id, name), seed=seed)
+        play_on(table, rng, most=rng.randrange(12))
+        kept = server.matches._kept
+        match_id = table.name.removeprefix("matches/")
+        truth = kept[match_id]
+        if truth.over:
+            continue
+        for seat in (0, 1):
+            # What a spectator knows, every seat knows too.
+            viewers = [seat, SPECTATOR]
+            before = received(table, viewers)
+            for _ in range(WORLDS):
+                kept[match_id] = another_world(truth, seat, rng)
+                with told(seed=seed, seat=seat, version=truth.version):
+                    assert received(table, viewers) == before
+            kept[match_id] = truth
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_worlds_differ(client, server, game_id):
+    # The test above would show nothing if the worlds it compares were all the same.
+    table = client.create(ruleset_of(game_id), seed=1)
+    truth = server.matches._kept[table.name.removeprefix("matches/")]
+    rng = seeded(game_id, "worlds")
+    worlds = {bytes(another_world(truth, 0, rng).match.position) for _ in range(20)}
+    assert len(worlds) > 5
+
+
+@pytest.mark.parametrize("game_id", simultaneous_games())
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_held_decision_shows_nowhere(client, game_id, seat):
+    # The same deal as often as the seat has choices: whatever it chooses, all others receive the
+    # same bytes, and it gets an answer of the same size itself.
+    choices = client.create(ruleset_of(game_id), seed=3).players[seat].view().legal_actions
+    assert len(choices) > 1
+    others, sizes = set(), set()
+    for choice in choices:
+        table = client.create(ruleset_of(game_id), seed=3)
+        answer = table.players[seat].submit(choice, 0)
+        sizes.add(answer.ByteSize())
+        name = table.name.encode()
+        others.add(
+            tuple(data.replace(name, b"") for data in received(table, [1 - seat, SPECTATOR]))
+        )
+    assert len(others) == 1
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_a_stream_holds_only_what_its_reader_saw(client, server, game_id, name):
+    table = client.create(ruleset_of(game_id, name), seed=2)
+    play_on(table, seeded(game_id, name, "stream"))
+    hosted = server.matches._kept[table.name.removeprefix("matches/")]
+    for viewer, player in enumerate(table.everyone()):
+        for response in player.watch():
+            expected = [
+                wire.write_event(hosted.game, event, response.version)
+                for event in hosted._history.events[response.version]
+                if event.seen_by(viewer)
+            ]
+            assert [event for event in response.events if event.HasField(game_id)] == expected

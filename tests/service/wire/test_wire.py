@@ -1,0 +1,136 @@
+"""What is translated comes back as it was, for every game and ruleset."""
+
+import pytest
+from protovalidate import Validator
+
+from croupier.v1 import game_pb2
+from engine.game import ActionError, Match, RulesetError, ViewError
+from service import wire
+from service.errors import Refusal
+from tests.support.play import game_of, random_secret, seeded, told
+from tests.support.serving import SPECTATOR, hosted_cases, ruleset_of
+
+MATCHES = 3
+VALIDATOR = Validator()
+
+
+def positions(game, *seed):
+    """A match of random play, version by version, and what happened at each."""
+    rng = seeded(*seed)
+    match = Match(game, random_secret(rng), "wire")
+    events = match.events
+    while True:
+        yield match, events
+        if match.over:
+            return
+        seat = rng.choice(match.deciders)
+        events = match.apply(seat, rng.choice(match.legal(seat)))
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_rulesets_come_back(game_id, name):
+    game, _ = game_of(game_id, name)
+    written = wire.write_ruleset(game)
+    assert VALIDATOR.collect_violations(written) == []
+    assert wire.read_ruleset(written, "ruleset").ruleset == game.ruleset
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_views_come_back_byte_by_byte(game_id, name):
+    game, _ = game_of(game_id, name)
+    ruleset = wire.write_ruleset(game)
+    for seed in range(MATCHES):
+        with told(seed=seed):
+            for match, _ in positions(game, game_id, name, seed):
+                for seat in (0, 1):
+                    view = match.view(seat)
+                    message = game_pb2.View(seat=seat, ruleset=ruleset)
+                    message.MergeFromString(wire.write_view(game, view))
+                    assert VALIDATOR.collect_violations(message) == []
+                    # How it ended is not in the game's part, and no one searches when it is over.
+                    if not match.over:
+                        assert bytes(wire.read_view(message, "view")) == bytes(view)
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_views_are_written_as_protobuf_writes_them(game_id, name):
+    game, _ = game_of(game_id, name)
+    with told(seed=0):
+        for match, _ in positions(game, game_id, name, 0):
+            for viewer in (0, 1, SPECTATOR):
+                written = wire.write_view(game, match.view(viewer))
+                message = game_pb2.View.FromString(written)
+                # Every field in its place, and none that says nothing.
+                assert written == message.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_actions_come_back(game_id, name):
+    game, _ = game_of(game_id, name)
+    for seed in range(MATCHES):
+        with told(seed=seed):
+            for match, _ in positions(game, game_id, name, seed):
+                for seat in match.deciders:
+                    for action in match.legal(seat):
+                        message = wire.write_action(game, action)
+                        assert VALIDATOR.collect_violations(message) == []
+                        assert wire.read_action(game, message) == action
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_every_event_says_what_happened(game_id, name):
+    game, _ = game_of(game_id, name)
+    for seed in range(MATCHES):
+        with told(seed=seed):
+            for match, events in positions(game, game_id, name, seed):
+                for event in events:
+                    message = wire.write_event(game, event, match.version)
+                    assert message.WhichOneof("event") == game_id
+                    assert getattr(message, game_id).WhichOneof("event")
+
+
+def test_a_choice_is_not_taken_for_another_one():
+    # The engine has one number where the schema has three names.
+    game = wire.hosted()["castle_rampage"]()
+    for card, name, choice in (
+        ("VOLLEY", "unit", "CASTLE_RAMPAGE_UNIT_KNIGHT"),
+        ("PRIEST", "extra", True),
+        ("SABOTEUR", "extra", True),
+        ("KNIGHT", "permanent", "CASTLE_RAMPAGE_CARD_CATAPULT"),
+    ):
+        play = {"card": f"CASTLE_RAMPAGE_CARD_{card}", name: choice}
+        with pytest.raises(ActionError, match="must not be set for this card") as caught:
+            wire.read_action(game, game_pb2.Action(castle_rampage={"play": play}))
+        assert caught.value.field == name
+    without = game_pb2.Action(castle_rampage={"play": {"card": "CASTLE_RAMPAGE_CARD_VOLLEY"}})
+    written = game_pb2.Action.FromString(wire.canonical_action(game, without))
+    assert written.castle_rampage.play.HasField("extra")
+    assert wire.read_action(game, without) == wire.read_action(game, written)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_a_field_of_a_ruleset_is_named_by_its_path(game_id):
+    game = wire.hosted()[game_id]
+
+    def refuse(self, given):
+        raise RulesetError("cards[2].copies", "must be otherwise")
+
+    broken = type(game.__name__, (game,), {"read_ruleset": refuse})
+    wire._game.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(wire.hosted(), game_id, broken)
+        with pytest.raises(Refusal) as caught:
+            wire.read_ruleset(ruleset_of(game_id), "view.ruleset")
+    assert f"view.ruleset.{game_id}.cards[2].copies" in str(caught.value.status)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted())
+def test_the_paths_of_view_errors_are_those_of_the_schema(game_id):
+    # Every path that begins as the wire module says must lead to a field of the view.
+    view = getattr(game_pb2.View(), game_id)
+    for start, instead in wire.view_paths(game_id).items():
+        error = ViewError(f"{start}x", "must be otherwise")
+        refusal = wire.inconsistent_view(error, game_id, "view")
+        assert f"view.{game_id}.{instead}x" in str(refusal)
+        name = instead.partition("[")[0].rstrip(".")
+        assert not name or name in view.DESCRIPTOR.fields_by_name

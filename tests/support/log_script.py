@@ -1,0 +1,110 @@
+"""A program that does with a log what it is told, each time in a process of its own.
+
+It reads one JSON array of steps a line, and prints for each step its answer, and then how it ended.
+It is quick to die and to be there again, where a server is not. LogScript runs it.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from service.errors import Refusal
+from service.store import Snapshot, SqliteStore, sqlite_tables
+from tests.support.faulty_disk import Control
+from tests.support.stores import NOTHING, action, header
+
+ADDED, THERE, REFUSED = "added", "there", "refused"
+
+
+class LogScript:
+    """The program, on a faulty disk."""
+
+    def __init__(self, disk):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.log_script"],
+            env=disk.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def run(self, *steps):
+        """The answers to the steps, as many as there are, and the exit code."""
+        self._process.stdin.write(json.dumps(steps) + "\n")
+        self._process.stdin.flush()
+        answers = []
+        while not isinstance(answer := json.loads(self._process.stdout.readline()), dict):
+            answers.append(answer)
+        return answers, answer["ended"]
+
+    def close(self):
+        self._process.communicate()
+
+
+async def do(store, match_id, request_id):
+    """What a server does with a request: adds it, unless it is there."""
+    if await store.load(match_id) is None:
+        await store.create(header(match_id), NOTHING)
+    entries = await store.read(match_id, 0)
+    if request_id in [entry.request_id for entry in entries]:
+        return THERE
+    entry = action(0, bytes(500), request_id=request_id)
+    assert await store.append(match_id, len(entries), entry, NOTHING)
+    return ADDED
+
+
+def say(answer):
+    # At once, as it may be killed at any time.
+    os.write(1, json.dumps(answer).encode() + b"\n")
+
+
+async def carry_out(steps, store, control):
+    for what, *arguments in steps:
+        answer = None
+        try:
+            if what == "open":
+                await store.open()
+            elif what == "close":
+                await store.close()
+            elif what == "do":
+                answer = await do(store, *arguments)
+            elif what == "append":
+                match_id, version, request_id = arguments
+                entry = action(0, bytes(500), request_id=request_id)
+                answer = await store.append(match_id, version, entry, NOTHING)
+            elif what == "create":
+                await store.create(header(arguments[0]), NOTHING)
+            elif what == "keep":
+                store.keep(arguments[0], Snapshot(arguments[1], bytes(5000)))
+            elif what == "fail":
+                control.fail(*arguments)
+            elif what == "mend":
+                control.mend()
+            elif what == "schema":
+                sqlite_tables.MIGRATIONS = sqlite_tables.MIGRATIONS[: arguments[0]]
+        except Refusal:
+            answer = REFUSED
+        except OSError as error:
+            say(str(error))
+            return
+        say(answer)
+
+
+def main():
+    control = Control(os.environ["FAULTY_DISK_CONTROL"])
+    directory = Path(os.environ["FAULTY_DISK_DATA"])
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            asyncio.run(carry_out(json.loads(line), SqliteStore(directory), control))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        say({"ended": os.waitstatus_to_exitcode(status)})
+
+
+if __name__ == "__main__":
+    main()

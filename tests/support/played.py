@@ -1,0 +1,53 @@
+"""Matches played at random in memory, as a log has them, for the tests of records."""
+
+import hashlib
+
+from service import wire
+from service.hosting.match_state import Hosted
+from service.store import Entry, EntryKind, Header
+from tests.support.serving import ruleset_of
+
+SKILLED = 4
+
+
+def played(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, resign_at=None):
+    """A match that is over."""
+    match_id = f"{rng.getrandbits(100):020x}"
+    ruleset = ruleset_of(game_id, name)
+    header = Header(
+        match_id=match_id,
+        game=game_id,
+        ruleset=ruleset.SerializeToString(deterministic=True),
+        rules_version=wire.read_ruleset(ruleset, "ruleset").rules_version,
+        secret=rng.randbytes(32),
+        chance_id="" if seeded else match_id,
+        bots=seats,
+        created=1_700_000_000_000 + rng.randrange(10**6),
+        entropy_from_seats=entropy,
+    )
+    hosted = Hosted(header)
+    if entropy:
+        hosted = hosted.after(*contributions(hosted, rng))
+    while not hosted.over:
+        at = hosted.time + rng.choice((0, 1, 2500))
+        if hosted.version == resign_at:
+            hosted = hosted.after(Entry(EntryKind.RESIGNATION, seats.index(0), at))
+            break
+        seat = rng.choice(hosted.deciders)
+        action = wire.write_action(hosted.game, rng.choice(hosted.match.legal(seat)))
+        data = action.SerializeToString(deterministic=True)
+        hosted = hosted.after(Entry(EntryKind.ACTION, seat, at, data, hosted.version))
+    return hosted
+
+
+def contributions(hosted, rng):
+    """The entries by which the open seats of a match contribute to its chance."""
+    seats = [seat for seat in (0, 1) if not hosted.header.bots[seat]]
+    rng.shuffle(seats)
+    bytes_of = {seat: rng.randbytes(rng.randrange(16, 65)) for seat in seats}
+    hashes = {seat: hashlib.sha256(data).digest() for seat, data in bytes_of.items()}
+    at = hosted.header.created
+    return [
+        *(Entry(EntryKind.ENTROPY_HASH, seat, at + 5, hashes[seat]) for seat in seats),
+        *(Entry(EntryKind.ENTROPY, seat, at + 9, bytes_of[seat]) for seat in reversed(seats)),
+    ]

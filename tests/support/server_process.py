@@ -1,0 +1,111 @@
+"""`croupier serve` as a process of its own, which can be watched, and killed."""
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+
+from tests.support.serving import Client
+
+COMMAND = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
+END = 30
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+class ServerProcess:
+    """A server that runs until it is killed or stopped."""
+
+    def __init__(self, *options, environment=None):
+        self._metrics_port = free_port()
+        self._process = subprocess.Popen(
+            [*COMMAND, "--metrics-port", str(self._metrics_port), *options],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._lines = []
+        self._news = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        said = self._process.stdout.readline()
+        found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", said)
+        assert found, said + self.log
+        self.client = Client(found[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._process.returncode is None:
+            self.kill()
+
+    def _read(self):
+        for line in self._process.stderr:
+            with self._news:
+                self._lines.append(line)
+                self._news.notify_all()
+
+    @property
+    def log(self):
+        """What it has logged so far."""
+        with self._news:
+            return "".join(self._lines)
+
+    def forget_log(self):
+        with self._news:
+            self._lines.clear()
+
+    def wait_for(self, text):
+        """Returns when it has logged something."""
+        with self._news:
+            assert self._news.wait_for(lambda: text in "".join(self._lines), END), text
+
+    def metric(self, name):
+        """The value of a metric, with its labels as Prometheus writes them."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics") as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(name + " "):
+                    return float(line.rpartition(" ")[2])
+        raise AssertionError(name)
+
+    def kill(self):
+        """Ends it as a crash does."""
+        self._process.kill()
+        self._end()
+
+    def stop(self):
+        """Stops it in good order."""
+        self._process.terminate()
+        self._end()
+        assert self._process.returncode == 0, self.log
+
+    def _end(self):
+        self._process.wait(END)
+        self._reader.join()
+        self._process.stdout.close()
+        self._process.stderr.close()
+        self.client.channel.close()
+
+
+def refused_start(*options, environment=None):
+    """What a server says that does not start: one line."""
+    done = subprocess.run(
+        [*COMMAND, "--metrics-port", "0", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=END,
+    )
+    assert done.returncode == 1, done
+    assert not done.stdout
+    assert done.stderr.count("\n") == 1, done.stderr
+    line = done.stderr.rstrip("\n")
+    assert line.startswith("croupier: ")
+    return line

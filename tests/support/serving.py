@@ -1,0 +1,275 @@
+"""What the tests of the service share: servers on real sockets, and players who call them."""
+
+import asyncio
+import itertools
+import threading
+from typing import NamedTuple
+
+import grpc
+import pytest
+import uvloop
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+from croupier.v1 import (
+    catalog_pb2_grpc,
+    game_pb2,
+    hint_pb2,
+    hint_pb2_grpc,
+    match_pb2,
+    match_pb2_grpc,
+)
+from engine.game import Position
+from service import wire
+from service.server import Options, Server
+from service.store import MemoryStore
+from tests.support.facts import facts_of
+from tests.support.play import game_of
+
+TIMEOUT = 30
+OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+SPECTATOR = 2
+
+_NUMBERS = itertools.count()
+
+
+def bot(strength):
+    """A seat for a bot."""
+    return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=f"BOT_STRENGTH_{strength}"))
+
+
+def hosted_cases():
+    """A parameter for each game that a server hosts, and each of its rulesets."""
+    return [
+        pytest.param(game_id, name, id=f"{game_id}-{name}")
+        for game_id in wire.hosted()
+        for name in facts_of(game_id).rulesets
+    ]
+
+
+def simultaneous_games():
+    """The games whose first decision is one of both seats."""
+    return [name for name, game in wire.hosted().items() if len(_first_deciders(game)) == 2]
+
+
+def _first_deciders(game):
+    return Position.deal(game(), 1).deciders
+
+
+def ruleset_of(game_id, name="default"):
+    """A ruleset of the facts as a message; that of the rule sheet is empty."""
+    if name == "default":
+        return game_pb2.Ruleset(**{game_id: {}})
+    return wire.write_ruleset(game_of(game_id, name)[0])
+
+
+def view_of(hosted, viewer):
+    """What a viewer knows of a match in memory, as a message."""
+    return game_pb2.View.FromString(hosted.view(viewer))
+
+
+class Servers:
+    """Servers of this process, on one event loop in a thread of its own."""
+
+    def __init__(self):
+        self.loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever)
+        self._thread.start()
+        self._running = []
+
+    def run(self, coroutine):
+        """The result of a coroutine on the servers' loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(TIMEOUT)
+
+    def start(self, store=None, clock=None, **options):
+        """A server on a free port, and its address."""
+        chosen = Options(port=0, **options)
+        server, address = self.run(self._start(store or MemoryStore(), chosen, clock))
+        self._running.append(server)
+        return server, address
+
+    async def _start(self, store, options, clock):
+        server = Server(options, store, clock)
+        return server, await server.start()
+
+    def stop(self, server):
+        """Stops a server at once."""
+        self._running.remove(server)
+        self.run(server.stop(grace=0.2))
+
+    def close(self):
+        """Stops everything."""
+        for server in list(self._running):
+            self.stop(server)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class Client:
+    """A client of one server."""
+
+    def __init__(self, address, options=()):
+        self.address = address
+        self.channel = grpc.insecure_channel(address, options)
+        self.catalog = catalog_pb2_grpc.CatalogServiceStub(self.channel)
+        self.matches = match_pb2_grpc.MatchServiceStub(self.channel)
+        self.hints = hint_pb2_grpc.HintServiceStub(self.channel)
+
+    def create(self, ruleset, seats=(), seed=None, time_control=None):
+        """A new match: a Table."""
+        request = match_pb2.CreateMatchRequest(
+            ruleset=ruleset, seats=seats, seed=seed, time_control=time_control
+        )
+        return Table(self, self.matches.CreateMatch(request, timeout=TIMEOUT))
+
+    def hint(self, view, limits, seed=None):
+        """A hint for a view by itself."""
+        request = hint_pb2.SuggestActionRequest(view=view, limits=limits, seed=seed)
+        return self.hints.SuggestAction(request, timeout=TIMEOUT)
+
+
+class Table:
+    """A match and everyone at it: players by seat, and a spectator."""
+
+    def __init__(self, client, created):
+        self.created = created
+        self.name = created.match
+        self.players = {
+            each.seat: Player(client, created.match, each.token) for each in created.seat_tokens
+        }
+        self.spectator = Player(client, created.match, created.spectator_token)
+
+    def everyone(self):
+        """The players, then the spectator."""
+        return [*self.players.values(), self.spectator]
+
+    def views(self):
+        """What everyone sees, as bytes."""
+        return [each.view().SerializeToString(deterministic=True) for each in self.everyone()]
+
+
+class Player:
+    """Whoever holds a token of a match."""
+
+    def __init__(self, client, match, token):
+        self._client = client
+        self.match = match
+        self.token = token
+
+    def move_to(self, client):
+        """Calls another server from now on."""
+        self._client = client
+
+    @property
+    def metadata(self):
+        return [("authorization", f"Bearer {self.token}")] if self.token else []
+
+    def _call(self, method, request):
+        return method(request, metadata=self.metadata, timeout=TIMEOUT)
+
+    def view(self):
+        request = match_pb2.GetViewRequest(match=self.match)
+        return self._call(self._client.matches.GetView, request).view
+
+    def wait_later(self, version, timeout=TIMEOUT):
+        """The call of GetView under way that waits for a version."""
+        request = match_pb2.GetViewRequest(match=self.match, wait_for_version=version)
+        return self._client.matches.GetView.future(request, metadata=self.metadata, timeout=timeout)
+
+    def request(self, action, version, request_id=None):
+        """A request of SubmitAction, with a request_id of its own."""
+        return match_pb2.SubmitActionRequest(
+            match=self.match,
+            expected_version=version,
+            action=action,
+            request_id=request_id or f"request {next(_NUMBERS)}",
+        )
+
+    def send(self, request):
+        return self._call(self._client.matches.SubmitAction, request).view
+
+    def send_later(self, request):
+        """The call of SubmitAction under way."""
+        return self._client.matches.SubmitAction.future(
+            request, metadata=self.metadata, timeout=TIMEOUT
+        )
+
+    def submit(self, action, version, request_id=None):
+        return self.send(self.request(action, version, request_id))
+
+    def watch(self, after=None):
+        """The stream of WatchMatch."""
+        request = match_pb2.WatchMatchRequest(match=self.match, after_version=after)
+        return self._call(self._client.matches.WatchMatch, request)
+
+    def resign(self):
+        request = match_pb2.ResignMatchRequest(match=self.match)
+        return self._call(self._client.matches.ResignMatch, request).view
+
+    def resign_later(self):
+        """The call of ResignMatch under way."""
+        request = match_pb2.ResignMatchRequest(match=self.match)
+        return self._client.matches.ResignMatch.future(
+            request, metadata=self.metadata, timeout=TIMEOUT
+        )
+
+    def record(self):
+        request = match_pb2.GetRecordRequest(match=self.match)
+        return self._call(self._client.matches.GetRecord, request).record
+
+    def hint(self, limits, seed=None):
+        request = hint_pb2.SuggestActionRequest(match=self.match, limits=limits, seed=seed)
+        return self._call(self._client.hints.SuggestAction, request)
+
+
+def play_on(table, rng, most=None):
+    """Plays random actions until the match is over, or at most so many."""
+    done = 0
+    while done != most:
+        view = table.spectator.view()
+        if not view.deciders:
+            return
+        player = table.players[rng.choice(view.deciders)]
+        view = player.view()
+        player.submit(rng.choice(view.legal_actions), view.version)
+        done += 1
+
+
+class Refused(NamedTuple):
+    """How a call was refused."""
+
+    code: grpc.StatusCode
+    reason: str
+    fields: list
+    metadata: dict
+    retry_seconds: float
+
+
+def refused(call, *arguments):
+    """Calls, and returns how it was refused."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call(*arguments)
+    return read_error(caught.value)
+
+
+def read_error(error):
+    """What the details of an error say, by AIP-193."""
+    status = rpc_status.from_call(error)
+    assert status is not None, error
+    info, bad, retry = (
+        error_details_pb2.ErrorInfo(),
+        error_details_pb2.BadRequest(),
+        error_details_pb2.RetryInfo(),
+    )
+    for detail in status.details:
+        assert any(detail.Unpack(message) for message in (info, bad, retry)), detail.type_url
+    assert info.domain == "croupier.v1"
+    assert status.message
+    return Refused(
+        error.code(),
+        info.reason,
+        [violation.field for violation in bad.field_violations],
+        dict(info.metadata),
+        retry.retry_delay.ToMilliseconds() / 1000,
+    )
