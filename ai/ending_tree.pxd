@@ -7,7 +7,7 @@ from engine.game cimport SEATS, Action, Game, Sampler, State
 cdef enum:
     NONE = 0               # No node and no information set: neither array uses its first place.
     ROOT = 1               # Chance chooses a world.
-    TURNS_MOST = 24        # Of a line of play, forced ones included.
+    MAX_TURNS = 24        # Of a line of play, forced ones included.
 
 cdef struct Node:          # A history.
     uint32_t parent

@@ -30,14 +30,14 @@ cdef double WORSE = -1e9
 cdef class EndingTree:
     """The finite game. `legal` are the actions of the root, ascending."""
 
-    def __cinit__(self, Sampler sampler not None, size_t most_nodes, tuple legal not None):
+    def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
         cdef size_t mask = 63
         cdef size_t action_room
         self.sampler = sampler
         self.game = sampler.game
         self.me = sampler.seat
         self.legal = legal
-        self.room = most_nodes + ROOT + 1
+        self.room = max_nodes + ROOT + 1
         action_room = self.room + MAX_ACTIONS
         while mask < 2 * self.room:
             mask = 2 * mask + 1
@@ -189,7 +189,7 @@ cdef class EndingTree:
             node.easy = node.value
             return True
         joint[0] = joint[1] = 0
-        return turn < TURNS_MOST and self.choose(at, state, 0, owed, joint, recalled, turn, own)
+        return turn < MAX_TURNS and self.choose(at, state, 0, owed, joint, recalled, turn, own)
 
     cdef bint choose(self, uint32_t at, const State* state, int part, int owed,
                      const Action* chosen, const uint64_t* recalled, int turn,

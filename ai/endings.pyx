@@ -27,7 +27,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from ai.ending_tree cimport NONE, ROOT, TURNS_MOST, EndingTree, Info, Node
+from ai.ending_tree cimport NONE, ROOT, MAX_TURNS, EndingTree, Info, Node
 from ai.worker cimport Stop, now
 from engine.game cimport (
     MAX_ACTIONS, NOBODY, SEATS, VIEW_BYTES, Action, Game, Rng, Sampler, Script, State, View,
@@ -39,7 +39,7 @@ from engine.game import SeatView
 cdef enum:
     PROBES = 8             # Random lines of play that tell how large the rest of the match is.
 
-NODES_MOST = 1 << 18
+MAX_NODES = 1 << 18
 BYTES_A_NODE = 256
 NODES_A_VIEW = 500         # What it takes to make the sampler of one.
 NODES_AN_ITERATION = 2     # What all of it may cost, beside the search that it may replace.
@@ -76,7 +76,7 @@ def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0
     The limits are those of the search that it may replace (0: none), of whose iterations or time it
     takes a share. Without a limit in time, the same question gets the same answer.
     """
-    cdef uint64_t most = min(nodes or NODES_MOST, NODES_MOST)
+    cdef uint64_t most = min(nodes or MAX_NODES, MAX_NODES)
     cdef double expected
     cdef double deadline = now() + TIME_SHARE * seconds if seconds > 0 else 0
     if memory:
@@ -132,7 +132,7 @@ cdef double estimate(Sampler sampler, uint64_t most):
                         joint[seat] = actions[rng_below(&rng, count)]
                         lines *= count
                         size += lines
-                if turns == TURNS_MOST or size > PROBES * most:
+                if turns == MAX_TURNS or size > PROBES * most:
                     return most + 1.0
                 game.apply(&state, joint, &rng, NULL)
     return size / PROBES
@@ -146,7 +146,7 @@ cdef class Ending(EndingTree):
     cdef double value, win, draw
     cdef int best
 
-    def __cinit__(self, Sampler sampler not None, size_t most_nodes, tuple legal not None):
+    def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
         self.action_scores = <double*> malloc(len(legal) * sizeof(double))
         if self.action_scores == NULL:
             raise MemoryError

@@ -19,7 +19,7 @@ from engine.game cimport (
 
 cdef enum:
     BYTES_A_HISTORY = 256      # With its state and its share of everything else.
-    MOST_DRAWS = 1 << 22       # Outcomes of chance that are gone through, alike or not.
+    MAX_DRAWS = 1 << 22       # Outcomes of chance that are gone through, alike or not.
 
 
 cdef int used_words(const uint64_t* words, int n) noexcept nogil:
@@ -146,7 +146,7 @@ cdef class Histories:
         history.kind = NO_ROOM
         outcomes.slots = NULL
         script_start(&script, &rng)
-        while tried < MOST_DRAWS:
+        while tried < MAX_DRAWS:
             if before == NULL:
                 self.game.deal(&state, &rng, NULL)
             else:

@@ -6,14 +6,14 @@ from ai.results import ActionResult, Parameters
 from ai.worker import Worker
 from engine.game import Sampler
 
-class Tree(Worker):
+class IsmctsWorker(Worker):
     def __init__(
         self,
         sampler: Sampler,
         seed: int,
         thread: int,
         parameters: Parameters,
-        most_nodes: int,
+        max_nodes: int,
         only: Sequence[int] | None = None,
         ends_when_full: bool = False,
     ) -> None: ...

@@ -2,13 +2,13 @@
 
 The search is given a seat's view and nothing else. Each iteration draws a world that fits the view
 (`Sampler.draw`), walks through it by the decisions found so far, plays on sensibly by the game's
-`Guide`, to the end or until it can say what that is worth, and learns from the score. Every seat
+`PlayoutPolicy`, to the end or until it can say what that is worth, and learns from the score. Every seat
 has a tree of its own, whose nodes are what that seat has observed since the root (`Game.observe`),
 so that no decision depends on what its seat has not seen: neither on a hidden card nor on the other
 half of a simultaneous choice. Which actions a node offers depends on the world; each keeps how
 often it was available.
 
-    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
+    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo IsmctsWorker Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
 
 At a decision that is made at the same time as another, or that the other seat must not be able to
@@ -18,7 +18,7 @@ is in proportion to the positive regrets, and the average of these choices is th
 of an action that was not tried is estimated by its mean so far, which corrects the
 importance-weighted estimate of the one that was.
 
-    V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo Tree Search in
+    V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo IsmctsWorker Search in
     Simultaneous Move Games", NeurIPS 2013: regret matching at the nodes of a search tree.
     M. Schmid et al., "Variance Reduction in Monte Carlo Counterfactual Regret Minimization
     (VR-MCCFR)", AAAI 2019: the baseline.
@@ -27,13 +27,13 @@ At other decisions the choice is by UCB1 over the available actions, and the ans
 visited; or by regret matching too, in a game where what a seat does gives its cards away. The
 scores of playouts that are not played to the end differ less than wins and losses do, so UCB1's
 constant is in standard deviations of the scores that the node has seen. UCB1 would try every action
-before it returns to the best; where there are many, a node begins with few, those that the guide
+before it returns to the best; where there are many, a node begins with few, those that the playout policy
 would play, and tries more of them the more often it is visited.
 
     J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
     estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.
     G. Chaslot, M. Winands, H. J. van den Herik, J. Uiterwijk, B. Bouzy, "Progressive Strategies for
-    Monte-Carlo Tree Search", New Mathematics and Natural Computation 4(3), 2008: unpruning.
+    Monte-Carlo IsmctsWorker Search", New Mathematics and Natural Computation 4(3), 2008: unpruning.
     R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007.
 
 A game so small that all of it can be searched from the deal on is (ai/mccfr.pyx).
@@ -46,7 +46,7 @@ from libc.string cimport memset
 
 from ai.worker cimport Worker
 from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, Guide, Rng, Sampler, State, mix, rng_below,
+    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, PlayoutPolicy, Rng, Sampler, State, mix, rng_below,
     rng_double, rng_seed,
 )
 
@@ -55,11 +55,11 @@ from ai.worker import RootAction, Summary
 cdef enum:
     NO_NODE = 0                # Node 0 is never used.
     KNOWN_VISITS = 16          # From here on a node tells what its seat is expected to do.
-    PATH_MOST = 256            # Decisions of one iteration that are learned from.
+    MAX_PATH = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
     FIRST_SLOTS = 1 << 10      # Of the hash table.
 
-cdef double UNIFORM_MOST = 0.6
+cdef double MAX_UNIFORM = 0.6
 cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
 
 
@@ -93,16 +93,16 @@ cdef struct Step:              # A decision of the current iteration.
     bint regret                # By regret matching.
 
 
-cdef class Tree(Worker):
+cdef class IsmctsWorker(Worker):
     """The trees of both seats from one view, grown by one thread."""
 
     cdef Game game
-    cdef Guide guide
+    cdef PlayoutPolicy policy
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration, uniform, widening
-    cdef bint guided, sequential_regret
-    cdef int mixed_most
+    cdef bint uses_policy, sequential_regret
+    cdef int max_mixed_actions
 
     # Memory is taken once; what is not touched costs nothing.
     cdef Node* nodes
@@ -111,7 +111,7 @@ cdef class Tree(Worker):
     cdef size_t node_room, child_room, table_mask
     cdef size_t node_count, child_count
 
-    cdef Step path[PATH_MOST]
+    cdef Step path[MAX_PATH]
     cdef uint16_t* scratch     # Children that are available,
     cdef double* sigma         # and their probabilities by regret matching.
     cdef int path_length
@@ -126,24 +126,24 @@ cdef class Tree(Worker):
     cdef bint ends_when_full
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
-                  size_t most_nodes, only=None, bint ends_when_full=False):
+                  size_t max_nodes, only=None, bint ends_when_full=False):
         cdef size_t child_bytes
         self.sampler = sampler
         self.game = sampler.game
-        self.guided = parameters.guided
-        self.guide = self.game.guide() if self.guided else Guide(self.game)
+        self.uses_policy = parameters.playout_policy
+        self.policy = self.game.playout_policy() if self.uses_policy else PlayoutPolicy(self.game)
         if parameters.horizon is not None:
-            self.guide.horizon = parameters.horizon
+            self.policy.horizon = parameters.horizon
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.widening = parameters.widening
-        self.sequential_regret = (self.game.mixes_in_turn if parameters.sequential_regret is None
+        self.sequential_regret = (self.game.sequential_regret if parameters.sequential_regret is None
                                   else parameters.sequential_regret)
-        self.mixed_most = (self.game.mixed_most if parameters.mixed_most is None
-                           else parameters.mixed_most)
+        self.max_mixed_actions = (self.game.max_mixed_actions if parameters.max_mixed_actions is None
+                           else parameters.max_mixed_actions)
         rng_seed(&self.rng, mix(seed, thread))
         # Most nodes are small; where they are not, the children run out before the nodes do.
-        self.node_room = max(64, min(most_nodes, parameters.memory // 4 // sizeof(Node)))
+        self.node_room = max(64, min(max_nodes, parameters.memory // 4 // sizeof(Node)))
         child_bytes = parameters.memory // 2
         self.child_room = min(child_bytes // sizeof(Child), 2 * MAX_ACTIONS * self.node_room)
         self.table_mask = FIRST_SLOTS - 1
@@ -199,8 +199,8 @@ cdef class Tree(Worker):
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
-        if at_leaf and self.guided:
-            score = self.guide.playout(&state, &self.rng, &draw)
+        if at_leaf and self.uses_policy:
+            score = self.policy.playout(&state, &self.rng, &draw)
         else:
             if at_leaf:
                 self.game.playout(&state, &self.rng)
@@ -235,7 +235,7 @@ cdef class Tree(Worker):
         if count == 1 and key != self.root_key:
             return actions[0]
         at = self.find(key, at_leaf)
-        if (at == NO_NODE or self.path_length == PATH_MOST
+        if (at == NO_NODE or self.path_length == MAX_PATH
                 or self.scratch_used + count > SCRATCH
                 or not self.offer(&self.nodes[at], actions, count)):
             at_leaf[0] = True
@@ -246,7 +246,7 @@ cdef class Tree(Worker):
         step.seat = seat
         step.count = count
         step.at = self.scratch_used
-        step.regret = self.sequential_regret or (simultaneous and count <= self.mixed_most)
+        step.regret = self.sequential_regret or (simultaneous and count <= self.max_mixed_actions)
         self.scratch_used += count
         if step.regret:
             self.choose_by_regret(step)
@@ -391,13 +391,13 @@ cdef class Tree(Worker):
         return sqrt(max(0.0, (node.squares + 0.5) / (node.visits + 1) - mean * mean))
 
     cdef int untried(self, const Step* step, const State* state, int count) noexcept nogil:
-        # One of the so many untried: what the guide would play, or any with the same probability.
+        # One of the so many untried: what the playout policy would play, or any with the same probability.
         cdef Child* child = self.children + self.nodes[step.node].first
         cdef uint16_t* at = self.scratch + step.at
         cdef Action action
         cdef int i = 0
         if self.widening > 0:
-            action = self.guide.choose(state, step.seat, &self.rng)
+            action = self.policy.choose(state, step.seat, &self.rng)
             for i in range(step.count):
                 if child[at[i]].action == action and child[at[i]].visits == 0:
                     return i
@@ -411,7 +411,7 @@ cdef class Tree(Worker):
 
     cdef double uniform_share(self, int count, uint32_t visits) noexcept nogil:
         # As Exp3 explores: the share falls with the square root of the visits to each action.
-        return min(UNIFORM_MOST, self.uniform * sqrt(count / (visits + 1.0)))
+        return min(MAX_UNIFORM, self.uniform * sqrt(count / (visits + 1.0)))
 
     cdef void choose_by_regret(self, Step* step) noexcept nogil:
         cdef Child* child = self.children + self.nodes[step.node].first

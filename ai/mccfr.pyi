@@ -4,5 +4,5 @@ from ai.results import Parameters
 from ai.worker import Worker
 from engine.game import Sampler
 
-class DealSearch(Worker):
+class MccfrWorker(Worker):
     def __init__(self, sampler: Sampler, thread: int, parameters: Parameters) -> None: ...

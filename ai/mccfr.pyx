@@ -58,7 +58,7 @@ cdef struct Found:             # What was found about an action of the view.
     double squares
 
 
-cdef class DealSearch(Worker):
+cdef class MccfrWorker(Worker):
     """A search from the deal for one view, by one thread."""
 
     cdef Histories histories

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ai.search import Search
 from ai.worker import Stop
 
-class Outlook:
+class PrincipalLines:
     def __init__(self, search: Search) -> None: ...
     def line(self, action: int) -> tuple[tuple[int, int], ...]: ...
     def compare(

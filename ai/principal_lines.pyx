@@ -28,8 +28,8 @@ from engine.game cimport (
 
 cdef enum:
     WORLDS = 128               # That a line is followed in,
-    WORLDS_LEAST = 4           # and that must be left.
-    STEPS_MOST = 8
+    MIN_WORLDS = 4           # and that must be left.
+    MAX_STEPS = 8
     CONTINUATIONS = 8          # Of an action in a world.
 
 
@@ -40,7 +40,7 @@ cdef struct World:
     Action joint[SEATS]
 
 
-cdef class Outlook:
+cdef class PrincipalLines:
     """What the search of a view, by one thread, expects to follow."""
 
     cdef Worker tree
@@ -84,8 +84,8 @@ cdef class Outlook:
         """What is expected to follow the action: (seat, action) each, that of the asking seat first
         where both decide at the same time. What else is decided with the action is part of it.
         """
-        cdef int seats[STEPS_MOST + SEATS]
-        cdef Action actions[STEPS_MOST + SEATS]
+        cdef int seats[MAX_STEPS + SEATS]
+        cdef Action actions[MAX_STEPS + SEATS]
         cdef int i, count
         with nogil:
             count = self.follow(action, seats, actions)
@@ -119,7 +119,7 @@ cdef class Outlook:
             kept = 0
             for i in range(left):
                 kept += self.same(&self.worlds[i], world)
-            if kept < WORLDS_LEAST:
+            if kept < MIN_WORLDS:
                 return count
             for turn in range(SEATS):
                 seat = me if turn == 0 else 1 - me
@@ -127,7 +127,7 @@ cdef class Outlook:
                     seats[count] = seat
                     actions[count] = world.joint[seat]
                     count += 1
-            if count >= STEPS_MOST:
+            if count >= MAX_STEPS:
                 return count
             first = False
             # The world that the others are compared with comes to the front.

@@ -48,13 +48,13 @@ class Parameters(NamedTuple):
     `exploration` is the constant of UCB1, in standard deviations of the scores seen at the node;
     `uniform` times the square root of actions / visits is the share of uniform choices mixed into
     regret matching. `sequential_regret` uses regret matching also where a seat decides alone
-    (None: as the game's `mixes_in_turn` says), and `mixed_most` is the most actions with which a
-    simultaneous decision is answered by it (None: as the game's `mixed_most` says). `guided` plays
-    out by the game's `Guide`, for `horizon` of its stages (None: as many as it says), else at
+    (None: as the game's `sequential_regret` says), and `max_mixed_actions` is the most actions with which a
+    simultaneous decision is answered by it (None: as the game's `max_mixed_actions` says). `playout_policy` plays
+    out by the game's `PlayoutPolicy`, for `horizon` of its stages (None: as many as it says), else at
     random and to the end. A node that chooses by UCB1 has tried at most `widening` times the
-    square root of its visits (and one more) of the actions, those first that the guide would play
+    square root of its visits (and one more) of the actions, those first that the policy would play
     (0: all are tried first). `from_deal` searches from the deal (ai/mccfr.pyx; None: as the
-    game's `searched_from_deal` says), if all that can be played fits in `memory`. Probabilities
+    game's `from_deal` says), if all that can be played fits in `memory`. Probabilities
     below `floor` times the largest are taken for noise and set to 0. A single action is searched
     for at most `single_action` iterations (0: as any other). `endings` are solved exactly where
     they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full, the search goes on
@@ -64,8 +64,8 @@ class Parameters(NamedTuple):
     exploration: float = 1.0
     uniform: float = 3.0
     sequential_regret: bool | None = None
-    mixed_most: int | None = None
-    guided: bool = True
+    max_mixed_actions: int | None = None
+    playout_policy: bool = True
     horizon: int | None = None
     widening: float = 0.5
     from_deal: bool | None = None

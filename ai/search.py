@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from ai.endings import Proof, prove
-from ai.ismcts import Tree, drawn
-from ai.mccfr import DealSearch
+from ai.ismcts import IsmctsWorker, drawn
+from ai.mccfr import MccfrWorker
 from ai.results import ActionResult, Parameters, Result
 from ai.worker import RootAction, Stop, Summary
 from engine.game import Sampler, SeatView
@@ -29,7 +29,7 @@ class Search:
 
     `threads` grow a tree each; `seed` decides all chance (in a search from the deal, which action
     is drawn); `sampler` is the view's, if the caller has it already. `only` are the legal actions
-    to search for (None: all). At `most_nodes` (0: what fits in memory), all threads together, it
+    to search for (None: all). At `max_nodes` (0: what fits in memory), all threads together, it
     ends. Raises ViewError if the view contradicts itself, and ValueError if its seat owes no
     decision, or not one of `only`.
     """
@@ -41,10 +41,10 @@ class Search:
         threads: int = 1,
         seed: int = 0,
         parameters: Parameters = _DEFAULTS,
-        most_iterations: int = 0,
+        max_iterations: int = 0,
         sampler: Sampler | None = None,
         only: Sequence[int] | None = None,
-        most_nodes: int = 0,
+        max_nodes: int = 0,
     ) -> None:
         sampler = sampler or view.game.sampler(view)
         self.legal = sampler.sample(seed).legal(view.seat)
@@ -58,29 +58,29 @@ class Search:
         self.parameters = parameters
         self.sampler = sampler
         self.seed = seed
-        self.most_iterations = -(-most_iterations // threads)  # Of a thread; 0: any number.
-        self.most_nodes = -(-most_nodes // threads)
+        self.max_iterations = -(-max_iterations // threads)  # Of a thread; 0: any number.
+        self.max_nodes = -(-max_nodes // threads)
         from_deal = parameters.from_deal
         if from_deal is None:
-            from_deal = sampler.game.searched_from_deal
-        self.from_deal = from_deal and only is None and not most_nodes
+            from_deal = sampler.game.from_deal
+        self.from_deal = from_deal and only is None and not max_nodes
         self.trees = [self._tree(thread) for thread in range(threads)]
         self.stop_reason = "iterations"
         # Where the deal is asked, it is because the worlds that the sampler draws are not believed.
-        self.endings = parameters.endings and not sampler.game.searched_from_deal
+        self.endings = parameters.endings and not sampler.game.from_deal
         self.proof: Proof | None = None
 
-    def _tree(self, thread: int) -> Tree | DealSearch:
+    def _tree(self, thread: int) -> IsmctsWorker | MccfrWorker:
         if self.from_deal:
-            return DealSearch(self.sampler, thread, self.parameters)
-        most_nodes = SEATS * self.most_iterations + 2 if self.most_iterations else 1 << 40
-        ends = 0 < self.most_nodes < most_nodes
-        return Tree(
+            return MccfrWorker(self.sampler, thread, self.parameters)
+        max_nodes = SEATS * self.max_iterations + 2 if self.max_iterations else 1 << 40
+        ends = 0 < self.max_nodes < max_nodes
+        return IsmctsWorker(
             self.sampler,
             self.seed,
             thread,
             self.parameters,
-            self.most_nodes + 1 if ends else most_nodes,
+            self.max_nodes + 1 if ends else max_nodes,
             self.only,
             ends,
         )
@@ -119,7 +119,7 @@ class Search:
                 self.legal,
                 iterations=iterations,
                 seconds=seconds,
-                nodes=self.most_nodes,
+                nodes=self.max_nodes,
                 memory=self.parameters.memory,
                 stop=stop,
             )
@@ -177,7 +177,7 @@ class Search:
         seconds = max(1e-9, end - time.monotonic()) if end is not None else 0
         reasons: list[str] = []
 
-        def run(tree: Tree | DealSearch, share: int) -> None:
+        def run(tree: IsmctsWorker | MccfrWorker, share: int) -> None:
             if share or left is None:
                 reasons.append(tree.run(share, seconds, stop))
             else:
@@ -283,7 +283,7 @@ def search(
         threads=threads,
         seed=seed,
         parameters=parameters,
-        most_iterations=iterations,
+        max_iterations=iterations,
         sampler=sampler,
     )
     one.run(iterations=iterations, seconds=seconds, stop=stop)

@@ -164,7 +164,7 @@ def _add_games(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _games(chosen: argparse.Namespace) -> int:
-    games = [describe(game()) for game in wire.hosted().values()]
+    games = [describe(game()) for game in wire.hosted_games().values()]
     if chosen.server:
         try:
             with grpc.insecure_channel(chosen.server) as channel:

@@ -12,10 +12,10 @@ from croupier.v1 import match_pb2
 from service.api.tokens import read_operator_token
 from service.errors import Refusal
 from service.hosting import records
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.metrics import Metrics
 from service.server import Options, open_store
-from service.store import Standing, Store
+from service.store import MatchStatus, Store
 
 ABOUT_VERIFY = """\
 Checks records of finished matches. From its secret a record's deal and every shuffle
@@ -122,12 +122,12 @@ def _hash(text: str) -> bytes:
 
 
 def _verify(chosen: argparse.Namespace) -> int:
-    def check(path: Path, hosted: Hosted) -> None:
-        if chosen.secret_hash not in (None, hosted.header.secret_hash):
+    def check(path: Path, state: MatchState) -> None:
+        if chosen.secret_hash not in (None, state.header.secret_hash):
             raise records.RecordError("secret_hash", "is not the one that was announced")
         if not chosen.quiet:
-            header = hosted.header
-            scores = "-".join(f"{score:g}" for score in hosted.record().result.scores)
+            header = state.header
+            scores = "-".join(f"{score:g}" for score in state.record().result.scores)
             print(f"{path}: true: matches/{header.match_id}, {header.game}, {scores}")
 
     verified = _read_all(chosen.records, check)
@@ -139,17 +139,17 @@ def _verify(chosen: argparse.Namespace) -> int:
 
 
 def _read_all(
-    paths: Sequence[Path], then: Callable[[Path, Hosted], None] = lambda path, hosted: None
-) -> list[Hosted] | None:
+    paths: Sequence[Path], then: Callable[[Path, MatchState], None] = lambda path, state: None
+) -> list[MatchState] | None:
     # None if one is not true; all of those are told.
-    verified: list[Hosted] = []
+    verified: list[MatchState] = []
     wrong = False
     try:
         for path in record_files.find(paths):
             try:
-                hosted = records.verify(record_files.read(path))
-                then(path, hosted)
-                verified.append(hosted)
+                state = records.verify(record_files.read(path))
+                then(path, state)
+                verified.append(state)
             except ValueError as error:
                 print(f"{path}: not true: {error}", file=sys.stderr)
                 wrong = True
@@ -214,34 +214,34 @@ def _import(chosen: argparse.Namespace) -> int:
     return 0
 
 
-async def _add_all(options: Options, verified: Sequence[Hosted]) -> None:
+async def _add_all(options: Options, verified: Sequence[MatchState]) -> None:
     store = open_store(options, Metrics())
     await store.open()
     try:
-        count = sum([await add(store, hosted) for hosted in verified])
+        count = sum([await add(store, state) for state in verified])
         print(f"{count} matches imported, {len(verified) - count} were there already")
     finally:
         await store.close()
 
 
-async def add(store: Store, hosted: Hosted) -> bool:
+async def add(store: Store, state: MatchState) -> bool:
     """Adds a match that is over to a log, unless it is there; whether it did.
 
     Raises ValueError if another match of the same id is there. What was begun before is finished.
     """
-    header, entries = hosted.header, hosted.entries
+    header, entries = state.header, state.entries
     stored = await store.load(header.match_id)
     if stored is None:
-        await store.create(header, Standing())
+        await store.create(header, MatchStatus())
         begun = 0
     elif stored.header == header and stored.entries == list(entries[: len(stored.entries)]):
         begun = len(stored.entries)
-    elif Hosted.load(stored).record() == hosted.record():
+    elif MatchState.load(stored).record() == state.record():
         return False
     else:
         raise ValueError(f"there is another match of the name matches/{header.match_id}")
     for version in range(begun, len(entries)):
-        over = Standing(over=version + 1 == len(entries))
+        over = MatchStatus(over=version + 1 == len(entries))
         if not await store.append(header.match_id, version, entries[version], over):
             raise ValueError(f"somebody else adds to matches/{header.match_id}")
     return begun < len(entries)

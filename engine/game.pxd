@@ -105,7 +105,7 @@ cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil
 
 # What happened
 
-cdef struct Log:
+cdef struct EventLog:
     # The events of one call, one after the other: audience, kind, seat, number of values, values.
     # The search passes NULL.
     size_t used
@@ -114,7 +114,7 @@ cdef struct Log:
 
 # Say that something happened. A hidden thing is said twice: to those who see it, with its values,
 # and to those who only see that it happened, without.
-cdef void log_event(Log* log, int audience, int kind, int seat,
+cdef void log_event(EventLog* log, int audience, int kind, int seat,
                     const uint8_t* values, int n) noexcept nogil
 
 # Mixes `value` into the running key `key`, for keys of what a seat has observed.
@@ -131,8 +131,8 @@ cdef class Sampler:
     cdef void draw(self, State* state, Rng* rng) noexcept nogil
 
 
-cdef class Guide:
-    """How to play sensibly and cheaply, for the search's playouts: what `Game.guide` makes."""
+cdef class PlayoutPolicy:
+    """How to play sensibly and cheaply, for the search's playouts: what `Game.playout_policy` makes."""
     cdef readonly Game game
     # How many stages a playout goes on for: see `stage`.
     cdef int horizon
@@ -159,7 +159,7 @@ cdef class Game:
     cdef fill_view(self, View* view, fields)
 
     # Deals a new match into `state` and plays on to the first decision.
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil
 
     # The set of seats that must decide now, at the same time if it is both; NOBODY when it is over.
     cdef int deciders(self, const State* state) noexcept nogil
@@ -169,7 +169,7 @@ cdef class Game:
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil
 
     # Applies what every decider has decided, `joint[seat]` each, and plays on to the next decision.
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil
 
     # The score of a seat when it is over, in [0, 1]; the two add up to 1. A win is 1, a draw 0.5
     # and a loss 0, unless the game has stakes: then the payoff, scaled to that range.

@@ -29,7 +29,7 @@ ANY_SEAT = -1              # The seat of an event that is nobody's.
 PLACE_NAMES = {OPPONENT_HAND: "opponent_hand", OPPONENT_PILE: "opponent_pile",
                ASIDE: "set_aside", OPPONENT_GATE: "opponent_gate",
                OPPONENT_CASTLE: "opponent_castle"}
-MIXED_MOST = 8
+MAX_MIXED = 8
 
 
 class GameError(ValueError):
@@ -299,7 +299,7 @@ cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
 
 # What happened
 
-cdef void log_event(Log* log, int audience, int kind, int seat,
+cdef void log_event(EventLog* log, int audience, int kind, int seat,
                     const uint8_t* values, int n) noexcept nogil:
     cdef uint8_t* at
     if log == NULL:
@@ -317,7 +317,7 @@ cdef void log_event(Log* log, int audience, int kind, int seat,
     log.used += 4 + n
 
 
-cdef list read_log(Game game, const Log* log):
+cdef list read_log(Game game, const EventLog* log):
     cdef size_t at = 0
     cdef int n
     cdef list events = []
@@ -340,8 +340,8 @@ cdef class Game:
 
     A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles`
     and `event_kinds`; `reference` marks a game that is there to be studied, which no server lists.
-    `mixes_in_turn` tells the search to look for a mixture of actions also where a seat decides
-    alone, because what it does gives its cards away, as a bet does. `searched_from_deal` tells it
+    `sequential_regret` tells the search to look for a mixture of actions also where a seat decides
+    alone, because what it does gives its cards away, as a bet does. `from_deal` tells it
     to set out from the deal and not from the present (see ai/mccfr.pyx), for a game whose
     views remember all that their seat has seen, and with so few lines of play that all of them fit
     in memory.
@@ -354,8 +354,8 @@ cdef class Game:
     seat_titles = ("First", "Second")
     event_kinds = {}
     reference = False
-    mixes_in_turn = False
-    searched_from_deal = False
+    sequential_regret = False
+    from_deal = False
 
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults; raises RulesetError."""
@@ -421,13 +421,13 @@ cdef class Game:
         raise NotImplementedError
 
     @property
-    def mixed_most(self):
+    def max_mixed_actions(self):
         """The most actions with which the search answers a simultaneous decision by a mixture."""
-        return MIXED_MOST
+        return MAX_MIXED
 
-    def guide(self):
-        """How to play it sensibly: a Guide. The default plays uniformly."""
-        return Guide(self)
+    def playout_policy(self):
+        """How to play it sensibly: a PlayoutPolicy. The default plays uniformly."""
+        return PlayoutPolicy(self)
 
     def explain(self, position, int seat, action):
         """Why an action is not legal now, in a sentence."""
@@ -436,7 +436,7 @@ cdef class Game:
 
     # The rules
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
         pass
 
     cdef int deciders(self, const State* state) noexcept nogil:
@@ -445,7 +445,7 @@ cdef class Game:
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
         return 0
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
         pass
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
@@ -604,7 +604,7 @@ cdef class Sampler:
 
 # Sensible play
 
-cdef class Guide:
+cdef class PlayoutPolicy:
     """How to play a game sensibly and cheaply, for the playouts of the search."""
 
     def __init__(self, Game game not None):
@@ -779,7 +779,7 @@ cdef class Position:
     def apply(self, joint, uint64_t seed):
         """Applies the actions of all deciders, a dict by seat, and returns what happened."""
         cdef Rng rng
-        cdef Log log
+        cdef EventLog log
         cdef Action both[SEATS]
         owed = self.deciders
         if sorted(joint) != list(owed):
@@ -877,7 +877,7 @@ cdef class Match:
         # changes nothing of what was drawn from it before. Most decisions draw nothing at all.
         cdef Position after
         cdef Rng rng
-        cdef Log log
+        cdef EventLog log
         cdef Action both[SEATS]
         cdef bytes tape = b""
         source = None

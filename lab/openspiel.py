@@ -27,8 +27,8 @@ from engine.game import Game, Position, SeatView
 from lab.players import Choice
 
 SEATS = 2
-MOST_ACTIONS = 1 << 20
-MOST_DECISIONS = 10_000
+MAX_ACTIONS = 1 << 20
+MAX_DECISIONS = 10_000
 FINALS = {
     "max_visits": ISMCTSFinalPolicyType.MAX_VISIT_COUNT,
     "visits": ISMCTSFinalPolicyType.NORMALIZED_VISITED_COUNT,
@@ -56,13 +56,13 @@ class Table(pyspiel.Game):  # type: ignore[misc]
             provides_observation_tensor=False,
         )
         info = pyspiel.GameInfo(
-            num_distinct_actions=MOST_ACTIONS,
+            num_distinct_actions=MAX_ACTIONS,
             max_chance_outcomes=1,
             num_players=SEATS,
             min_utility=-1.0,
             max_utility=1.0,
             utility_sum=0.0,
-            max_game_length=MOST_DECISIONS,
+            max_game_length=MAX_DECISIONS,
         )
         super().__init__(kind, info, {})
         self.shared = Shared(game, leader, seed)

@@ -6,7 +6,7 @@ A configuration is a name, and options after a colon:
     search:iterations=2000,exploration=0.7,threads=2     with any of its Parameters
     random, beginner, casual, skilled, expert            the bots
     uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
-    guide                                                the game's guide, which does not search
+    policy                                               the game's playout policy, without a search
     openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (lab/openspiel.py)
     search@v0.1:ms=100                                   the search of a git revision
 """
@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from ai.search import Parameters, search
+from ai.results import Parameters
+from ai.search import search
 from ai.strengths import STRENGTHS, Strength, slip
 from engine.game import SeatView
 from lab.uct import uct
@@ -80,13 +81,15 @@ class Searcher:
 
 
 @dataclasses.dataclass(frozen=True)
-class Guided:
-    """The game's guide, without a search."""
+class PolicyPlayer:
+    """The game's playout policy, without a search."""
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
-        # A guide chooses by what its seat can know, so any world that fits will do.
+        # A policy chooses by what its seat can know, so any world that fits will do.
         world = view.game.sampler(view).sample(chance % 2**64)
-        return Choice(view.game.guide().action(world, view.seat, chance >> 64 & 2**64 - 1), 0)
+        return Choice(
+            view.game.playout_policy().action(world, view.seat, chance >> 64 & 2**64 - 1), 0
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,13 +242,13 @@ def _openspiel(configuration: Configuration) -> Player:
         raise ConfigurationError(f"{configuration}: {error}") from None
 
 
-def _guide(configuration: Configuration) -> Player:
+def _policy(configuration: Configuration) -> Player:
     configuration.take({})
-    return Guided()
+    return PolicyPlayer()
 
 
 KINDS: dict[str, Callable[[Configuration], Player]] = {
-    "guide": _guide,
+    "policy": _policy,
     "search": _search,
     "uct": _uct,
     "openspiel": _openspiel,

@@ -54,7 +54,7 @@ def show_games(rounds: int) -> None:
     """Playouts and iterations a second from the first decision, and where their time goes."""
     print("From the first decision; world, playout and tree are shares of an iteration's time.")
     print(
-        f"{'game':18}{'random':>12}{'guided':>12}{'iterations/s':>14}"
+        f"{'game':18}{'random':>12}{'policy':>12}{'iterations/s':>14}"
         f"{'world':>8}{'playout':>9}{'tree':>7}{'2 threads':>11}"
     )
     for game_id, game_class in games().items():
@@ -63,11 +63,11 @@ def show_games(rounds: int) -> None:
         game = game_class()
         position = Position.deal(game, 1)
         view = position.view(position.deciders[0])
-        sampler, guide = game.sampler(view), game.guide()
+        sampler, policy = game.sampler(view), game.playout_policy()
         speeds = rates(
             [
                 lambda seed, position=position: position.playouts(PLAYOUTS, seed),
-                lambda seed, position=position, guide=guide: guide.playouts(
+                lambda seed, position=position, policy=policy: policy.playouts(
                     position, PLAYOUTS, seed
                 ),
                 lambda seed, sampler=sampler: sampler.draws(PLAYOUTS, seed),
@@ -75,17 +75,17 @@ def show_games(rounds: int) -> None:
             PLAYOUTS,
             rounds,
         )
-        unguided, guided, worlds = (statistics.median(speed) for speed in speeds)
+        uniform, informed, worlds = (statistics.median(speed) for speed in speeds)
         searched = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
         iterations = statistics.median(searched)
         # A second for one thread: in less, another process that runs meanwhile would decide.
         second = int(iterations)
         one, two = rates([_searches(view, second, threads) for threads in (1, 2)], second, rounds)
-        world, playout = iterations / worlds, iterations / guided
+        world, playout = iterations / worlds, iterations / informed
         # The playouts of the search begin later than those that are measured by themselves.
         tree = max(0.0, 1 - world - playout)
         print(
-            f"{game_id:18}{unguided:12,.0f}{guided:12,.0f}{iterations:14,.0f}"
+            f"{game_id:18}{uniform:12,.0f}{informed:12,.0f}{iterations:14,.0f}"
             f"{world:8.0%}{playout:9.0%}{tree:7.0%}{ratio(two, one):10.2f}x",
             flush=True,
         )

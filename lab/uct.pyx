@@ -6,7 +6,7 @@ where each seat chooses for itself (decoupled UCT); uniformly random playouts; t
 action as the answer. It shares no code with ai/ismcts.pyx, so that neither its play nor its speed
 changes when the search does. Do not improve it.
 
-    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
+    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo IsmctsWorker Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012.
 """
 
@@ -22,11 +22,11 @@ from engine.game cimport (
 
 cdef enum:
     NO_NODE = 0                # Node 0 is never used.
-    PATH_MOST = 256            # Decisions of one iteration that are learned from.
+    MAX_PATH = 256            # Decisions of one iteration that are learned from.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
     CHECK_TIME_EVERY = 16      # Iterations.
-    NODES_MOST = 1 << 21
-    CHILDREN_MOST = 1 << 22
+    MAX_NODES = 1 << 21
+    MAX_CHILDREN = 1 << 22
 
 
 cdef struct Child:
@@ -69,7 +69,7 @@ cdef class Uct:
     cdef uint32_t* table       # Hash of a key -> node.
     cdef size_t node_room, child_room, table_mask
     cdef size_t node_count, child_count
-    cdef Step path[PATH_MOST]
+    cdef Step path[MAX_PATH]
     cdef uint16_t* scratch     # Children that are available.
     cdef int path_length
     cdef size_t scratch_used
@@ -83,8 +83,8 @@ cdef class Uct:
         self.exploration = exploration
         rng_seed(&self.rng, seed)
         # Memory is taken once; what is not touched costs nothing.
-        self.node_room = min(SEATS * iterations + 2, NODES_MOST) if iterations else NODES_MOST
-        self.child_room = min(2 * MAX_ACTIONS * self.node_room, CHILDREN_MOST)
+        self.node_room = min(SEATS * iterations + 2, MAX_NODES) if iterations else MAX_NODES
+        self.child_room = min(2 * MAX_ACTIONS * self.node_room, MAX_CHILDREN)
         self.table_mask = 1
         while self.table_mask < 2 * self.node_room:
             self.table_mask *= 2
@@ -157,7 +157,7 @@ cdef class Uct:
         if count == 1:
             return actions[0]
         at = self.find(key, at_leaf)
-        if (at == NO_NODE or self.path_length == PATH_MOST
+        if (at == NO_NODE or self.path_length == MAX_PATH
                 or self.scratch_used + count > SCRATCH
                 or not self.offer(&self.nodes[at], actions, count)):
             at_leaf[0] = True

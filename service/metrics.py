@@ -152,7 +152,7 @@ class Metrics:
         self._search_seconds.labels(kind).inc(seconds)
         self._iterations.labels(kind).inc(iterations)
 
-    def lane(self, kind: str, running: int, waiting: int) -> None:
+    def pool(self, kind: str, running: int, waiting: int) -> None:
         """How many searches of a kind run and wait now."""
         self._running.labels(kind).set(running)
         self._waiting.labels(kind).set(waiting)

@@ -12,7 +12,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from ai.search import Parameters
+from ai.results import Parameters
 from croupier.v1 import (
     catalog_pb2,
     catalog_pb2_grpc,
@@ -21,22 +21,23 @@ from croupier.v1 import (
     match_pb2,
     match_pb2_grpc,
 )
+from service.api.authentication import Authenticator
 from service.api.catalog_service import CatalogService
 from service.api.hint_service import HintService
-from service.api.interceptor import Gate
-from service.api.match_service import Door, MatchService
+from service.api.interceptor import CallInterceptor
+from service.api.match_service import MatchService
 from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.matches import Matches
 from service.hosting.retention import Retention
-from service.hosting.scheduler import Duties
+from service.hosting.scheduler import Scheduler
 from service.metrics import Metrics
-from service.searching.pool import Lane
+from service.searching.pool import SearchPool
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
 
-HINTS_WAITING_MOST = 64
+MAX_HINTS_WAITING = 64
 GRACE_SECONDS = 5.0
 SERVICES = (
     catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"].full_name,
@@ -87,17 +88,17 @@ class Server:
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
         self.matches = Matches(self._store, self.metrics, self._clock)
-        self.hints = Lane("hint", threads, self.metrics, HINTS_WAITING_MOST)
+        self.hints = SearchPool("hint", threads, self.metrics, MAX_HINTS_WAITING)
         # A bot with one action thinks as long as with many: who waits for it learns nothing.
         bots_search = Parameters(single_action=0)
-        self._bot_moves = Lane("bot", threads, self.metrics, parameters=bots_search)
+        self._bot_moves = SearchPool("bot", threads, self.metrics, parameters=bots_search)
         retained = options.retain_finished
         self._retention = None if retained is None else Retention(self.matches, retained)
         bots = Bots(self.matches, self._bot_moves)
-        self._duties = Duties(self._store, self.matches, bots, self.metrics, self._clock)
+        self._scheduler = Scheduler(self._store, self.matches, bots, self.metrics, self._clock)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
-        self._grpc = grpc.aio.server(interceptors=[Gate(self.metrics)], options=_OPTIONS)
+        self._grpc = grpc.aio.server(interceptors=[CallInterceptor(self.metrics)], options=_OPTIONS)
 
     async def start(self) -> str:
         """Serves; returns the address. Raises OSError or ValueError if something cannot be used."""
@@ -113,7 +114,7 @@ class Server:
         if self._options.metrics_port:
             self._serve_metrics()
         await self._grpc.start()
-        self._duties.start()
+        self._scheduler.start()
         if self._retention is not None:
             self._retention.start()
         for service in ("", *SERVICES):
@@ -128,13 +129,20 @@ class Server:
             raise OSError(str(refusal)) from None
 
     def _add_services(self, tokens: Tokens) -> None:
-        door = Door(tokens, self.matches, self._operator_token)
+        authenticator = Authenticator(tokens, self.matches, self._operator_token)
         match_service = MatchService(
-            self.matches, tokens, door, self._options.allow_seeds, self.metrics, self._clock
+            self.matches,
+            tokens,
+            authenticator,
+            self._options.allow_seeds,
+            self.metrics,
+            self._clock,
         )
         catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
         match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
-        hint_pb2_grpc.add_HintServiceServicer_to_server(HintService(door, self.hints), self._grpc)
+        hint_pb2_grpc.add_HintServiceServicer_to_server(
+            HintService(authenticator, self.hints), self._grpc
+        )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
         reflection.enable_server_reflection(
             (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
@@ -153,7 +161,7 @@ class Server:
         await self._health.enter_graceful_shutdown()
         if self._retention is not None:
             self._retention.close()
-        await self._duties.close()
+        await self._scheduler.close()
         self.matches.close()
         self.hints.end_streams()
         await self._grpc.stop(grace)

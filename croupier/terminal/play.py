@@ -15,7 +15,7 @@ from croupier.v1.match_pb2 import BotStrength
 
 SERVER = "127.0.0.1:50051"
 WIDTH = 100
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 CLOCK_SECONDS = range(1, 86401)
 STRENGTHS = tuple(name.removeprefix("BOT_STRENGTH_").lower() for name in BotStrength.keys()[1:])
 
@@ -106,10 +106,8 @@ def _whole(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    if not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) or float(text) > MOST_SECONDS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number of seconds up to {MOST_SECONDS}"
-        )
+    if not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) or float(text) > MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to {MAX_SECONDS}")
     return float(text)
 
 

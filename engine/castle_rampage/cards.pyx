@@ -4,8 +4,8 @@ import csv
 from pathlib import Path
 
 from engine.castle_rampage.rules cimport (
-    ARCHER, ARCHER_UNIT, ATTACK_MOST, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CATAPULT, CHARGE,
-    COPIES_MOST, COST_MOST, DECK_MOST, DEFENCE_MOST, DIGGER, DRAGON, GIANT, GRAND_ASSAULT, GRANARY,
+    ARCHER, ARCHER_UNIT, MAX_ATTACK, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CATAPULT, CHARGE,
+    MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, DIGGER, DRAGON, GIANT, GRAND_ASSAULT, GRANARY,
     JESTER, KNIGHT, KNIGHT_UNIT, MERCENARY, OGRE, PRIEST, SABOTEUR, SKIRMISH, SPY, SUMMONER,
     UNITS_END, VETERAN, VOLLEY,
 )
@@ -75,13 +75,13 @@ def read_cards(given):
         card = {**default, **spec}
         attacks, scheme = default["attack"] > 0, card["card"] >= VOLLEY
         for name, least, most in (
-            ("copies", 0, COPIES_MOST),
-            ("gate", 1, DEFENCE_MOST),
-            ("castle", 1, DEFENCE_MOST),
-            ("attack", int(attacks), ATTACK_MOST if attacks else 0),
-            ("bonus", 0, ATTACK_MOST if default["bonus"] else 0),
+            ("copies", 0, MAX_COPIES),
+            ("gate", 1, MAX_DEFENCE),
+            ("castle", 1, MAX_DEFENCE),
+            ("attack", int(attacks), MAX_ATTACK if attacks else 0),
+            ("bonus", 0, MAX_ATTACK if default["bonus"] else 0),
             # What a scheme costs is its units; what a Mercenary discards, his seat decides.
-            ("cost", 0, 0 if scheme or card["card"] == MERCENARY else COST_MOST),
+            ("cost", 0, 0 if scheme or card["card"] == MERCENARY else MAX_COST),
         ):
             if not least <= card[name] <= most:
                 rule = f"must be {least} to {most}" if most else "must be 0 for this card"
@@ -89,8 +89,8 @@ def read_cards(given):
         if card["card"] in cards:
             raise RulesetError(at, "must not be listed twice: say how many copies")
         cards[card["card"]] = card
-    if sum(card["copies"] for card in cards.values()) > DECK_MOST:
-        raise RulesetError("cards", f"must be a deck of at most {DECK_MOST} cards")
+    if sum(card["copies"] for card in cards.values()) > MAX_DECK:
+        raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards")
     return [cards[card] for card in sorted(cards)]
 
 

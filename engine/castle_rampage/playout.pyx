@@ -10,12 +10,12 @@ from libc.math cimport exp
 
 from engine.castle_rampage.rules cimport (
     ARCHER, AXE_MAN, BOMBER, CARD_BITS, CARD_SHIFT, CARDS, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
-    DISCARDS_MOST, END_TURN, GATE, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MERCENARY, OGRE,
+    MAX_DISCARDS, END_TURN, GATE, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MERCENARY, OGRE,
     PLAY, PRIEST, SABOTEUR, SET_UP, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
-    UNITS_END, VOLLEY, WAYS_MOST, CastleRampage, Stack, Table, Way,
+    UNITS_END, VOLLEY, MAX_WAYS, CastleRampage, Stack, CastleState, Way,
 )
 from engine.game cimport (
-    MAX_ACTIONS, Action, Guide, Rng, State, rng_below, uint8_t,
+    MAX_ACTIONS, Action, PlayoutPolicy, Rng, State, rng_below, uint8_t,
 )
 
 # What a card is worth in hand, in tenths.
@@ -23,7 +23,7 @@ cdef int* KEEP = [0, 10, 9, 11, 16, 12, 13, 16, 11, 20, 10, 5, 9, 5, 9, 8, 12, 1
                   24, 24, 24, 28]
 
 # What one more of them is worth, in log odds: fitted to 5,294 positions of 250 matches that the
-# guide played against itself (logistic regression).
+# policy played against itself (logistic regression).
 cdef double CASTLE_CARD = 0.14
 cdef double GATE_CARD = 0.02
 cdef double GATE_DEFENCE = 0.015
@@ -33,7 +33,7 @@ cdef double OF_CATAPULT = 0.27
 cdef double TURN = 0.18          # To be about to draw is in the hand size already.
 
 
-cdef class CastleRampageGuide(Guide):
+cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
     """Plays for this turn."""
 
     cdef CastleRampage rules
@@ -44,26 +44,26 @@ cdef class CastleRampageGuide(Guide):
         self.horizon = 6
 
     cdef int stage(self, const State* state) noexcept nogil:
-        return (<const Table*> state).common.turn
+        return (<const CastleState*> state).common.turn
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
-        cdef const Table* table = <const Table*> state
+        cdef const CastleState* rampage = <const CastleState*> state
         cdef Action actions[MAX_ACTIONS]
-        if table.common.phase == SET_UP:
+        if rampage.common.phase == SET_UP:
             return actions[rng_below(rng, self.rules.legal(state, seat, actions))]
-        return self.turn(table, seat, rng)
+        return self.turn(rampage, seat, rng)
 
-    cdef Action turn(self, const Table* table, int seat, Rng* rng) noexcept nogil:
+    cdef Action turn(self, const CastleState* rampage, int seat, Rng* rng) noexcept nogil:
         # Every card has a worth now, against that of ending the turn, which is 0.
-        cdef const uint8_t* hand = table.own[seat].hand
-        cdef const Stack* gate = &table.stacks[(1 - seat) * STRUCTURES + GATE]
-        cdef const Stack* castle = &table.stacks[(1 - seat) * STRUCTURES + CASTLE]
-        cdef const Stack* own = &table.stacks[seat * STRUCTURES + CASTLE]
+        cdef const uint8_t* hand = rampage.own[seat].hand
+        cdef const Stack* gate = &rampage.stacks[(1 - seat) * STRUCTURES + GATE]
+        cdef const Stack* castle = &rampage.stacks[(1 - seat) * STRUCTURES + CASTLE]
+        cdef const Stack* own = &rampage.stacks[seat * STRUCTURES + CASTLE]
         cdef int own_castle = own.count - own.top
-        cdef int own_gate = (table.stacks[seat * STRUCTURES + GATE].count
-                             - table.stacks[seat * STRUCTURES + GATE].top)
-        cdef int held = table.common.sides[seat].hand_size
-        cdef int catapults = table.common.sides[seat].catapults
+        cdef int own_gate = (rampage.stacks[seat * STRUCTURES + GATE].count
+                             - rampage.stacks[seat * STRUCTURES + GATE].top)
+        cdef int held = rampage.common.sides[seat].hand_size
+        cdef int catapults = rampage.common.sides[seat].catapults
         cdef int card, worth, structure, cost
         cdef int best = 0
         cdef Action action = <Action> END_TURN << KIND_SHIFT
@@ -71,7 +71,7 @@ cdef class CastleRampageGuide(Guide):
         for card in range(1, CARDS):
             if not hand[card]:
                 continue
-            if not table.common.strengthened:
+            if not rampage.common.strengthened:
                 cost = 2 if card == OGRE else 0
                 if held > cost:
                     structure = CASTLE if self.rules.defence[CASTLE * CARDS + card] > (
@@ -115,15 +115,15 @@ cdef class CastleRampageGuide(Guide):
                 worth += 12
             elif card == PRIEST:
                 structure = 1 + rng_below(rng, 3)
-                worth += 4 + 2 * table.common.sides[1 - seat].hand_size
+                worth += 4 + 2 * rampage.common.sides[1 - seat].hand_size
             elif card == BOMBER:
                 if gate.count == gate.top:
                     continue
                 worth += 14
             elif card == SABOTEUR:
-                if table.common.sides[1 - seat].granaries:
+                if rampage.common.sides[1 - seat].granaries:
                     structure = GRANARY
-                elif table.common.sides[1 - seat].catapults:
+                elif rampage.common.sides[1 - seat].catapults:
                     structure = CATAPULT
                 else:
                     continue
@@ -133,7 +133,7 @@ cdef class CastleRampageGuide(Guide):
                 if card == AXE_MAN:
                     worth += 9
                 elif card == ARCHER:
-                    worth += 8 if table.common.sides[1 - seat].hand_size else 0
+                    worth += 8 if rampage.common.sides[1 - seat].hand_size else 0
             if worth > best:
                 one = (<Action> PLAY << KIND_SHIFT | <Action> card << CARD_SHIFT
                        | <Action> structure << CHOICE_SHIFT)
@@ -176,7 +176,7 @@ cdef class CastleRampageGuide(Guide):
         if cost == 2 and paid[0] > paid[1]:
             paid[0], paid[1] = paid[1], paid[0]
         for i in range(cost):
-            action |= <Action> paid[i] << (CARD_BITS * (DISCARDS_MOST - 1 - i))
+            action |= <Action> paid[i] << (CARD_BITS * (MAX_DISCARDS - 1 - i))
         return action
 
     cdef Action scheme(self, const uint8_t* hand, int card, Rng* rng) noexcept nogil:
@@ -186,7 +186,7 @@ cdef class CastleRampageGuide(Guide):
         for extra in range(1, -1, -1):
             at = (card - VOLLEY) * 2 + extra
             for i in range(self.rules.way_count[at]):
-                way = &self.rules.ways[at * WAYS_MOST + i]
+                way = &self.rules.ways[at * MAX_WAYS + i]
                 for unit in range(KNIGHT, UNITS_END):
                     if way.need[unit] > hand[unit]:
                         break
@@ -196,21 +196,21 @@ cdef class CastleRampageGuide(Guide):
         return 0
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef double lead = self.side(table, 0) - self.side(table, 1)
-        lead += -TURN if table.common.active == 0 else TURN
+        cdef const CastleState* rampage = <const CastleState*> state
+        cdef double lead = self.side(rampage, 0) - self.side(rampage, 1)
+        lead += -TURN if rampage.common.active == 0 else TURN
         draw[0] = 0
         return 1 / (1 + exp(-lead))
 
-    cdef double side(self, const Table* table, int seat) noexcept nogil:
-        cdef const Stack* stack = &table.stacks[seat * STRUCTURES + CASTLE]
+    cdef double side(self, const CastleState* rampage, int seat) noexcept nogil:
+        cdef const Stack* stack = &rampage.stacks[seat * STRUCTURES + CASTLE]
         cdef double worth = CASTLE_CARD * (stack.count - stack.top)
         cdef int i
-        stack = &table.stacks[seat * STRUCTURES + GATE]
+        stack = &rampage.stacks[seat * STRUCTURES + GATE]
         for i in range(stack.top, stack.count):
             worth += GATE_CARD + GATE_DEFENCE * self.rules.defence[
                 GATE * CARDS + stack.cards[i]]
-        worth += HAND_CARD * table.common.sides[seat].hand_size
-        worth += OF_GRANARY * table.common.sides[seat].granaries
-        worth += OF_CATAPULT * table.common.sides[seat].catapults
+        worth += HAND_CARD * rampage.common.sides[seat].hand_size
+        worth += OF_GRANARY * rampage.common.sides[seat].granaries
+        worth += OF_CATAPULT * rampage.common.sides[seat].catapults
         return worth

@@ -1,6 +1,6 @@
 """The tables of Castle Rampage, shared by its rules and by what can be known of a hand."""
 
-from engine.game cimport SEATS, Action, Game, Log, Rng, uint8_t
+from engine.game cimport SEATS, Action, Game, EventLog, Rng, uint8_t
 
 cdef enum:
     # Cards. The first five are units.
@@ -39,17 +39,17 @@ cdef enum:
     CASTLE
     STRUCTURES
 
-    DECK_MOST = 160
-    COPIES_MOST = 20
-    DEFENCE_MOST = 20
-    ATTACK_MOST = 30
-    COST_MOST = 2
+    MAX_DECK = 160
+    MAX_COPIES = 20
+    MAX_DEFENCE = 20
+    MAX_ATTACK = 30
+    MAX_COST = 2
     DEAL = 5                     # Cards of one set-up,
     PLACED = 2                   # and how many of them each structure gets.
-    SET_UPS_MOST = 2
-    TURNS_MOST = 200
-    STACK_MOST = SET_UPS_MOST * PLACED + TURNS_MOST // 2    # One a turn goes under.
-    WAYS_MOST = 70               # Ways to pick four of the five units.
+    MAX_SET_UPS = 2
+    MAX_TURNS = 200
+    MAX_STACK = MAX_SET_UPS * PLACED + MAX_TURNS // 2    # One a turn goes under.
+    MAX_WAYS = 70               # Ways to pick four of the five units.
 
     # Phases
     OVER = 0
@@ -72,7 +72,7 @@ cdef enum:
     END_TURN
     CARD_BITS = 5
     CARD_MASK = (1 << CARD_BITS) - 1
-    DISCARDS_MOST = 4
+    MAX_DISCARDS = 4
     CHOICE_SHIFT = 5 * CARD_BITS
     CARD_SHIFT = 6 * CARD_BITS
     KIND_SHIFT = 7 * CARD_BITS
@@ -93,9 +93,9 @@ cdef enum:
     RESHUFFLED = 7
     TOLD_BITS = 3
     TOLD_MASK = (1 << TOLD_BITS) - 1
-    TOLD_VALUE_MOST = 31
-    STORY_MOST = 1600
-    DRAWN_MOST = 800
+    MAX_TOLD_VALUE = 31
+    MAX_STORY = 1600
+    MAX_DRAWN = 800
 
     # Events
     SHUFFLED = 1
@@ -122,15 +122,15 @@ cdef enum:
 cdef struct Stack:               # A structure: all cards it ever had, as they were put there.
     uint8_t count
     uint8_t top                  # The first that stands; those before it were destroyed.
-    uint8_t cards[STACK_MOST]
-    uint8_t known[STACK_MOST]
+    uint8_t cards[MAX_STACK]
+    uint8_t known[MAX_STACK]
 
 cdef packed struct Side:         # What everyone sees of a seat, its structures aside.
     uint8_t hand_size
     uint8_t catapults
     uint8_t granaries
     int story_length
-    uint8_t story[STORY_MOST]
+    uint8_t story[MAX_STORY]
 
 cdef packed struct Common:       # What everyone sees.
     uint8_t phase
@@ -147,15 +147,15 @@ cdef packed struct Own:          # What only the seat itself knows.
     uint8_t hand[CARDS]
     uint8_t kept                 # From the first set-up, until the second is done.
     int drawn_length
-    uint8_t drawn[DRAWN_MOST]    # The cards it ever drew; 0 is a reshuffle in between.
+    uint8_t drawn[MAX_DRAWN]    # The cards it ever drew; 0 is a reshuffle in between.
 
-cdef packed struct Table:        # Laid over a State.
+cdef packed struct CastleState:        # Laid over a State.
     Common common
     Own own[SEATS]
     Stack stacks[SEATS * STRUCTURES]
-    uint8_t draw_pile[DECK_MOST]     # The top card last; nobody sees the order.
+    uint8_t draw_pile[MAX_DECK]     # The top card last; nobody sees the order.
 
-cdef packed struct Sight:        # Laid over a View.
+cdef packed struct CastleView:        # Laid over a View.
     uint8_t seat
     Common common
     Own own                      # Zero for a spectator.
@@ -180,7 +180,7 @@ cdef class CastleRampage(Game):
     cdef uint8_t attack[CARDS]
     cdef uint8_t bonus[CARDS]
     cdef uint8_t cost[CARDS]
-    cdef Way ways[SCHEMES * 2 * WAYS_MOST]       # By scheme, without and with the extra unit.
+    cdef Way ways[SCHEMES * 2 * MAX_WAYS]       # By scheme, without and with the extra unit.
     cdef int way_count[SCHEMES * 2]
 
     # Writes what a hand can do in a turn, ascending, unless `actions` is NULL; how many.
@@ -189,8 +189,8 @@ cdef class CastleRampage(Game):
                         int n) noexcept nogil
     cdef set_cards(self, specs)
     cdef set_ways(self)
-    cdef void set_up(self, Table* table, const Action* joint, Rng* rng, Log* log) noexcept nogil
-    cdef void play(self, Table* table, int seat, Action action, Rng* rng, Log* log) noexcept nogil
+    cdef void set_up(self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log) noexcept nogil
+    cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil
     # Carries an attack out; what became of the attacking card.
-    cdef int attack_with(self, Table* table, int seat, int card, int strength, Rng* rng,
-                         Log* log) noexcept nogil
+    cdef int attack_with(self, CastleState* rampage, int seat, int card, int strength, Rng* rng,
+                         EventLog* log) noexcept nogil

@@ -57,7 +57,7 @@ from libc.string cimport memset
 
 from engine.game cimport (
     ASIDE, BOTH, MAX_ACTIONS, NOBODY, OPPONENT_GATE, OPPONENT_HAND, OPPONENT_PILE, SEATS,
-    SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, Log, Rng, State,
+    SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State,
     View, log_event, mix, rng_below, rng_shuffle, uint8_t, uint64_t,
 )
 
@@ -80,8 +80,8 @@ cdef enum:
     DRAWN_BY_JESTER = 3
     OGRE_DISCARDS = 2            # To put it under a structure.
 
-assert sizeof(Table) <= sizeof(State)
-assert sizeof(Sight) <= sizeof(View)
+assert sizeof(CastleState) <= sizeof(State)
+assert sizeof(CastleView) <= sizeof(View)
 
 
 cdef bint counts_as(int card, int unit) noexcept nogil:
@@ -98,8 +98,8 @@ cdef inline int reader_of(int seat) noexcept nogil:
     return TO_SEAT_0 if seat == 0 else TO_SEAT_1
 
 
-cdef inline Stack* stack_of(Table* table, int seat, int structure) noexcept nogil:
-    return &table.stacks[seat * STRUCTURES + structure]
+cdef inline Stack* stack_of(CastleState* rampage, int seat, int structure) noexcept nogil:
+    return &rampage.stacks[seat * STRUCTURES + structure]
 
 
 cdef inline int standing(const Stack* stack) noexcept nogil:
@@ -120,7 +120,7 @@ cdef inline int choice_of(Action action) noexcept nogil:
 
 cdef inline int discard_of(Action action, int i) noexcept nogil:
     # The i-th discard of a turn's action; 0 if there are fewer.
-    return (action >> (CARD_BITS * (DISCARDS_MOST - 1 - i))) & CARD_MASK
+    return (action >> (CARD_BITS * (MAX_DISCARDS - 1 - i))) & CARD_MASK
 
 
 cdef inline int set_up_card(Action action, int i) noexcept nogil:
@@ -128,7 +128,7 @@ cdef inline int set_up_card(Action action, int i) noexcept nogil:
 
 
 cdef inline Action discard(int card, int i) noexcept nogil:
-    return <Action> card << (CARD_BITS * (DISCARDS_MOST - 1 - i))
+    return <Action> card << (CARD_BITS * (MAX_DISCARDS - 1 - i))
 
 
 cdef inline Action action_base(int kind, int card, int choice) noexcept nogil:
@@ -191,7 +191,7 @@ cdef int flags_of(const Common* common) noexcept nogil:
 
 cdef void tell_byte(Side* side, int value) noexcept nogil:
     # A story that is full ends the match, with this decision.
-    if side.story_length < STORY_MOST:
+    if side.story_length < MAX_STORY:
         side.story[side.story_length] = value
         side.story_length += 1
 
@@ -211,17 +211,17 @@ cdef void tell_drawn(Side* side) noexcept nogil:
     # One more, in one entry with the draws right before.
     cdef uint8_t* last = &side.story[side.story_length - 1]
     if (side.story_length > 0 and last[0] & TOLD_MASK == DREW
-            and last[0] >> TOLD_BITS < TOLD_VALUE_MOST):
+            and last[0] >> TOLD_BITS < MAX_TOLD_VALUE):
         last[0] += 1 << TOLD_BITS
     else:
         tell(side, DREW, 1)
 
 
-cdef bint memory_is_full(const Table* table) noexcept nogil:
+cdef bint memory_is_full(const CastleState* rampage) noexcept nogil:
     cdef int seat
     for seat in range(SEATS):
-        if (table.common.sides[seat].story_length == STORY_MOST
-                or table.own[seat].drawn_length == DRAWN_MOST):
+        if (rampage.common.sides[seat].story_length == MAX_STORY
+                or rampage.own[seat].drawn_length == MAX_DRAWN):
             return True
     return False
 
@@ -257,12 +257,12 @@ cdef class CastleRampage(Game):
     }
 
     def read_ruleset(self, given):
-        ruleset = {"set_ups": SET_UPS_MOST, "turns": TURNS_MOST, "cards": None}
+        ruleset = {"set_ups": MAX_SET_UPS, "turns": MAX_TURNS, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of Castle Rampage")
             ruleset[option] = value
-        for option, most in (("set_ups", SET_UPS_MOST), ("turns", TURNS_MOST)):
+        for option, most in (("set_ups", MAX_SET_UPS), ("turns", MAX_TURNS)):
             if not 1 <= ruleset[option] <= most:
                 raise RulesetError(option, f"must be 1 to {most}")
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
@@ -306,7 +306,7 @@ cdef class CastleRampage(Game):
                     if not any(all(counts_as(card, unit) for card, unit in zip(order, wanted))
                                for order in itertools.permutations(cards)):
                         continue
-                    way = &self.ways[at * WAYS_MOST + self.way_count[at]]
+                    way = &self.ways[at * MAX_WAYS + self.way_count[at]]
                     self.way_count[at] += 1
                     memset(way, 0, sizeof(Way))
                     for i, card in enumerate(cards):
@@ -322,22 +322,22 @@ cdef class CastleRampage(Game):
         ]
 
     cdef state_fields(self, const State* state):
-        return (<Table*> state)[0]
+        return (<CastleState*> state)[0]
 
     cdef fill_state(self, State* state, fields):
-        (<Table*> state)[0] = fields
+        (<CastleState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        return (<Sight*> view)[0]
+        return (<CastleView*> view)[0]
 
     cdef fill_view(self, View* view, fields):
-        (<Sight*> view)[0] = fields
+        (<CastleView*> view)[0] = fields
 
     def read_action(self, action):
         if kind_of(action) == SET_UP_CARDS:
             cards = [set_up_card(action, i) for i in range(DEAL)]
             return {"kind": "set_up", "gate": cards[:2], "castle": cards[2:4], "keep": cards[4]}
-        discards = [discard_of(action, i) for i in range(DISCARDS_MOST) if discard_of(action, i)]
+        discards = [discard_of(action, i) for i in range(MAX_DISCARDS) if discard_of(action, i)]
         if kind_of(action) == STRENGTHEN:
             return {"kind": "strengthen", "card": card_of(action), "structure": choice_of(action),
                     "discards": discards}
@@ -363,8 +363,8 @@ cdef class CastleRampage(Game):
         if kind not in ("strengthen", "play"):
             raise ActionError("kind", "must be set_up, strengthen, play or end_turn")
         check_card("card", fields["card"])
-        if len(fields["discards"]) > DISCARDS_MOST:
-            raise ActionError("discards", f"must be at most {DISCARDS_MOST}")
+        if len(fields["discards"]) > MAX_DISCARDS:
+            raise ActionError("discards", f"must be at most {MAX_DISCARDS}")
         name = "structure" if kind == "strengthen" else "choice"
         if not 0 <= fields[name] <= CARD_MASK:
             raise ActionError(name, f"must be 0 to {CARD_MASK}")
@@ -424,76 +424,76 @@ cdef class CastleRampage(Game):
         from engine.castle_rampage.sampler import CastleRampageSampler
         return CastleRampageSampler(view)
 
-    def guide(self):
-        from engine.castle_rampage.playout import CastleRampageGuide
-        return CastleRampageGuide(self)
+    def playout_policy(self):
+        from engine.castle_rampage.playout import CastleRampagePlayoutPolicy
+        return CastleRampagePlayoutPolicy(self)
 
     # The rules
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
+        cdef CastleState* rampage = <CastleState*> state
         cdef int card, _copy
         memset(state, 0, sizeof(State))
-        table.common.phase = SET_UP
-        table.common.active = rng_below(rng, SEATS)
-        table.common.winner = NO_SEAT
+        rampage.common.phase = SET_UP
+        rampage.common.active = rng_below(rng, SEATS)
+        rampage.common.winner = NO_SEAT
         for card in range(CARDS):
             for _copy in range(self.copies[card]):
-                table.draw_pile[table.common.draw_size] = card
-                table.common.draw_size += 1
-        shuffle(table, rng, log)
-        deal_set_up(table, rng, log)
+                rampage.draw_pile[rampage.common.draw_size] = card
+                rampage.common.draw_size += 1
+        shuffle(rampage, rng, log)
+        deal_set_up(rampage, rng, log)
 
     cdef int deciders(self, const State* state) noexcept nogil:
-        cdef const Common* common = &(<const Table*> state).common
+        cdef const Common* common = &(<const CastleState*> state).common
         if common.phase == OVER:
             return NOBODY
         return BOTH if common.phase == SET_UP else 1 << common.active
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        if table.common.phase == SET_UP:
-            return set_up_actions(table.own[seat].hand, actions)
-        return self.turn_actions(table.own[seat].hand, flags_of(&table.common), actions)
+        cdef const CastleState* rampage = <const CastleState*> state
+        if rampage.common.phase == SET_UP:
+            return set_up_actions(rampage.own[seat].hand, actions)
+        return self.turn_actions(rampage.own[seat].hand, flags_of(&rampage.common), actions)
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef Common* common = &table.common
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef CastleState* rampage = <CastleState*> state
+        cdef Common* common = &rampage.common
         cdef int seat = common.active
         cdef Action action = joint[seat]
         if common.phase == SET_UP:
-            self.set_up(table, joint, rng, log)
+            self.set_up(rampage, joint, rng, log)
         else:
             tell(&common.sides[seat], DECIDED, flags_of(common))
             if kind_of(action) == STRENGTHEN:
-                strengthen(table, seat, action, log)
+                strengthen(rampage, seat, action, log)
             elif kind_of(action) == PLAY:
-                self.play(table, seat, action, rng, log)
+                self.play(rampage, seat, action, rng, log)
             elif common.turn == self.turn_limit:
                 common.phase = OVER
             else:
-                start_turn(table, 1 - seat, rng, log)
-        if memory_is_full(table):
+                start_turn(rampage, 1 - seat, rng, log)
+        if memory_is_full(rampage):
             common.phase = OVER
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef int winner = (<const Table*> state).common.winner
+        cdef int winner = (<const CastleState*> state).common.winner
         return 0.5 if winner == NO_SEAT else winner == seat
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef Sight* sight = <Sight*> view
+        cdef const CastleState* rampage = <const CastleState*> state
+        cdef CastleView* seen = <CastleView*> view
         cdef Stack* shown
         cdef const Stack* stack
         cdef int at, i
         memset(view, 0, sizeof(View))
-        sight.seat = seat
-        sight.common = table.common
+        seen.seat = seat
+        seen.common = rampage.common
         if seat != SPECTATOR:
-            sight.own = table.own[seat]
+            seen.own = rampage.own[seat]
         for at in range(SEATS * STRUCTURES):
-            stack = &table.stacks[at]
-            shown = &sight.stacks[at]
+            stack = &rampage.stacks[at]
+            shown = &seen.stacks[at]
             shown.count = stack.count
             shown.top = stack.top
             for i in range(stack.count):
@@ -505,7 +505,7 @@ cdef class CastleRampage(Game):
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # A card put under a structure is seen by its owner, unless discards give the Ogre away.
         # Of what an action led to, the sizes of hands and structures are told apart, and no more.
-        cdef const Table* table = <const Table*> after
+        cdef const CastleState* rampage = <const CastleState*> after
         cdef uint64_t key = 0, sizes = 0
         cdef Action action
         cdef int each
@@ -517,24 +517,24 @@ cdef class CastleRampage(Game):
                 elif kind_of(action) == STRENGTHEN and card_of(action) != OGRE:
                     action = action_base(STRENGTHEN, 0, choice_of(action))
             key = mix(key, action)
-            sizes = sizes << 8 | table.common.sides[each].hand_size
+            sizes = sizes << 8 | rampage.common.sides[each].hand_size
         for each in range(SEATS * STRUCTURES):
-            sizes = sizes << 8 | standing(&table.stacks[each])
+            sizes = sizes << 8 | standing(&rampage.stacks[each])
         return mix(key, sizes)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef const Own* own = &table.own[1 - seat]
+        cdef const CastleState* rampage = <const CastleState*> state
+        cdef const Own* own = &rampage.own[1 - seat]
         cdef const Stack* stack
         cdef int structure, card, i
         for card in range(1, CARDS):
             places[OPPONENT_HAND][self.row[card]] += own.hand[card]
         if own.kept:
             places[ASIDE][self.row[own.kept]] += 1
-        for i in range(table.common.draw_size):
-            places[OPPONENT_PILE][self.row[table.draw_pile[i]]] += 1
+        for i in range(rampage.common.draw_size):
+            places[OPPONENT_PILE][self.row[rampage.draw_pile[i]]] += 1
         for structure in range(STRUCTURES):
-            stack = &table.stacks[(1 - seat) * STRUCTURES + structure]
+            stack = &rampage.stacks[(1 - seat) * STRUCTURES + structure]
             for i in range(stack.top, stack.count):
                 if stack.known[i] == HIDDEN:
                     card = self.row[stack.cards[i]]
@@ -591,7 +591,7 @@ cdef class CastleRampage(Game):
         for extra in range(2):
             at = (scheme - VOLLEY) * 2 + extra
             for i in range(self.way_count[at]):
-                way = &self.ways[at * WAYS_MOST + i]
+                way = &self.ways[at * MAX_WAYS + i]
                 for unit in range(KNIGHT, UNITS_END):
                     if way.need[unit] > hand[unit]:
                         break
@@ -603,17 +603,17 @@ cdef class CastleRampage(Game):
 
     # Set-up
 
-    cdef void set_up(self, Table* table, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void set_up(self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Common* common = &rampage.common
         cdef Own* own
         cdef uint8_t cards[DEAL]
         cdef int seat, i
         for seat in range(SEATS):
-            own = &table.own[seat]
+            own = &rampage.own[seat]
             for i in range(DEAL):
                 cards[i] = set_up_card(joint[seat], i)
             for i in range(STRUCTURES * PLACED):
-                put_under(stack_of(table, seat, i // PLACED), cards[i], HIDDEN)
+                put_under(stack_of(rampage, seat, i // PLACED), cards[i], HIDDEN)
             log_event(log, reader_of(seat) | TO_RECORD, CARDS_SET_UP, seat, cards, DEAL)
             log_event(log, TO_PUBLIC & ~reader_of(seat), CARDS_SET_UP_HIDDEN, seat, NULL, 0)
             memset(own.hand, 0, sizeof(own.hand))
@@ -626,15 +626,15 @@ cdef class CastleRampage(Game):
                 own.kept = cards[DEAL - 1]
         common.set_ups += 1
         if common.set_ups < self.set_ups:
-            deal_set_up(table, rng, log)
+            deal_set_up(rampage, rng, log)
         else:
             common.phase = TURN
-            start_turn(table, common.active, rng, log)
+            start_turn(rampage, common.active, rng, log)
 
     # Playing a card
 
-    cdef void play(self, Table* table, int seat, Action action, Rng* rng, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Common* common = &rampage.common
         cdef Side* side = &common.sides[seat]
         cdef int card = card_of(action)
         cdef int choice = choice_of(action)
@@ -643,62 +643,62 @@ cdef class CastleRampage(Game):
         cdef uint8_t played[2]
         played[0] = card
         played[1] = choice
-        spend(table, seat, card)
+        spend(rampage, seat, card)
         log_event(log, TO_PUBLIC | TO_RECORD, PLAYED, seat, played, 2)
-        discard_chosen(table, seat, action, log)
+        discard_chosen(rampage, seat, action, log)
         if card == ARCHER:
-            discard_random(table, 1 - seat, 1, rng, log)
+            discard_random(rampage, 1 - seat, 1, rng, log)
         elif card == AXE_MAN:
-            draw(table, seat, 1, rng, log)
+            draw(rampage, seat, 1, rng, log)
         elif card == MERCENARY:
             strength += self.bonus[card] * ((discard_of(action, 0) > 0)
                                             + (discard_of(action, 1) > 0))
         elif card >= VOLLEY:
             strength += self.bonus[card] * choice
         elif card == BOMBER:
-            if standing(stack_of(table, 1 - seat, GATE)):
-                destroy_top(table, 1 - seat, GATE, log)
+            if standing(stack_of(rampage, 1 - seat, GATE)):
+                destroy_top(rampage, 1 - seat, GATE, log)
         elif card == SABOTEUR:
-            destroy_permanent(table, 1 - seat, choice, log)
+            destroy_permanent(rampage, 1 - seat, choice, log)
         elif card == SPY:
-            look(table, seat, log)
-            draw(table, seat, 1, rng, log)
+            look(rampage, seat, log)
+            draw(rampage, seat, 1, rng, log)
         elif card == JESTER:
-            destroy_top(table, seat, CASTLE, log)
+            destroy_top(rampage, seat, CASTLE, log)
             if common.phase != OVER:
-                draw(table, seat, DRAWN_BY_JESTER, rng, log)
+                draw(rampage, seat, DRAWN_BY_JESTER, rng, log)
         elif card == SUMMONER:
             # The own one last: who empties both loses.
-            destroy_top(table, 1 - seat, CASTLE, log)
-            destroy_top(table, seat, CASTLE, log)
+            destroy_top(rampage, 1 - seat, CASTLE, log)
+            destroy_top(rampage, seat, CASTLE, log)
         elif card == PRIEST:
-            show_hand(table, 1 - seat, choice, log)
+            show_hand(rampage, 1 - seat, choice, log)
         if self.attack[card]:
             strength += CATAPULT_BONUS * side.catapults
-            fate = self.attack_with(table, seat, card, strength, rng, log)
+            fate = self.attack_with(rampage, seat, card, strength, rng, log)
         if card == CATAPULT:
             side.catapults += 1
         elif card == GRANARY:
             side.granaries += 1
         elif card == VETERAN and fate == STOPPED:
-            table.own[seat].hand[card] += 1
+            rampage.own[seat].hand[card] += 1
             side.hand_size += 1
             tell(side, TOOK_BACK, card)
             log_event(log, TO_PUBLIC | TO_RECORD, RETURNED, seat, played, 1)
         else:
             common.discards[card] += 1
 
-    cdef int attack_with(self, Table* table, int seat, int card, int strength, Rng* rng,
-                         Log* log) noexcept nogil:
+    cdef int attack_with(self, CastleState* rampage, int seat, int card, int strength, Rng* rng,
+                         EventLog* log) noexcept nogil:
         cdef int other = 1 - seat
         cdef int structure, defender, defence
         cdef Stack* stack
         cdef uint8_t values[4]
         while True:
             structure = CASTLE
-            if card != DIGGER and standing(stack_of(table, other, GATE)):
+            if card != DIGGER and standing(stack_of(rampage, other, GATE)):
                 structure = GATE
-            stack = stack_of(table, other, structure)
+            stack = stack_of(rampage, other, structure)
             defender = stack.cards[stack.top]
             defence = self.defence[structure * CARDS + defender]
             values[0] = structure
@@ -710,13 +710,13 @@ cdef class CastleRampage(Game):
                 stack.known[stack.top] = SHOWN
                 log_event(log, TO_PUBLIC | TO_RECORD, HELD, other, values, 2)
                 return STOPPED
-            destroy_top(table, other, structure, log)
-            if table.common.phase == OVER:
+            destroy_top(rampage, other, structure, log)
+            if rampage.common.phase == OVER:
                 return WON
             if defender == SABOTEUR:
-                discard_random(table, seat, LOST_TO_SABOTEUR, rng, log)
+                discard_random(rampage, seat, LOST_TO_SABOTEUR, rng, log)
             elif defender == SPY:
-                draw(table, other, DRAWN_BY_SPY, rng, log)
+                draw(rampage, other, DRAWN_BY_SPY, rng, log)
             if defender == BOMBER or defence == strength:
                 return WON
             strength -= defence
@@ -756,62 +756,62 @@ cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil:
     return n
 
 
-cdef void deal_set_up(Table* table, Rng* rng, Log* log) noexcept nogil:
+cdef void deal_set_up(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
     # Five cards for each seat, none of them purple; those are shuffled back. The draw pile is
     # shuffled even if there were none, so that nobody is told.
-    cdef Common* common = &table.common
+    cdef Common* common = &rampage.common
     cdef uint8_t cards[DEAL]
-    cdef uint8_t purple[DECK_MOST]
+    cdef uint8_t purple[MAX_DECK]
     cdef uint8_t n
     cdef int seat, i, card, aside = 0
     for seat in range(SEATS):
         n = 0
         while n < DEAL:
             common.draw_size -= 1
-            card = table.draw_pile[common.draw_size]
-            table.draw_pile[common.draw_size] = 0
+            card = rampage.draw_pile[common.draw_size]
+            rampage.draw_pile[common.draw_size] = 0
             if is_purple(card):
                 purple[aside] = card
                 aside += 1
             else:
                 cards[n] = card
                 n += 1
-                table.own[seat].hand[card] += 1
-                remember_drawn(&table.own[seat], card)
+                rampage.own[seat].hand[card] += 1
+                remember_drawn(&rampage.own[seat], card)
         common.sides[seat].hand_size = DEAL
         log_event(log, reader_of(seat) | TO_RECORD, DRAWN, seat, cards, DEAL)
         log_event(log, TO_PUBLIC & ~reader_of(seat), DRAWN_HIDDEN, seat, &n, 1)
     for i in range(aside):
-        table.draw_pile[common.draw_size] = purple[i]
+        rampage.draw_pile[common.draw_size] = purple[i]
         common.draw_size += 1
-    shuffle(table, rng, log)
+    shuffle(rampage, rng, log)
 
 
-cdef void start_turn(Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
-    cdef Common* common = &table.common
+cdef void start_turn(CastleState* rampage, int seat, Rng* rng, EventLog* log) noexcept nogil:
+    cdef Common* common = &rampage.common
     cdef uint8_t turn
     common.turn += 1
     common.active = seat
     common.strengthened = False
     turn = common.turn
     log_event(log, TO_PUBLIC | TO_RECORD, TURN_STARTED, seat, &turn, 1)
-    draw(table, seat, (FIRST_DRAWS if turn == 1 else DRAWS) + common.sides[seat].granaries,
+    draw(rampage, seat, (FIRST_DRAWS if turn == 1 else DRAWS) + common.sides[seat].granaries,
          rng, log)
 
 
-cdef void strengthen(Table* table, int seat, Action action, Log* log) noexcept nogil:
+cdef void strengthen(CastleState* rampage, int seat, Action action, EventLog* log) noexcept nogil:
     cdef int card = card_of(action)
     cdef int structure = choice_of(action)
     cdef bint ogre = card == OGRE        # Everyone knows it by its discards.
     cdef uint8_t values[2]
     values[0] = structure
     values[1] = card
-    discard_chosen(table, seat, action, log)
-    table.own[seat].hand[card] -= 1
-    table.common.sides[seat].hand_size -= 1
-    table.common.strengthened = True
-    put_under(stack_of(table, seat, structure), card, SHOWN if ogre else HIDDEN)
-    tell(&table.common.sides[seat], PLACED_UNDER, structure)
+    discard_chosen(rampage, seat, action, log)
+    rampage.own[seat].hand[card] -= 1
+    rampage.common.sides[seat].hand_size -= 1
+    rampage.common.strengthened = True
+    put_under(stack_of(rampage, seat, structure), card, SHOWN if ogre else HIDDEN)
+    tell(&rampage.common.sides[seat], PLACED_UNDER, structure)
     if ogre:
         log_event(log, TO_PUBLIC | TO_RECORD, STRENGTHENED, seat, values, 2)
     else:
@@ -825,38 +825,38 @@ cdef void put_under(Stack* stack, int card, int known) noexcept nogil:
     stack.count += 1
 
 
-cdef void destroy_top(Table* table, int seat, int structure, Log* log) noexcept nogil:
-    cdef Stack* stack = stack_of(table, seat, structure)
+cdef void destroy_top(CastleState* rampage, int seat, int structure, EventLog* log) noexcept nogil:
+    cdef Stack* stack = stack_of(rampage, seat, structure)
     cdef uint8_t values[2]
     values[0] = structure
     values[1] = stack.cards[stack.top]
     stack.known[stack.top] = SHOWN
     stack.top += 1
-    table.common.discards[values[1]] += 1
+    rampage.common.discards[values[1]] += 1
     log_event(log, TO_PUBLIC | TO_RECORD, DESTROYED, seat, values, 2)
     if structure == CASTLE and standing(stack) == 0:
-        table.common.phase = OVER
-        table.common.winner = 1 - seat
+        rampage.common.phase = OVER
+        rampage.common.winner = 1 - seat
 
 
-cdef void destroy_permanent(Table* table, int seat, int card, Log* log) noexcept nogil:
+cdef void destroy_permanent(CastleState* rampage, int seat, int card, EventLog* log) noexcept nogil:
     cdef uint8_t values[2]
     values[0] = STRUCTURES       # It lay in none.
     values[1] = card
     if card == CATAPULT:
-        table.common.sides[seat].catapults -= 1
+        rampage.common.sides[seat].catapults -= 1
     else:
-        table.common.sides[seat].granaries -= 1
-    table.common.discards[card] += 1
+        rampage.common.sides[seat].granaries -= 1
+    rampage.common.discards[card] += 1
     log_event(log, TO_PUBLIC | TO_RECORD, DESTROYED, seat, values, 2)
 
 
-cdef void look(Table* table, int seat, Log* log) noexcept nogil:
+cdef void look(CastleState* rampage, int seat, EventLog* log) noexcept nogil:
     cdef Stack* stack
     cdef uint8_t values[STRUCTURES]
     cdef int structure
     for structure in range(STRUCTURES):
-        stack = stack_of(table, 1 - seat, structure)
+        stack = stack_of(rampage, 1 - seat, structure)
         values[structure] = 0
         if standing(stack):
             values[structure] = stack.cards[stack.top]
@@ -866,10 +866,10 @@ cdef void look(Table* table, int seat, Log* log) noexcept nogil:
     log_event(log, TO_PUBLIC & ~reader_of(seat), LOOKED_HIDDEN, seat, NULL, 0)
 
 
-cdef void show_hand(Table* table, int seat, int unit, Log* log) noexcept nogil:
-    cdef Own* own = &table.own[seat]
-    cdef Side* side = &table.common.sides[seat]
-    cdef uint8_t cards[DECK_MOST]
+cdef void show_hand(CastleState* rampage, int seat, int unit, EventLog* log) noexcept nogil:
+    cdef Own* own = &rampage.own[seat]
+    cdef Side* side = &rampage.common.sides[seat]
+    cdef uint8_t cards[MAX_DECK]
     cdef int card, _copy, n = 0
     tell(side, SHOWED, unit)
     tell_cards(side, own.hand)
@@ -884,36 +884,36 @@ cdef void show_hand(Table* table, int seat, int unit, Log* log) noexcept nogil:
             for _copy in range(own.hand[card]):
                 cards[n] = card
                 n += 1
-            table.common.discards[card] += own.hand[card]
+            rampage.common.discards[card] += own.hand[card]
             side.hand_size -= own.hand[card]
             own.hand[card] = 0
     if n:
         log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
 
 
-cdef void spend(Table* table, int seat, int card) noexcept nogil:
-    table.own[seat].hand[card] -= 1
-    table.common.sides[seat].hand_size -= 1
-    tell(&table.common.sides[seat], SPENT, card)
+cdef void spend(CastleState* rampage, int seat, int card) noexcept nogil:
+    rampage.own[seat].hand[card] -= 1
+    rampage.common.sides[seat].hand_size -= 1
+    tell(&rampage.common.sides[seat], SPENT, card)
 
 
-cdef void discard_chosen(Table* table, int seat, Action action, Log* log) noexcept nogil:
-    cdef uint8_t cards[DISCARDS_MOST]
+cdef void discard_chosen(CastleState* rampage, int seat, Action action, EventLog* log) noexcept nogil:
+    cdef uint8_t cards[MAX_DISCARDS]
     cdef int i, card, n = 0
-    for i in range(DISCARDS_MOST):
+    for i in range(MAX_DISCARDS):
         card = discard_of(action, i)
         if card:
-            spend(table, seat, card)
-            table.common.discards[card] += 1
+            spend(rampage, seat, card)
+            rampage.common.discards[card] += 1
             cards[n] = card
             n += 1
     if n:
         log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
 
 
-cdef void discard_random(Table* table, int seat, int number, Rng* rng, Log* log) noexcept nogil:
-    cdef Own* own = &table.own[seat]
-    cdef Side* side = &table.common.sides[seat]
+cdef void discard_random(CastleState* rampage, int seat, int number, Rng* rng, EventLog* log) noexcept nogil:
+    cdef Own* own = &rampage.own[seat]
+    cdef Side* side = &rampage.common.sides[seat]
     cdef uint8_t cards[LOST_TO_SABOTEUR]
     cdef int at, card, n = 0
     while n < number and side.hand_size:
@@ -924,7 +924,7 @@ cdef void discard_random(Table* table, int seat, int number, Rng* rng, Log* log)
             card += 1
         own.hand[card] -= 1
         side.hand_size -= 1
-        table.common.discards[card] += 1
+        rampage.common.discards[card] += 1
         tell(side, LOST, card)
         cards[n] = card
         n += 1
@@ -932,18 +932,18 @@ cdef void discard_random(Table* table, int seat, int number, Rng* rng, Log* log)
         log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
 
 
-cdef void draw(Table* table, int seat, int number, Rng* rng, Log* log) noexcept nogil:
-    cdef Common* common = &table.common
-    cdef Own* own = &table.own[seat]
-    cdef uint8_t cards[DECK_MOST]
+cdef void draw(CastleState* rampage, int seat, int number, Rng* rng, EventLog* log) noexcept nogil:
+    cdef Common* common = &rampage.common
+    cdef Own* own = &rampage.own[seat]
+    cdef uint8_t cards[MAX_DECK]
     cdef uint8_t n = 0
     cdef int card
     while n < number:
-        if common.draw_size == 0 and not reshuffle(table, rng, log):
+        if common.draw_size == 0 and not reshuffle(rampage, rng, log):
             break
         common.draw_size -= 1
-        card = table.draw_pile[common.draw_size]
-        table.draw_pile[common.draw_size] = 0
+        card = rampage.draw_pile[common.draw_size]
+        rampage.draw_pile[common.draw_size] = 0
         own.hand[card] += 1
         common.sides[seat].hand_size += 1
         remember_drawn(own, card)
@@ -956,40 +956,40 @@ cdef void draw(Table* table, int seat, int number, Rng* rng, Log* log) noexcept 
 
 
 cdef void remember_drawn(Own* own, int card) noexcept nogil:
-    if own.drawn_length < DRAWN_MOST:
+    if own.drawn_length < MAX_DRAWN:
         own.drawn[own.drawn_length] = card
         own.drawn_length += 1
 
 
-cdef bint reshuffle(Table* table, Rng* rng, Log* log) noexcept nogil:
+cdef bint reshuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
     # The discard pile becomes the draw pile; False if it is empty too.
-    cdef Common* common = &table.common
+    cdef Common* common = &rampage.common
     cdef int card, seat, _copy
     for card in range(1, CARDS):
         for _copy in range(common.discards[card]):
-            table.draw_pile[common.draw_size] = card
+            rampage.draw_pile[common.draw_size] = card
             common.draw_size += 1
     if common.draw_size == 0:
         return False
     for seat in range(SEATS):
         tell(&common.sides[seat], RESHUFFLED, 0)
         tell_cards(&common.sides[seat], common.discards)
-        remember_drawn(&table.own[seat], 0)
+        remember_drawn(&rampage.own[seat], 0)
     memset(common.discards, 0, sizeof(common.discards))
-    shuffle(table, rng, log)
+    shuffle(rampage, rng, log)
     return True
 
 
-cdef void shuffle(Table* table, Rng* rng, Log* log) noexcept nogil:
+cdef void shuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
     # The record lists the cards from the top.
-    cdef uint8_t cards[DECK_MOST]
-    cdef uint8_t n = table.common.draw_size
+    cdef uint8_t cards[MAX_DECK]
+    cdef uint8_t n = rampage.common.draw_size
     cdef int i
-    rng_shuffle(rng, table.draw_pile, n)
+    rng_shuffle(rng, rampage.draw_pile, n)
     if log == NULL:
         return
     for i in range(n):
-        cards[i] = table.draw_pile[n - 1 - i]
+        cards[i] = rampage.draw_pile[n - 1 - i]
     log_event(log, TO_RECORD, SHUFFLED, NO_SEAT, cards, n)
     log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, NO_SEAT, &n, 1)
 

@@ -31,13 +31,13 @@ So no world is drawn that would have shown anything else (sound), and none that 
 just this is left out (complete). In proportion: an opponent who chooses uniformly among his legal
 actions plays a given one with probability 1 / (how many he had), which depends on his whole hand.
 So all of his cards are known in every guess, each draw makes as many guesses as there are cards to
-draw, and the weights are exact, as long as no more than EXACT_MOST guesses come of it. Where more
+draw, and the weights are exact, as long as no more than MAX_EXACT guesses come of it. Where more
 would, which is so in most positions of the full game, his choices are taken to be blind instead:
 each card that leaves the hand is any of its cards with the same probability. Weights are exact for
-that, too, until there are more than BLIND_MOST guesses; these are then thinned out by systematic
+that, too, until there are more than MAX_BLIND guesses; these are then thinned out by systematic
 resampling, which keeps every expectation (J. Carpenter, P. Clifford, P. Fearnhead, "Improved
 particle filter for nonlinear problems", IEE Proceedings 146(1), 1999), so that which of the very
-many hands can be drawn differs from view to view. At most POOLS_MOST pools are kept: what is left
+many hands can be drawn differs from view to view. At most MAX_POOLS pools are kept: what is left
 of an older one is dealt out by chance, in a few ways for each guess.
 
 What comes to light late can then contradict every guess that is left: the one Dragon that was held
@@ -52,10 +52,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage.rules cimport (
-    CARDS, CATAPULT, DEAL, DECIDED, DECK_MOST, DRAWN_MOST, DREW, GRANARY, HIDDEN, LOST, NO_SEAT,
-    OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, STACK_MOST,
-    STORY_MOST, STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage,
-    Common, Own, Side, Sight, Stack, Table, counts_as, is_purple,
+    CARDS, CATAPULT, DEAL, DECIDED, MAX_DECK, MAX_DRAWN, DREW, GRANARY, HIDDEN, LOST, NO_SEAT,
+    OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, MAX_STACK,
+    MAX_STORY, STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage,
+    Common, Own, Side, CastleView, Stack, CastleState, counts_as, is_purple,
 )
 from engine.game cimport (
     SEATS, Rng, Sampler, State, View, mix, rng_double, rng_seed, rng_shuffle, uint8_t, uint64_t,
@@ -64,20 +64,20 @@ from engine.game cimport (
 from engine.game import ViewError
 
 cdef enum:
-    POOLS_MOST = 8               # That may still have blanks.
-    PLACED_MOST = STRUCTURES * STACK_MOST
+    MAX_POOLS = 8               # That may still have blanks.
+    MAX_PLACED = STRUCTURES * MAX_STACK
     KEPT_BLANK = 32              # Instead of a card: one that was kept at the set-up,
     BLANK = 33                   # or one of a pool, which is added.
-    GUESS_WORDS = (CARDS + 2 + POOLS_MOST * (2 + CARDS) + PLACED_MOST) // 8 + 1
-    PADDING = 7 - (CARDS + 2 + POOLS_MOST * (2 + CARDS) + PLACED_MOST) % 8
-    EXACT_MOST = 2048
-    BLIND_MOST = 128             # In the first attempts, and in later ones.
+    GUESS_WORDS = (CARDS + 2 + MAX_POOLS * (2 + CARDS) + MAX_PLACED) // 8 + 1
+    PADDING = 7 - (CARDS + 2 + MAX_POOLS * (2 + CARDS) + MAX_PLACED) % 8
+    MAX_EXACT = 2048
+    MAX_BLIND = 128             # In the first attempts, and in later ones.
     BLIND_MOST_LATER = 512
-    FOUND_MOST = 4               # Ways to identify what is left of a pool, of each guess,
+    MAX_FOUND = 4               # Ways to identify what is left of a pool, of each guess,
     TRIES = 64                   # and how many are looked at.
     ATTEMPTS = 10                # To go through a story blindly; each after the first looks ahead.
-    PILES_MOST = STORY_MOST // (CARDS + 1) + 1   # Each of the reshuffles is told of.
-    POOLS_AHEAD = POOLS_MOST + PILES_MOST
+    MAX_PILES = MAX_STORY // (CARDS + 1) + 1   # Each of the reshuffles is told of.
+    POOLS_AHEAD = MAX_POOLS + MAX_PILES
     TABLE_BITS = 15
     TABLE_SIZE = 1 << TABLE_BITS     # Of the hash table; more than guesses ever come of one step.
     ROOM = TABLE_SIZE // 2
@@ -104,12 +104,12 @@ cdef struct Guess:
     uint8_t known[CARDS]
     uint8_t kept                 # Blanks in the hand that were kept at the set-up,
     uint8_t kept_placed          # and those that were put under a structure since.
-    uint8_t blanks[POOLS_MOST]   # Other blanks in the hand, by pool,
-    uint8_t blanks_placed[POOLS_MOST]    # and under a structure.
-    uint8_t pools[POOLS_MOST * CARDS]    # The cards that are not known elsewhere, by pool.
+    uint8_t blanks[MAX_POOLS]   # Other blanks in the hand, by pool,
+    uint8_t blanks_placed[MAX_POOLS]    # and under a structure.
+    uint8_t pools[MAX_POOLS * CARDS]    # The cards that are not known elsewhere, by pool.
     uint8_t placed_count
     # What is hidden under both structures, in the order of the story: a card, or a blank.
-    uint8_t placed[PLACED_MOST]
+    uint8_t placed[MAX_PLACED]
     uint8_t padding[PADDING]     # To whole words.
 
 
@@ -150,30 +150,30 @@ cdef struct Population:          # Guesses and their weights, each guess once.
     Guess* guesses
     double* weights
     int* slots                   # Where each guess is in the table:
-    int* table                   # hash of a guess -> its place + 1.
+    int* rampage                   # hash of a guess -> its place + 1.
 
 
 cdef bint allocate(Population* self) noexcept nogil:
     self.guesses = <Guess*> malloc(ROOM * sizeof(Guess))
     self.weights = <double*> malloc(ROOM * sizeof(double))
     self.slots = <int*> malloc(ROOM * sizeof(int))
-    self.table = <int*> calloc(TABLE_SIZE, sizeof(int))
+    self.rampage = <int*> calloc(TABLE_SIZE, sizeof(int))
     return (self.guesses != NULL and self.weights != NULL and self.slots != NULL
-            and self.table != NULL)
+            and self.rampage != NULL)
 
 
 cdef void release(Population* self) noexcept nogil:
     free(self.guesses)
     free(self.weights)
     free(self.slots)
-    free(self.table)
+    free(self.rampage)
     memset(self, 0, sizeof(Population))
 
 
 cdef void clear(Population* self) noexcept nogil:
     cdef int i
     for i in range(self.count):
-        self.table[self.slots[i]] = 0
+        self.rampage[self.slots[i]] = 0
     self.count = 0
 
 
@@ -188,8 +188,8 @@ cdef bint add(Population* self, const Guess* guess, double weight) noexcept nogi
         memcpy(&word, <const char*> guess + 8 * i, 8)
         key += word * FACTORS[i]
     slot = key >> (64 - TABLE_BITS)
-    while self.table[slot]:
-        at = self.table[slot] - 1
+    while self.rampage[slot]:
+        at = self.rampage[slot] - 1
         if memcmp(&self.guesses[at], guess, 8 * words) == 0:
             self.weights[at] += weight
             return True
@@ -200,7 +200,7 @@ cdef bint add(Population* self, const Guess* guess, double weight) noexcept nogi
     self.weights[self.count] = weight
     self.slots[self.count] = slot
     self.count += 1
-    self.table[slot] = self.count
+    self.rampage[slot] = self.count
     return True
 
 
@@ -229,7 +229,7 @@ cdef struct Needs:               # What a guess has for the rest of the story.
 
 cdef inline int place_of_pool(int pool) noexcept nogil:
     # The first pool has a place of its own in a guess, the others share.
-    return 0 if pool == 0 else 1 + (pool - 1) % (POOLS_MOST - 1)
+    return 0 if pool == 0 else 1 + (pool - 1) % (MAX_POOLS - 1)
 
 
 cdef bint need(Needs* needs, int card) noexcept nogil:
@@ -316,11 +316,11 @@ cdef class CastleRampageSampler(Sampler):
     cdef int hand_size
     cdef int hidden_set_up       # Cards of the opponent's set-up that are not known.
     # Of what each draw pile was made, without what this seat has drawn of it,
-    cdef uint8_t piles[PILES_MOST * CARDS]
-    cdef bint foreign[PILES_MOST]    # and whether it has drawn what was not there.
+    cdef uint8_t piles[MAX_PILES * CARDS]
+    cdef bint foreign[MAX_PILES]    # and whether it has drawn what was not there.
     # The opponent's earlier draws, in a fixed order, as his `drawn` should list them.
     cdef int drawn_length
-    cdef uint8_t drawn[DRAWN_MOST]
+    cdef uint8_t drawn[MAX_DRAWN]
 
     def __cinit__(self):
         self.now = &self.populations[0]
@@ -332,12 +332,12 @@ cdef class CastleRampageSampler(Sampler):
         release(&self.populations[0])
         release(&self.populations[1])
 
-    def __init__(self, view, int exact_most=EXACT_MOST):
-        """An exact account has at most `exact_most` guesses, EXACT_MOST at the most."""
+    def __init__(self, view, int exact_most=MAX_EXACT):
+        """An exact account has at most `exact_most` guesses, MAX_EXACT at the most."""
         cdef int at = 0
         cdef int fault
         super().__init__(view)
-        self.exact_most = min(exact_most, EXACT_MOST)
+        self.exact_most = min(exact_most, MAX_EXACT)
         self.rules = self.game
         self.other = 1 - self.seat
         self.check_ranges()
@@ -362,14 +362,14 @@ cdef class CastleRampageSampler(Sampler):
 
     cdef int replay(self, int* at) noexcept nogil:
         # What is wrong with the entry at `at`, if anything.
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Side* side = &sight.common.sides[self.other]
+        cdef const CastleView* seen = <const CastleView*> &self.view
+        cdef const Side* side = &seen.common.sides[self.other]
         cdef int fault, i
         rng_seed(&self.thinning, side.story_length * ATTEMPTS + self.attempt)
         at[0] = 0
         self.next_entry = 0
         self.thinned = False
-        self.most = BLIND_MOST if self.attempt < 2 else BLIND_MOST_LATER
+        self.most = MAX_BLIND if self.attempt < 2 else BLIND_MOST_LATER
         self.power = 1.0 if self.attempt < 2 else 0.5 if self.attempt < 3 else 0.0
         for i in range(STRUCTURES):
             self.placed[i] = PLACED * self.rules.set_ups
@@ -388,7 +388,7 @@ cdef class CastleRampageSampler(Sampler):
                 if self.now.count > self.most and not self.exact:
                     self.thin_out()
         for i in range(STRUCTURES):
-            if (not fault and sight.common.phase != SET_UP
+            if (not fault and seen.common.phase != SET_UP
                     and self.placed[i] != self.stack(i).count):
                 fault = MISPLACED
         return fault
@@ -401,7 +401,7 @@ cdef class CastleRampageSampler(Sampler):
         if told == DECIDED:
             self.decide(value)
         elif told == DREW:
-            if self.hand_size + value > DECK_MOST:
+            if self.hand_size + value > MAX_DECK:
                 return NO_CARD
             while value > 0 and not self.overflowed:
                 self.draw_one()
@@ -428,10 +428,10 @@ cdef class CastleRampageSampler(Sampler):
         return 0
 
     cdef const Stack* stack(self, int structure) noexcept nogil:
-        return &(<const Sight*> &self.view).stacks[self.other * STRUCTURES + structure]
+        return &(<const CastleView*> &self.view).stacks[self.other * STRUCTURES + structure]
 
     cdef int start(self) noexcept nogil:
-        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const CastleView* seen = <const CastleView*> &self.view
         cdef const Stack* stack
         cdef Guess guess
         cdef int structure, card, i, _copy
@@ -454,23 +454,23 @@ cdef class CastleRampageSampler(Sampler):
                 else:
                     guess.pools[card] -= 1
         guess.kept = self.rules.set_ups
-        if sight.common.phase == SET_UP:
-            guess.kept = DEAL + sight.common.set_ups
+        if seen.common.phase == SET_UP:
+            guess.kept = DEAL + seen.common.set_ups
         if total_not_purple(guess.pools) < self.hidden_set_up + guess.kept:
             return FOREIGN_SET_UP
         self.hand_size = guess.kept
         self.keep(&guess, 1)
-        if self.exact and sight.common.phase != SET_UP:
+        if self.exact and seen.common.phase != SET_UP:
             for _copy in range(guess.kept):
                 self.identify_kept()
         return 0
 
     cdef void read_piles(self) noexcept nogil:
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Side* side = &sight.common.sides[self.other]
+        cdef const CastleView* seen = <const CastleView*> &self.view
+        cdef const Side* side = &seen.common.sides[self.other]
         cdef int pile = 0, at = 0, told, i
         memcpy(self.piles, self.rules.copies, CARDS)
-        while at < side.story_length and pile < PILES_MOST - 1:
+        while at < side.story_length and pile < MAX_PILES - 1:
             told = side.story[at] & TOLD_MASK
             at += 1
             if told == RESHUFFLED and at + CARDS <= side.story_length:
@@ -479,11 +479,11 @@ cdef class CastleRampageSampler(Sampler):
             if told == RESHUFFLED or told == SHOWED:
                 at += CARDS
         pile = 0
-        for i in range(sight.own.drawn_length):
-            if sight.own.drawn[i] == 0:
+        for i in range(seen.own.drawn_length):
+            if seen.own.drawn[i] == 0:
                 pile += 1
-            elif pile < PILES_MOST:
-                at = pile * CARDS + sight.own.drawn[i]
+            elif pile < MAX_PILES:
+                at = pile * CARDS + seen.own.drawn[i]
                 if self.piles[at]:
                     self.piles[at] -= 1
                 else:
@@ -626,7 +626,7 @@ cdef class CastleRampageSampler(Sampler):
                 guess.kept -= 1
                 guess.pools[card] -= 1
                 self.keep(&guess, weight * p)
-        for pool in range(POOLS_MOST):
+        for pool in range(MAX_POOLS):
             if before.blanks[pool]:
                 p = self.blank_is(before, pool, card) * before.blanks[pool] / self.hand_size
                 if p > 0:
@@ -651,7 +651,7 @@ cdef class CastleRampageSampler(Sampler):
             guess.kept -= 1
             guess.kept_placed += 1
             self.keep_placed(&guess, weight * before.kept / self.hand_size, KEPT_BLANK)
-        for pool in range(POOLS_MOST):
+        for pool in range(MAX_POOLS):
             if before.blanks[pool]:
                 p = (1 - self.blank_is(before, pool, OGRE)) * before.blanks[pool] / self.hand_size
                 guess = before[0]
@@ -693,7 +693,7 @@ cdef class CastleRampageSampler(Sampler):
                 for i in range(self.then.count):
                     self.lay_open(&self.then.guesses[i], self.then.weights[i], card, left)
                 self.hand_size -= 1
-                if self.now.count > ROOM // (POOLS_MOST + 2):
+                if self.now.count > ROOM // (MAX_POOLS + 2):
                     self.thin_out()
         for card in range(1, CARDS):
             if not counts_as(card, unit):
@@ -714,14 +714,14 @@ cdef class CastleRampageSampler(Sampler):
 
     cdef int reshuffle(self, const uint8_t* counts) noexcept nogil:
         cdef Guess opened
-        cdef Guess guesses[FOUND_MOST]
+        cdef Guess guesses[MAX_FOUND]
         cdef Guess* guess
         cdef bint by_chance
         cdef int i, pool, tries, found, card, n, size = 0
         cdef int last = self.newest()
         for card in range(CARDS - 1):
             size += counts[card]
-        if size > DECK_MOST:
+        if size > MAX_DECK:
             return NO_CARD
         self.remember_pool()
         memset(&opened, 0, sizeof(Guess))
@@ -731,7 +731,7 @@ cdef class CastleRampageSampler(Sampler):
         self.next_step()
         for i in range(self.then.count):
             found = tries = 0
-            while found < FOUND_MOST and tries < (TRIES if self.attempt else FOUND_MOST):
+            while found < MAX_FOUND and tries < (TRIES if self.attempt else MAX_FOUND):
                 guess = &guesses[found]
                 guess[0] = self.then.guesses[i]
                 identify_rest(guess, last)
@@ -747,7 +747,7 @@ cdef class CastleRampageSampler(Sampler):
 
     cdef bint make_room(self, Guess* guess, int pool) noexcept nogil:
         # Whatever is left of the pool that was at this place is identified: whether by chance.
-        cdef uint8_t cards[DECK_MOST]
+        cdef uint8_t cards[MAX_DECK]
         cdef int i, n
         if guess.blanks[pool] + guess.blanks_placed[pool] == 0:
             return False
@@ -769,10 +769,10 @@ cdef class CastleRampageSampler(Sampler):
         cdef int card, _copy
         for card in range(1, CARDS):
             for _copy in range(self.last_pile()[card]):
-                if self.drawn_length < DRAWN_MOST:
+                if self.drawn_length < MAX_DRAWN:
                     self.drawn[self.drawn_length] = card
                     self.drawn_length += 1
-        if self.drawn_length < DRAWN_MOST:
+        if self.drawn_length < MAX_DRAWN:
             self.drawn[self.drawn_length] = 0
             self.drawn_length += 1
 
@@ -815,7 +815,7 @@ cdef class CastleRampageSampler(Sampler):
     cdef bint can_go_on(self, const Guess* guess) noexcept nogil:
         # Whether each card that will leave the hand, or be shown in it, can be in it by then. That
         # is not all that must be so, hence some guesses that pass still fail later.
-        cdef const Side* side = &(<const Sight*> &self.view).common.sides[self.other]
+        cdef const Side* side = &(<const CastleView*> &self.view).common.sides[self.other]
         cdef Needs needs
         cdef int at = self.next_entry
         cdef int told, value, card, i, pool
@@ -825,7 +825,7 @@ cdef class CastleRampageSampler(Sampler):
         for card in range(1, CARDS):
             needs.hand[card] = guess.known[card]
         needs.pile = self.pool_count - 1
-        needs.newest = min(needs.pile, POOLS_MOST - 1)
+        needs.newest = min(needs.pile, MAX_POOLS - 1)
         for i in range(needs.newest + 1):
             pool = place_of_pool(needs.pile - needs.newest + i if i else 0)
             memcpy(needs.pools + i * CARDS, guess.pools + pool * CARDS, CARDS)
@@ -857,7 +857,7 @@ cdef class CastleRampageSampler(Sampler):
             elif told == RESHUFFLED:
                 at += CARDS
                 needs.pile += 1
-                if needs.pile == PILES_MOST:
+                if needs.pile == MAX_PILES:
                     return False
                 needs.newest += 1
                 memcpy(needs.pools + needs.newest * CARDS, self.piles + needs.pile * CARDS, CARDS)
@@ -877,8 +877,8 @@ cdef class CastleRampageSampler(Sampler):
             raise ViewError("", "must hold nothing beyond what it counts")
 
     cdef check_ranges(self):
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Common* common = &sight.common
+        cdef const CastleView* seen = <const CastleView*> &self.view
+        cdef const Common* common = &seen.common
         cdef const Stack* stack
         cdef int seat, at, i, least, placed = 0
         if common.phase > TURN:
@@ -894,26 +894,26 @@ cdef class CastleRampageSampler(Sampler):
             raise ViewError("common.set_ups", "must be as many as the phase says")
         if common.winner != NO_SEAT and (common.phase != OVER or common.winner >= SEATS):
             raise ViewError("common.winner", f"must be {NO_SEAT} before the end")
-        if common.discards[0] or sight.own.hand[0]:
+        if common.discards[0] or seen.own.hand[0]:
             raise ViewError("common.discards[0]" if common.discards[0] else "own.hand[0]",
                             "must be 0: it is no card")
-        if common.draw_size > DECK_MOST:
-            raise ViewError("common.draw_size", f"must be at most {DECK_MOST}")
-        if not 0 <= sight.own.drawn_length <= DRAWN_MOST:
-            raise ViewError("own.drawn_length", f"must be 0 to {DRAWN_MOST}")
-        if sight.own.kept >= CARDS:
+        if common.draw_size > MAX_DECK:
+            raise ViewError("common.draw_size", f"must be at most {MAX_DECK}")
+        if not 0 <= seen.own.drawn_length <= MAX_DRAWN:
+            raise ViewError("own.drawn_length", f"must be 0 to {MAX_DRAWN}")
+        if seen.own.kept >= CARDS:
             raise ViewError("own.kept", f"must be at most {CARDS - 1}")
-        for i in range(sight.own.drawn_length):
-            if sight.own.drawn[i] >= CARDS:
+        for i in range(seen.own.drawn_length):
+            if seen.own.drawn[i] >= CARDS:
                 raise ViewError(f"own.drawn[{i}]", f"must be at most {CARDS - 1}")
         for seat in range(SEATS):
-            if not 0 <= common.sides[seat].story_length <= STORY_MOST:
-                raise ViewError(f"common.sides[{seat}].story_length", f"must be 0 to {STORY_MOST}")
+            if not 0 <= common.sides[seat].story_length <= MAX_STORY:
+                raise ViewError(f"common.sides[{seat}].story_length", f"must be 0 to {MAX_STORY}")
         for at in range(SEATS * STRUCTURES):
-            stack = &sight.stacks[at]
+            stack = &seen.stacks[at]
             least = PLACED * common.set_ups
-            if not least <= stack.count <= STACK_MOST:
-                raise ViewError(f"stacks[{at}].count", f"must be {least} to {STACK_MOST}")
+            if not least <= stack.count <= MAX_STACK:
+                raise ViewError(f"stacks[{at}].count", f"must be {least} to {MAX_STACK}")
             placed += stack.count - least
             if at % STRUCTURES == STRUCTURES - 1:
                 if placed > self.turns_of(at // STRUCTURES):
@@ -923,7 +923,7 @@ cdef class CastleRampageSampler(Sampler):
                 raise ViewError(f"stacks[{at}].top", "must be at most its count")
             if common.phase == SET_UP and stack.count != least:
                 raise ViewError(f"stacks[{at}].count", f"must be {least} in the set-up")
-            for i in range(stack.count, STACK_MOST):
+            for i in range(stack.count, MAX_STACK):
                 if stack.cards[i] or stack.known[i]:
                     raise ViewError(f"stacks[{at}].count", "must be the number of its cards")
             for i in range(stack.count):
@@ -941,15 +941,15 @@ cdef class CastleRampageSampler(Sampler):
 
     cdef int turns_of(self, int seat) noexcept nogil:
         # In how many turns a seat can have strengthened.
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const CastleView*> &self.view).common
         if seat == common.active:
             return (common.turn - 1) // 2 + common.strengthened
         return common.turn // 2
 
     cdef check_end(self):
         # What is left must be in the numbers that everyone sees, and of the ruleset's cards.
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Common* common = &sight.common
+        cdef const CastleView* seen = <const CastleView*> &self.view
+        cdef const Common* common = &seen.common
         cdef const Guess* guess = &self.now.guesses[0]
         cdef int card, at, i
         cdef int left[CARDS]
@@ -957,26 +957,26 @@ cdef class CastleRampageSampler(Sampler):
         if common.sides[self.other].hand_size != size:
             raise ViewError(f"common.sides[{self.other}].hand_size",
                             "must be what the story of the hand leaves")
-        if common.sides[self.seat].hand_size != total(sight.own.hand):
+        if common.sides[self.seat].hand_size != total(seen.own.hand):
             raise ViewError("own.hand", "must be as many cards as everyone sees")
         for card in range(CARDS):
-            left[card] = self.rules.copies[card] - sight.own.hand[card] - common.discards[card]
+            left[card] = self.rules.copies[card] - seen.own.hand[card] - common.discards[card]
             left[card] -= guess.known[card]
-            for i in range(POOLS_MOST):
+            for i in range(MAX_POOLS):
                 left[card] -= guess.pools[i * CARDS + card]
-        left[sight.own.kept] -= sight.own.kept > 0
+        left[seen.own.kept] -= seen.own.kept > 0
         left[CATAPULT] -= common.sides[0].catapults + common.sides[1].catapults
         left[GRANARY] -= common.sides[0].granaries + common.sides[1].granaries
         for at in range(SEATS * STRUCTURES):
-            for i in range(sight.stacks[at].top, sight.stacks[at].count):
-                left[sight.stacks[at].cards[i]] -= sight.stacks[at].cards[i] > 0
+            for i in range(seen.stacks[at].top, seen.stacks[at].count):
+                left[seen.stacks[at].cards[i]] -= seen.stacks[at].cards[i] > 0
         for i in range(guess.placed_count):
             if guess.placed[i] < CARDS:
                 left[guess.placed[i]] -= 1
         for card in range(1, CARDS):
             if left[card]:
                 raise ViewError("", f"must hold each copy of card {card} in one place")
-        for i in range(POOLS_MOST):
+        for i in range(MAX_POOLS):
             size = guess.blanks[i] + guess.blanks_placed[i] + self.set_up_blanks(guess, i)
             if i == self.newest():
                 size += common.draw_size
@@ -1002,31 +1002,31 @@ cdef class CastleRampageSampler(Sampler):
         return &self.now.guesses[low]
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef Table* table = <Table*> state
-        cdef Own* own = &table.own[self.other]
+        cdef const CastleView* seen = <const CastleView*> &self.view
+        cdef CastleState* rampage = <CastleState*> state
+        cdef Own* own = &rampage.own[self.other]
         cdef const Guess* guess = self.pick(rng)
-        cdef uint8_t cards[POOLS_MOST * DECK_MOST]
-        cdef int left[POOLS_MOST]
+        cdef uint8_t cards[MAX_POOLS * MAX_DECK]
+        cdef int left[MAX_POOLS]
         cdef int set_up_left, pool, card, _copy
         memset(state, 0, sizeof(State))
-        table.common = sight.common
-        table.own[self.seat] = sight.own
-        memcpy(table.stacks, sight.stacks, sizeof(table.stacks))
+        rampage.common = seen.common
+        rampage.own[self.seat] = seen.own
+        memcpy(rampage.stacks, seen.stacks, sizeof(rampage.stacks))
         for card in range(1, CARDS):
             own.hand[card] = guess.known[card]
-        for pool in range(POOLS_MOST):
-            left[pool] = self.shuffle_pool(guess, pool, cards + pool * DECK_MOST, rng)
+        for pool in range(MAX_POOLS):
+            left[pool] = self.shuffle_pool(guess, pool, cards + pool * MAX_DECK, rng)
             left[pool] -= self.set_up_blanks(guess, pool)
         set_up_left = left[0] + self.set_up_blanks(guess, 0)
-        self.fill_set_up(table, guess, cards, &set_up_left)
-        self.fill_placed(table, guess, cards, left, &set_up_left)
-        for pool in range(POOLS_MOST):
+        self.fill_set_up(rampage, guess, cards, &set_up_left)
+        self.fill_placed(rampage, guess, cards, left, &set_up_left)
+        for pool in range(MAX_POOLS):
             for _copy in range(guess.blanks[pool]):
                 left[pool] -= 1
-                own.hand[cards[pool * DECK_MOST + left[pool]]] += 1
-        memcpy(table.draw_pile, cards + self.newest() * DECK_MOST, left[self.newest()])
-        self.fill_drawn(table)
+                own.hand[cards[pool * MAX_DECK + left[pool]]] += 1
+        memcpy(rampage.draw_pile, cards + self.newest() * MAX_DECK, left[self.newest()])
+        self.fill_drawn(rampage)
 
     cdef int shuffle_pool(self, const Guess* guess, int pool, uint8_t* cards,
                           Rng* rng) noexcept nogil:
@@ -1056,13 +1056,13 @@ cdef class CastleRampageSampler(Sampler):
         rng_shuffle(rng, cards, card)
         return n
 
-    cdef void fill_set_up(self, Table* table, const Guess* guess, const uint8_t* cards,
+    cdef void fill_set_up(self, CastleState* rampage, const Guess* guess, const uint8_t* cards,
                           int* left) noexcept nogil:
-        cdef Own* own = &table.own[self.other]
+        cdef Own* own = &rampage.own[self.other]
         cdef Stack* stack
         cdef int structure, i
         for structure in range(STRUCTURES):
-            stack = &table.stacks[self.other * STRUCTURES + structure]
+            stack = &rampage.stacks[self.other * STRUCTURES + structure]
             for i in range(min(PLACED * self.rules.set_ups, stack.count)):
                 if stack.cards[i] == 0:
                     left[0] -= 1
@@ -1074,10 +1074,10 @@ cdef class CastleRampageSampler(Sampler):
             else:
                 own.hand[cards[left[0]]] += 1
 
-    cdef void fill_placed(self, Table* table, const Guess* guess, const uint8_t* cards, int* left,
+    cdef void fill_placed(self, CastleState* rampage, const Guess* guess, const uint8_t* cards, int* left,
                           int* set_up_left) noexcept nogil:
         # In the order of the story.
-        cdef const Side* side = &table.common.sides[self.other]
+        cdef const Side* side = &rampage.common.sides[self.other]
         cdef Stack* stack
         cdef int at[STRUCTURES]
         cdef int told, structure, card, i = 0, n = 0
@@ -1089,7 +1089,7 @@ cdef class CastleRampageSampler(Sampler):
             i += 1 + (CARDS if told == SHOWED or told == RESHUFFLED else 0)
             if told != PLACED_UNDER:
                 continue
-            stack = &table.stacks[self.other * STRUCTURES + structure]
+            stack = &rampage.stacks[self.other * STRUCTURES + structure]
             if stack.cards[at[structure]] == 0:
                 card = guess.placed[n]
                 n += 1
@@ -1098,23 +1098,23 @@ cdef class CastleRampageSampler(Sampler):
                     card = cards[set_up_left[0]]
                 elif card >= BLANK:
                     left[card - BLANK] -= 1
-                    card = cards[(card - BLANK) * DECK_MOST + left[card - BLANK]]
+                    card = cards[(card - BLANK) * MAX_DECK + left[card - BLANK]]
                 stack.cards[at[structure]] = card
             at[structure] += 1
 
-    cdef void fill_drawn(self, Table* table) noexcept nogil:
+    cdef void fill_drawn(self, CastleState* rampage) noexcept nogil:
         # Of the newest pool he has drawn what is not in the draw pile.
-        cdef Own* own = &table.own[self.other]
+        cdef Own* own = &rampage.own[self.other]
         cdef int left[CARDS]
         cdef int card, i, _copy
         memcpy(own.drawn, self.drawn, self.drawn_length)
         own.drawn_length = self.drawn_length
         for card in range(CARDS):
             left[card] = self.last_pile()[card]
-        for i in range(table.common.draw_size):
-            left[table.draw_pile[i]] -= 1
+        for i in range(rampage.common.draw_size):
+            left[rampage.draw_pile[i]] -= 1
         for card in range(1, CARDS):
             for _copy in range(left[card]):
-                if own.drawn_length < DRAWN_MOST:
+                if own.drawn_length < MAX_DRAWN:
                     own.drawn[own.drawn_length] = card
                     own.drawn_length += 1

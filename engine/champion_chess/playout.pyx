@@ -12,10 +12,10 @@ from libc.math cimport exp, log
 from libc.stdint cimport uint64_t
 
 from engine.champion_chess.rules cimport (
-    AID, CARDS, CHAMPION, DISCARD_TO_RESERVE, HAND_MOST, KIND_SHIFT, KING, NOBLES, PAWN,
-    PLAY_AID, ChampionChess, Table, only_noble_is_king, playable_aid,
+    AID, CARDS, CHAMPION, DISCARD_TO_RESERVE, MAX_HAND, KIND_SHIFT, KING, NOBLES, PAWN,
+    PLAY_AID, ChampionChess, ChessState, only_noble_is_king, playable_aid,
 )
-from engine.game cimport Action, Guide, Rng, State, rng_below, rng_next, rng_shuffle, uint8_t
+from engine.game cimport Action, PlayoutPolicy, Rng, State, rng_below, rng_next, rng_shuffle, uint8_t
 
 cdef enum:
     CATEGORIES = 3
@@ -26,7 +26,7 @@ cdef enum:
 
 # In log odds: for each factor of e in points of nobles and of aid, and where the King is the only
 # noble in hand. Fitted to 4,500 positions of 200 matches of plain UCT (lab/uct.pyx, 600 iterations)
-# against itself, by logistic regression. Between two guides, who waste aid, everything is worth
+# against itself, by logistic regression. Between two such policies, which waste aid, everything is worth
 # less, aid most of all, and a search that believes that wastes it too.
 cdef double NOBLE_POINTS = 6.0
 cdef double AID_POINTS = 6.6
@@ -35,7 +35,7 @@ cdef double KING_ALONE = -0.38
 cdef double DRAWS = 0.08         # Where both are alike; the rarer the clearer it is.
 
 
-cdef class ChampionChessGuide(Guide):
+cdef class ChampionChessPlayoutPolicy(PlayoutPolicy):
     """Plays for the next challenge."""
 
     cdef ChampionChess rules
@@ -46,56 +46,56 @@ cdef class ChampionChessGuide(Guide):
         self.horizon = HORIZON if sum(self.rules.copies) > SMALL_DECK else TO_THE_END
 
     cdef int stage(self, const State* state) noexcept nogil:
-        return (<const Table*> state).challenge
+        return (<const ChessState*> state).challenge
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef double score = 1 / (1 + exp(self.prospects(table, 1) - self.prospects(table, 0)))
+        cdef const ChessState* chess = <const ChessState*> state
+        cdef double score = 1 / (1 + exp(self.prospects(chess, 1) - self.prospects(chess, 0)))
         draw[0] = 4 * DRAWS * score * (1 - score)
         return score
 
-    cdef double prospects(self, const Table* table, int seat) noexcept nogil:
+    cdef double prospects(self, const ChessState* chess, int seat) noexcept nogil:
         cdef int points[2]
         cdef int card, category, left
         cdef double prospects
         points[0] = points[1] = 0
         for card in range(CARDS):
-            left = self.rules.copies[card] - table.side[seat].defeated[card]
+            left = self.rules.copies[card] - chess.side[seat].defeated[card]
             for category in range(CATEGORIES):
                 points[card >= NOBLES] += left * self.rules.points[card][category]
         prospects = (NOBLE_POINTS * log(points[0] + MORE_POINTS)
                      + AID_POINTS * log(points[1] + MORE_POINTS))
-        if only_noble_is_king(table.own[seat].hand):
+        if only_noble_is_king(chess.own[seat].hand):
             prospects += KING_ALONE
         return prospects
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        if table.phase == CHAMPION:
-            return self.champion(table, seat, rng)
-        if table.phase == AID:
-            return self.aid(table, seat, rng)
-        return self.discards(table.own[seat].hand, rng)
+        cdef const ChessState* chess = <const ChessState*> state
+        if chess.phase == CHAMPION:
+            return self.champion(chess, seat, rng)
+        if chess.phase == AID:
+            return self.aid(chess, seat, rng)
+        return self.discards(chess.own[seat].hand, rng)
 
-    cdef Action champion(self, const Table* table, int seat, Rng* rng) noexcept nogil:
+    cdef Action champion(self, const ChessState* chess, int seat, Rng* rng) noexcept nogil:
         cdef Action actions[NOBLES + 1]
-        cdef int n = self.rules.legal_champions(table, seat, actions)
+        cdef int n = self.rules.legal_champions(chess, seat, actions)
         # The King comes first, castling last.
-        if n > 1 and table.own[seat].hand[KING]:
+        if n > 1 and chess.own[seat].hand[KING]:
             return actions[1 + rng_below(rng, n - 1)]
         return actions[rng_below(rng, n)]
 
-    cdef Action aid(self, const Table* table, int seat, Rng* rng) noexcept nogil:
-        cdef int own = table.side[seat].champion - 1
-        cdef int other = table.side[1 - seat].champion - 1
+    cdef Action aid(self, const ChessState* chess, int seat, Rng* rng) noexcept nogil:
+        cdef int own = chess.side[seat].champion - 1
+        cdef int other = chess.side[1 - seat].champion - 1
         cdef bint king = own == KING or other == KING
         cdef int margin = rng_below(rng, MARGIN)
         cdef int ahead[CATEGORIES]
         cdef uint8_t most[CARDS]
-        cdef uint8_t cards[HAND_MOST]
+        cdef uint8_t cards[MAX_HAND]
         cdef int card, category, i, _i, n = 0
         cdef Action action = <Action> PLAY_AID << KIND_SHIFT
-        playable_aid(table.own[seat].hand, most)
+        playable_aid(chess.own[seat].hand, most)
         for card in range(PAWN, CARDS):
             for _i in range(most[card]):
                 cards[n] = card

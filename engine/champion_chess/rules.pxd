@@ -1,6 +1,6 @@
 """The tables of Champion Chess, shared by its rules and by what can be known of a hand."""
 
-from engine.game cimport SEATS, Action, Game, Log, Rng, uint8_t
+from engine.game cimport SEATS, Action, Game, EventLog, Rng, uint8_t
 
 cdef enum:
     KING, QUEEN, BISHOP, ROOK, KNIGHT                    # Nobles
@@ -8,11 +8,11 @@ cdef enum:
     CARDS
     NOBLES = KNIGHT + 1
 
-    HAND_MOST = 7
-    DECK_MOST = 80
-    NOBLES_MOST = 30
-    COPIES_MOST = 15
-    POINTS_MOST = 30
+    MAX_HAND = 7
+    MAX_DECK = 80
+    MAX_NOBLES = 30
+    MAX_COPIES = 15
+    MAX_POINTS = 30
 
     # Phases
     OVER = 0
@@ -45,7 +45,7 @@ cdef enum:
     UNKNOWN
 
     # A memory is cut at a certain point if it holds more turns than MEMORY_CUT. Between two such
-    # points each turn takes a noble from the deck, so MEMORY_CUT + 1 + NOBLES_MOST turns fit.
+    # points each turn takes a noble from the deck, so MEMORY_CUT + 1 + MAX_NOBLES turns fit.
     MEMORY_TURNS = 48
     MEMORY_CUT = 16
 
@@ -56,7 +56,7 @@ cdef struct Turn:                # What a side showed in one turn, or in a mulli
     uint8_t won
     uint8_t aid_count
     uint8_t discard_count
-    uint8_t cards[HAND_MOST]     # The aid, then the discards.
+    uint8_t cards[MAX_HAND]     # The aid, then the discards.
 
 cdef struct Memory:
     uint8_t hand[CARDS]          # At the certain point.
@@ -79,15 +79,15 @@ cdef struct Own:                 # What only the seat itself sees.
     uint8_t hand[CARDS]
     uint8_t castling_used
 
-cdef struct Table:               # Laid over a State.
+cdef struct ChessState:               # Laid over a State.
     uint8_t phase
     uint8_t challenge
     uint8_t half_points          # Of seat 0, when it is over: 2 win, 1 draw, 0 loss.
     Side side[SEATS]
     Own own[SEATS]
-    uint8_t deck[SEATS][DECK_MOST]    # The top card last; nobody sees the order.
+    uint8_t deck[SEATS][MAX_DECK]    # The top card last; nobody sees the order.
 
-cdef struct Sight:               # Laid over a View.
+cdef struct ChessView:               # Laid over a View.
     uint8_t seat
     uint8_t phase
     uint8_t challenge
@@ -107,23 +107,23 @@ cdef int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil
 
 cdef class ChampionChess(Game):
     cdef uint8_t castling
-    cdef int hand_most
+    cdef int max_hand
     cdef uint8_t copies[CARDS]
     cdef uint8_t points[CARDS][3]
 
-    cdef int legal_champions(self, const Table* table, int seat, Action* actions) noexcept nogil
-    cdef bint may_castle(self, const Table* table, int seat) noexcept nogil
-    cdef void begin_turn(self, Table* table, Rng* rng, Log* log) noexcept nogil
-    cdef void fill_hand(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil
-    cdef void reshuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil
-    cdef void mulligan(self, Table* table, int seat, Log* log) noexcept nogil
+    cdef int legal_champions(self, const ChessState* chess, int seat, Action* actions) noexcept nogil
+    cdef bint may_castle(self, const ChessState* chess, int seat) noexcept nogil
+    cdef void begin_turn(self, ChessState* chess, Rng* rng, EventLog* log) noexcept nogil
+    cdef void fill_hand(self, ChessState* chess, int seat, Rng* rng, EventLog* log) noexcept nogil
+    cdef void reshuffle(self, ChessState* chess, int seat, Rng* rng, EventLog* log) noexcept nogil
+    cdef void mulligan(self, ChessState* chess, int seat, EventLog* log) noexcept nogil
     cdef void remember_point(self, Side* side, const uint8_t* hand, const uint8_t* deck,
                              const uint8_t* reserve) noexcept nogil
-    cdef void play_champions(self, Table* table, const Action* joint, Rng* rng,
-                             Log* log) noexcept nogil
-    cdef void swap_rook_for_king(self, Table* table, int seat) noexcept nogil
-    cdef void play_aid(self, Table* table, const Action* joint, Log* log) noexcept nogil
-    cdef void discard(self, Table* table, const Action* joint, Log* log) noexcept nogil
-    cdef void shuffle(self, Table* table, int seat, bint from_reserve, Rng* rng,
-                      Log* log) noexcept nogil
-    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, Log* log) noexcept nogil
+    cdef void play_champions(self, ChessState* chess, const Action* joint, Rng* rng,
+                             EventLog* log) noexcept nogil
+    cdef void swap_rook_for_king(self, ChessState* chess, int seat) noexcept nogil
+    cdef void play_aid(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil
+    cdef void discard(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil
+    cdef void shuffle(self, ChessState* chess, int seat, bint from_reserve, Rng* rng,
+                      EventLog* log) noexcept nogil
+    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, EventLog* log) noexcept nogil

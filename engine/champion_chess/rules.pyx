@@ -41,7 +41,7 @@ from libc.string cimport memcpy, memset
 
 from engine.game cimport (
     BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
-    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_next,
+    TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State, View, log_event, mix, rng_below, rng_next,
     rng_shuffle, uint8_t, uint64_t,
 )
 
@@ -58,8 +58,8 @@ CARD_TEXTS = {
     PAWN: "Any number may be played together.",
 }
 
-assert sizeof(Table) <= sizeof(State)
-assert sizeof(Sight) <= sizeof(View)
+assert sizeof(ChessState) <= sizeof(State)
+assert sizeof(ChessView) <= sizeof(View)
 
 
 cdef int total(const uint8_t* counts) noexcept nogil:
@@ -202,7 +202,7 @@ cdef class ChampionChess(Game):
         defaults = [{"card": card, **{key: int(row[key]) for key in
                                       ("copies", "move", "attack", "defend")}}
                     for card, row in enumerate(rows)]
-        ruleset = {"castling": True, "hand_size": HAND_MOST, "cards": defaults}
+        ruleset = {"castling": True, "hand_size": MAX_HAND, "cards": defaults}
         for option, value in given.items():
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of Champion Chess")
@@ -210,10 +210,10 @@ cdef class ChampionChess(Game):
                 ruleset[option] = value
             elif value:
                 ruleset["cards"] = self.read_cards(value)
-        if not 1 <= ruleset["hand_size"] <= HAND_MOST:
-            raise RulesetError("hand_size", f"must be 1 to {HAND_MOST}")
+        if not 1 <= ruleset["hand_size"] <= MAX_HAND:
+            raise RulesetError("hand_size", f"must be 1 to {MAX_HAND}")
         self.castling = bool(ruleset["castling"])
-        self.hand_most = ruleset["hand_size"]
+        self.max_hand = ruleset["hand_size"]
         for card, spec in enumerate(ruleset["cards"]):
             self.copies[card] = spec["copies"]
             for category, key in enumerate(("move", "attack", "defend")):
@@ -231,17 +231,17 @@ cdef class ChampionChess(Game):
             if spec["card"] in seen:
                 raise RulesetError(f"cards[{i}].card", "must not be listed twice")
             seen.add(spec["card"])
-            for key, most in (("copies", COPIES_MOST), ("move", POINTS_MOST),
-                              ("attack", POINTS_MOST), ("defend", POINTS_MOST)):
+            for key, most in (("copies", MAX_COPIES), ("move", MAX_POINTS),
+                              ("attack", MAX_POINTS), ("defend", MAX_POINTS)):
                 if not 0 <= spec[key] <= most:
                     raise RulesetError(f"cards[{i}].{key}", f"must be 0 to {most}")
             specs[spec["card"]] = dict(spec)
         if specs[KING]["copies"] != 1:
             raise RulesetError("cards", "must hold exactly one King")
-        if sum(spec["copies"] for spec in specs) > DECK_MOST:
-            raise RulesetError("cards", f"must hold at most {DECK_MOST} cards")
-        if sum(spec["copies"] for spec in specs[:NOBLES]) > NOBLES_MOST:
-            raise RulesetError("cards", f"must hold at most {NOBLES_MOST} nobles")
+        if sum(spec["copies"] for spec in specs) > MAX_DECK:
+            raise RulesetError("cards", f"must hold at most {MAX_DECK} cards")
+        if sum(spec["copies"] for spec in specs[:NOBLES]) > MAX_NOBLES:
+            raise RulesetError("cards", f"must hold at most {MAX_NOBLES} nobles")
         return specs
 
     def cards(self):
@@ -254,28 +254,28 @@ cdef class ChampionChess(Game):
         ]
 
     cdef state_fields(self, const State* state):
-        return (<Table*> state)[0]
+        return (<ChessState*> state)[0]
 
     cdef fill_state(self, State* state, fields):
-        (<Table*> state)[0] = fields
+        (<ChessState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
         # With each side's `known`, the cards that are known to be in its hand.
         from engine.champion_chess.sampler import known_in_hands
-        cdef Sight* sight = <Sight*> view
-        known = known_in_hands((<char*> view)[:sizeof(Sight)], self.hand_most)
+        cdef ChessView* seen = <ChessView*> view
+        known = known_in_hands((<char*> view)[:sizeof(ChessView)], self.max_hand)
         return {
-            "seat": sight.seat,
-            "phase": sight.phase,
-            "challenge": sight.challenge,
-            "half_points": sight.half_points,
-            "side": [{**side_fields(&sight.side[seat]), "known": known[seat]}
+            "seat": seen.seat,
+            "phase": seen.phase,
+            "challenge": seen.challenge,
+            "half_points": seen.half_points,
+            "side": [{**side_fields(&seen.side[seat]), "known": known[seat]}
                      for seat in range(SEATS)],
-            "own": sight.own,
+            "own": seen.own,
         }
 
     cdef fill_view(self, View* view, fields):
-        (<Sight*> view)[0] = fields
+        (<ChessView*> view)[0] = fields
 
     def read_action(self, action):
         kind = action >> KIND_SHIFT
@@ -293,8 +293,8 @@ cdef class ChampionChess(Game):
         kinds = {"play_aid": PLAY_AID, "discard_to_reserve": DISCARD_TO_RESERVE}
         if fields["kind"] not in kinds:
             raise ActionError("kind", "must be play_champion, play_aid or discard_to_reserve")
-        if len(fields["cards"]) > HAND_MOST:
-            raise ActionError("cards", f"must be at most {HAND_MOST} cards")
+        if len(fields["cards"]) > MAX_HAND:
+            raise ActionError("cards", f"must be at most {MAX_HAND} cards")
         action = kinds[fields["kind"]] << KIND_SHIFT
         for i, card in enumerate(fields["cards"]):
             if not 0 <= card < CARDS:
@@ -338,118 +338,118 @@ cdef class ChampionChess(Game):
         return ChampionChessSampler(view)
 
     @property
-    def mixed_most(self):
+    def max_mixed_actions(self):
         # A mixture in a large deck takes more visits than a search gets (docs/search.md).
-        return super().mixed_most if sum(self.copies) <= SMALL_DECK else 0
+        return super().max_mixed_actions if sum(self.copies) <= SMALL_DECK else 0
 
-    def guide(self):
-        from engine.champion_chess.playout import ChampionChessGuide
-        return ChampionChessGuide(self)
+    def playout_policy(self):
+        from engine.champion_chess.playout import ChampionChessPlayoutPolicy
+        return ChampionChessPlayoutPolicy(self)
 
     # The rules
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
+        cdef ChessState* chess = <ChessState*> state
         cdef int seat
         memset(state, 0, sizeof(State))
         for seat in range(SEATS):
-            table.side[seat].deck_size = spread(self.copies, table.deck[seat])
-            self.shuffle(table, seat, False, rng, log)
-            memcpy(table.side[seat].memory.deck, self.copies, CARDS)
-        self.begin_turn(table, rng, log)
+            chess.side[seat].deck_size = spread(self.copies, chess.deck[seat])
+            self.shuffle(chess, seat, False, rng, log)
+            memcpy(chess.side[seat].memory.deck, self.copies, CARDS)
+        self.begin_turn(chess, rng, log)
 
     cdef int deciders(self, const State* state) noexcept nogil:
-        return NOBODY if (<const Table*> state).phase == OVER else BOTH
+        return NOBODY if (<const ChessState*> state).phase == OVER else BOTH
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef const uint8_t* hand = table.own[seat].hand
+        cdef const ChessState* chess = <const ChessState*> state
+        cdef const uint8_t* hand = chess.own[seat].hand
         cdef uint8_t most[CARDS]
-        if table.phase == CHAMPION:
-            return self.legal_champions(table, seat, actions)
-        if table.phase == AID:
+        if chess.phase == CHAMPION:
+            return self.legal_champions(chess, seat, actions)
+        if chess.phase == AID:
             playable_aid(hand, most)
             return sub_multisets(PLAY_AID, most, PAWN, actions)
         return sub_multisets(DISCARD_TO_RESERVE, hand, 0, actions)
 
-    cdef int legal_champions(self, const Table* table, int seat, Action* actions) noexcept nogil:
-        cdef const uint8_t* hand = table.own[seat].hand
+    cdef int legal_champions(self, const ChessState* chess, int seat, Action* actions) noexcept nogil:
+        cdef const uint8_t* hand = chess.own[seat].hand
         cdef int card, n = 0
         for card in range(NOBLES):
             if hand[card]:
                 actions[n] = <Action> PLAY_CHAMPION << KIND_SHIFT | card
                 n += 1
-        if self.may_castle(table, seat):
+        if self.may_castle(chess, seat):
             actions[n] = <Action> PLAY_CHAMPION << KIND_SHIFT | CASTLE | KING
             n += 1
         return n
 
-    cdef bint may_castle(self, const Table* table, int seat) noexcept nogil:
+    cdef bint may_castle(self, const ChessState* chess, int seat) noexcept nogil:
         cdef int i
-        if (not self.castling or table.own[seat].castling_used
-                or not only_noble_is_king(table.own[seat].hand)):
+        if (not self.castling or chess.own[seat].castling_used
+                or not only_noble_is_king(chess.own[seat].hand)):
             return False
-        for i in range(table.side[seat].deck_size):
-            if table.deck[seat][i] == ROOK:
+        for i in range(chess.side[seat].deck_size):
+            if chess.deck[seat][i] == ROOK:
                 return True
         return False
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        if table.phase == CHAMPION:
-            self.play_champions(table, joint, rng, log)
-        elif table.phase == AID:
-            self.play_aid(table, joint, log)
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef ChessState* chess = <ChessState*> state
+        if chess.phase == CHAMPION:
+            self.play_champions(chess, joint, rng, log)
+        elif chess.phase == AID:
+            self.play_aid(chess, joint, log)
         else:
-            self.discard(table, joint, log)
-            self.begin_turn(table, rng, log)
+            self.discard(chess, joint, log)
+            self.begin_turn(chess, rng, log)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef int half_points = (<const Table*> state).half_points
+        cdef int half_points = (<const ChessState*> state).half_points
         return 0.5 * (half_points if seat == 0 else 2 - half_points)
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef Sight* sight = <Sight*> view
+        cdef const ChessState* chess = <const ChessState*> state
+        cdef ChessView* seen = <ChessView*> view
         memset(view, 0, sizeof(View))
-        sight.seat = seat
-        sight.phase = table.phase
-        sight.challenge = table.challenge
-        sight.half_points = table.half_points
-        sight.side = table.side
+        seen.seat = seat
+        seen.phase = chess.phase
+        seen.challenge = chess.challenge
+        seen.half_points = chess.half_points
+        seen.side = chess.side
         if seat != SPECTATOR:
-            sight.own = table.own[seat]
+            seen.own = chess.own[seat]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # Both decisions are revealed. What a seat draws is left out: it shows in what is legal.
         return mix(joint[0], joint[1])
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
-        cdef const Table* table = <const Table*> state
+        cdef const ChessState* chess = <const ChessState*> state
         cdef int other = 1 - seat
         cdef int i
-        memcpy(places[OPPONENT_HAND], table.own[other].hand, CARDS)
-        for i in range(table.side[other].deck_size):
-            places[OPPONENT_PILE][table.deck[other][i]] += 1
+        memcpy(places[OPPONENT_HAND], chess.own[other].hand, CARDS)
+        for i in range(chess.side[other].deck_size):
+            places[OPPONENT_PILE][chess.deck[other][i]] += 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
         # As the default, without listing what can be chosen card by card.
-        cdef Table* table = <Table*> state
+        cdef ChessState* chess = <ChessState*> state
         cdef Action actions[NOBLES + 1]
         cdef Action joint[SEATS]
         cdef uint8_t most[CARDS]
         cdef const uint8_t* limit
         cdef int seat, card, n
         cdef uint64_t bits
-        while table.phase != OVER:
+        while chess.phase != OVER:
             for seat in range(SEATS):
-                if table.phase == CHAMPION:
-                    n = self.legal_champions(table, seat, actions)
+                if chess.phase == CHAMPION:
+                    n = self.legal_champions(chess, seat, actions)
                     joint[seat] = actions[rng_below(rng, n)]
                     continue
-                limit = table.own[seat].hand
+                limit = chess.own[seat].hand
                 joint[seat] = <Action> DISCARD_TO_RESERVE << KIND_SHIFT
-                if table.phase == AID:
+                if chess.phase == AID:
                     playable_aid(limit, most)
                     limit = most
                     joint[seat] = <Action> PLAY_AID << KIND_SHIFT
@@ -464,51 +464,51 @@ cdef class ChampionChess(Game):
 
     # The phases
 
-    cdef void begin_turn(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+    cdef void begin_turn(self, ChessState* chess, Rng* rng, EventLog* log) noexcept nogil:
         cdef int seat
         for seat in range(SEATS):
-            self.fill_hand(table, seat, rng, log)
-            while nobles(table.own[seat].hand) == 0:
-                self.mulligan(table, seat, log)
-                self.fill_hand(table, seat, rng, log)
-        table.phase = CHAMPION
-        table.challenge += 1
+            self.fill_hand(chess, seat, rng, log)
+            while nobles(chess.own[seat].hand) == 0:
+                self.mulligan(chess, seat, log)
+                self.fill_hand(chess, seat, rng, log)
+        chess.phase = CHAMPION
+        chess.challenge += 1
 
-    cdef void fill_hand(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
-        cdef Side* side = &table.side[seat]
-        cdef uint8_t drawn[HAND_MOST]
+    cdef void fill_hand(self, ChessState* chess, int seat, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Side* side = &chess.side[seat]
+        cdef uint8_t drawn[MAX_HAND]
         cdef uint8_t card
         cdef int n = 0
-        while side.hand_size < self.hand_most:
+        while side.hand_size < self.max_hand:
             if side.deck_size == 0:
                 if total(side.reserve) == 0:
                     break
                 self.log_drawn(seat, drawn, n, log)
                 n = 0
-                self.reshuffle(table, seat, rng, log)
+                self.reshuffle(chess, seat, rng, log)
             side.deck_size -= 1
-            card = table.deck[seat][side.deck_size]
+            card = chess.deck[seat][side.deck_size]
             # Nobody can tell a card that has left the deck from one that was never there.
-            table.deck[seat][side.deck_size] = 0
-            table.own[seat].hand[card] += 1
+            chess.deck[seat][side.deck_size] = 0
+            chess.own[seat].hand[card] += 1
             side.hand_size += 1
             drawn[n] = card
             n += 1
         self.log_drawn(seat, drawn, n, log)
 
-    cdef void reshuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
-        cdef Side* side = &table.side[seat]
-        side.deck_size = spread(side.reserve, table.deck[seat])
-        self.remember_point(side, table.own[seat].hand, side.reserve, NULL)
+    cdef void reshuffle(self, ChessState* chess, int seat, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Side* side = &chess.side[seat]
+        side.deck_size = spread(side.reserve, chess.deck[seat])
+        self.remember_point(side, chess.own[seat].hand, side.reserve, NULL)
         memset(side.reserve, 0, CARDS)
-        self.shuffle(table, seat, True, rng, log)
+        self.shuffle(chess, seat, True, rng, log)
 
-    cdef void mulligan(self, Table* table, int seat, Log* log) noexcept nogil:
-        cdef Side* side = &table.side[seat]
+    cdef void mulligan(self, ChessState* chess, int seat, EventLog* log) noexcept nogil:
+        cdef Side* side = &chess.side[seat]
         cdef Turn* turn = &side.memory.turns[side.memory.size]
         cdef uint8_t deck[CARDS]
         cdef uint8_t nothing[CARDS]
-        cdef uint8_t* hand = table.own[seat].hand
+        cdef uint8_t* hand = chess.own[seat].hand
         cdef int card, i
         memset(turn, 0, sizeof(Turn))
         turn.mulligan = True
@@ -522,7 +522,7 @@ cdef class ChampionChess(Game):
         memset(nothing, 0, CARDS)
         memset(deck, 0, CARDS)
         for i in range(side.deck_size):
-            deck[table.deck[seat][i]] += 1
+            deck[chess.deck[seat][i]] += 1
         self.remember_point(side, nothing, deck, side.reserve)
 
     cdef void remember_point(self, Side* side, const uint8_t* hand, const uint8_t* deck,
@@ -545,38 +545,38 @@ cdef class ChampionChess(Game):
         else:
             memcpy(memory.reserve, reserve, CARDS)
 
-    cdef void play_champions(self, Table* table, const Action* joint, Rng* rng,
-                             Log* log) noexcept nogil:
+    cdef void play_champions(self, ChessState* chess, const Action* joint, Rng* rng,
+                             EventLog* log) noexcept nogil:
         cdef uint8_t values[2]
         cdef int seat, noble
         cdef bint castled
         for seat in range(SEATS):
             noble = joint[seat] & 255
             castled = (joint[seat] & CASTLE) != 0
-            if only_noble_is_king(table.own[seat].hand) and self.castling:
-                table.own[seat].castling_used = True
-            table.own[seat].hand[noble] -= 1
-            table.side[seat].hand_size -= 1
+            if only_noble_is_king(chess.own[seat].hand) and self.castling:
+                chess.own[seat].castling_used = True
+            chess.own[seat].hand[noble] -= 1
+            chess.side[seat].hand_size -= 1
             if castled:
                 noble = ROOK
-            table.side[seat].champion = noble + 1
-            table.side[seat].castled = castled
+            chess.side[seat].champion = noble + 1
+            chess.side[seat].castled = castled
             values[0] = noble
             values[1] = castled
             log_event(log, TO_PUBLIC | TO_RECORD, CHAMPION_REVEALED, seat, values, 2)
             if castled:
-                self.swap_rook_for_king(table, seat)
-                self.shuffle(table, seat, False, rng, log)
-        table.phase = AID
+                self.swap_rook_for_king(chess, seat)
+                self.shuffle(chess, seat, False, rng, log)
+        chess.phase = AID
 
-    cdef void swap_rook_for_king(self, Table* table, int seat) noexcept nogil:
-        cdef uint8_t* deck = table.deck[seat]
+    cdef void swap_rook_for_king(self, ChessState* chess, int seat) noexcept nogil:
+        cdef uint8_t* deck = chess.deck[seat]
         cdef int i = 0
         while deck[i] != ROOK:
             i += 1
         deck[i] = KING
 
-    cdef void play_aid(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+    cdef void play_aid(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil:
         cdef int points[SEATS][3]
         cdef int wins[SEATS]
         cdef bint king_lost[SEATS]
@@ -585,12 +585,12 @@ cdef class ChampionChess(Game):
         cdef Turn* turn
         cdef int seat, category, i, champion
         for seat in range(SEATS):
-            side = &table.side[seat]
+            side = &chess.side[seat]
             turn = &side.memory.turns[side.memory.size]
             memset(turn, 0, sizeof(Turn))
             turn.champion = side.champion - 1
             turn.castled = side.castled
-            turn.aid_count = take_from(table.own[seat].hand, joint[seat], turn.cards)
+            turn.aid_count = take_from(chess.own[seat].hand, joint[seat], turn.cards)
             side.hand_size -= turn.aid_count
             log_event(log, TO_PUBLIC | TO_RECORD, AID_REVEALED, seat, turn.cards, turn.aid_count)
             for category in range(3):
@@ -602,7 +602,7 @@ cdef class ChampionChess(Game):
             for category in range(3):
                 wins[seat] += points[seat][category] > points[1 - seat][category]
         for seat in range(SEATS):
-            side = &table.side[seat]
+            side = &chess.side[seat]
             turn = &side.memory.turns[side.memory.size]
             side.memory.size += 1
             champion = turn.champion
@@ -621,20 +621,20 @@ cdef class ChampionChess(Game):
             for category in range(3):
                 values[2 + category] = points[seat][category]
             log_event(log, TO_PUBLIC | TO_RECORD, CHALLENGE_DECIDED, seat, values, 5)
-        table.phase = END
+        chess.phase = END
         if king_lost[0] or king_lost[1]:
-            table.phase = OVER
-            table.half_points = 1 if king_lost[0] and king_lost[1] else 2 * king_lost[1]
+            chess.phase = OVER
+            chess.half_points = 1 if king_lost[0] and king_lost[1] else 2 * king_lost[1]
 
-    cdef void discard(self, Table* table, const Action* joint, Log* log) noexcept nogil:
-        cdef uint8_t cards[HAND_MOST]
+    cdef void discard(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil:
+        cdef uint8_t cards[MAX_HAND]
         cdef Side* side
         cdef Turn* turn
         cdef int seat, i, n
         for seat in range(SEATS):
-            side = &table.side[seat]
+            side = &chess.side[seat]
             turn = &side.memory.turns[side.memory.size - 1]
-            n = take_from(table.own[seat].hand, joint[seat], cards)
+            n = take_from(chess.own[seat].hand, joint[seat], cards)
             for i in range(n):
                 turn.cards[turn.aid_count + i] = cards[i]
                 side.reserve[cards[i]] += 1
@@ -644,19 +644,19 @@ cdef class ChampionChess(Game):
 
     # Chance
 
-    cdef void shuffle(self, Table* table, int seat, bint from_reserve, Rng* rng,
-                      Log* log) noexcept nogil:
-        cdef uint8_t values[1 + DECK_MOST]
-        cdef int i, n = table.side[seat].deck_size
-        rng_shuffle(rng, table.deck[seat], n)
+    cdef void shuffle(self, ChessState* chess, int seat, bint from_reserve, Rng* rng,
+                      EventLog* log) noexcept nogil:
+        cdef uint8_t values[1 + MAX_DECK]
+        cdef int i, n = chess.side[seat].deck_size
+        rng_shuffle(rng, chess.deck[seat], n)
         values[0] = from_reserve
         for i in range(n):
-            values[1 + i] = table.deck[seat][n - 1 - i]
+            values[1 + i] = chess.deck[seat][n - 1 - i]
         log_event(log, TO_RECORD, SHUFFLED, seat, values, 1 + n)
         values[1] = n
         log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, values, 2)
 
-    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, Log* log) noexcept nogil:
+    cdef void log_drawn(self, int seat, const uint8_t* cards, int n, EventLog* log) noexcept nogil:
         cdef int itself = TO_SEAT_0 if seat == 0 else TO_SEAT_1
         cdef uint8_t count = n
         if n:

@@ -9,8 +9,8 @@ from libc.string cimport memcpy, memset
 
 from engine.belief cimport Belief
 from engine.champion_chess.rules cimport (
-    AID, CARDS, CHAMPION, DECK_MOST, END, HAND_MOST, KING, MEMORY_CUT, MEMORY_TURNS, NOBLES, OVER,
-    ROOK, UNKNOWN, USED, Memory, Side, Sight, Table, Turn, nobles, only_noble_is_king,
+    AID, CARDS, CHAMPION, MAX_DECK, END, MAX_HAND, KING, MEMORY_CUT, MEMORY_TURNS, NOBLES, OVER,
+    ROOK, UNKNOWN, USED, Memory, Side, ChessView, ChessState, Turn, nobles, only_noble_is_king,
     playable_aid, spread, total,
 )
 from engine.game cimport (
@@ -46,12 +46,12 @@ cdef void replay_start(const Memory* memory, Replay* replay) noexcept nogil:
     replay.certain = False
 
 
-cdef void replay_fill(Replay* replay, int hand_most) noexcept nogil:
+cdef void replay_fill(Replay* replay, int max_hand) noexcept nogil:
     cdef int card, n
     replay.draws = 0
     replay.certain = False
     replay.reshuffled = False
-    while replay.hand_size < hand_most:
+    while replay.hand_size < max_hand:
         if replay.deck_size == 0:
             replay.deck_size = total(replay.reserve)
             if replay.deck_size == 0:
@@ -62,7 +62,7 @@ cdef void replay_fill(Replay* replay, int hand_most) noexcept nogil:
             for card in range(CARDS):
                 replay.unseen[card] += replay.reserve[card]
                 replay.reserve[card] = 0
-        n = min(hand_most - replay.hand_size, replay.deck_size)
+        n = min(max_hand - replay.hand_size, replay.deck_size)
         replay.hand_size += n
         replay.deck_size -= n
         replay.draws = n
@@ -96,7 +96,7 @@ cdef bint replay_champion(Replay* replay, int champion, bint castled) noexcept n
 
 cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil:
     cdef int i
-    if turn.aid_count + turn.discard_count > HAND_MOST:
+    if turn.aid_count + turn.discard_count > MAX_HAND:
         return False
     for i in range(turn.aid_count + turn.discard_count):
         if turn.cards[i] >= CARDS:
@@ -118,7 +118,7 @@ cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil:
     return True
 
 
-cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
+cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
                         Replay* replay) noexcept nogil:
     # Up to now, but for a champion on the table. False: it contradicts itself.
     cdef int i
@@ -126,7 +126,7 @@ cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
     if memory.size > MEMORY_TURNS:
         return False
     for i in range(memory.size):
-        replay_fill(replay, hand_most)
+        replay_fill(replay, max_hand)
         if not replay_turn(replay, &memory.turns[i]):
             return False
         # So long a memory would have been cut at the last point.
@@ -135,19 +135,19 @@ cdef bint replay_memory(const Memory* memory, int phase, int hand_most,
             return False
     if phase != CHAMPION and phase != AID:
         return True
-    replay_fill(replay, hand_most)
+    replay_fill(replay, max_hand)
     return not replay.reshuffled or memory.size <= MEMORY_CUT
 
 
-def known_in_hands(bytes data, int hand_most):
+def known_in_hands(bytes data, int max_hand):
     """The cards known to be in each seat's hand, by the view in `data`: two multisets."""
-    cdef Sight* sight = <Sight*> <char*> data
+    cdef ChessView* seen = <ChessView*> <char*> data
     cdef Replay replay
     known = []
     for seat in range(SEATS):
-        replay_memory(&sight.side[seat].memory, sight.phase, hand_most, &replay)
-        if sight.side[seat].champion:
-            replay_champion(&replay, sight.side[seat].champion - 1, sight.side[seat].castled)
+        replay_memory(&seen.side[seat].memory, seen.phase, max_hand, &replay)
+        if seen.side[seat].champion:
+            replay_champion(&replay, seen.side[seat].champion - 1, seen.side[seat].castled)
         known.append(replay.known)
     return known
 
@@ -196,64 +196,64 @@ cdef class ChampionChessSampler(Sampler):
     """The worlds that fit a view: the hand by its exact posterior, the decks shuffled."""
 
     cdef bint castling           # The option.
-    cdef int hand_most
+    cdef int max_hand
     cdef uint8_t copies[CARDS]
     cdef Belief belief           # Hands (and the used bit), before the `draws` that are still due.
     cdef int draws
     cdef uint8_t unseen[SEATS][CARDS]
     cdef uint8_t nothing[CARDS]
-    cdef double binomial[DECK_MOST + 1][HAND_MOST + 1]
+    cdef double binomial[MAX_DECK + 1][MAX_HAND + 1]
 
     def __init__(self, view):
         super().__init__(view)
         self.castling = self.game.ruleset["castling"]
-        self.hand_most = self.game.ruleset["hand_size"]
+        self.max_hand = self.game.ruleset["hand_size"]
         self.copies = [spec["copies"] for spec in self.game.ruleset["cards"]]
-        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const ChessView* seen = <const ChessView*> &self.view
         cdef int seat
         self.check()
-        for n in range(DECK_MOST + 1):
-            for k in range(HAND_MOST + 1):
+        for n in range(MAX_DECK + 1):
+            for k in range(MAX_HAND + 1):
                 self.binomial[n][k] = (1 if k == 0 else 0 if n == 0 else
                                        self.binomial[n - 1][k - 1] + self.binomial[n - 1][k])
         seat = 1 - self.seat
-        self.infer(&sight.side[seat], sight.phase)
+        self.infer(&seen.side[seat], seen.phase)
         if not self.belief.seal():
             raise ViewError(f"side[{seat}].memory", "must be what some hand could have shown")
 
     def check(self):
         """Raises ViewError if the numbers of the view contradict each other."""
-        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const ChessView* seen = <const ChessView*> &self.view
         cdef const Side* side
         cdef Replay replay
         cdef int seat, card, on_table
-        if sight.phase > END:
+        if seen.phase > END:
             raise ViewError("phase", "must be a phase of a turn")
-        if sight.phase != OVER and sight.challenge == 0:
+        if seen.phase != OVER and seen.challenge == 0:
             raise ViewError("challenge", "must be 1 or more")
-        if sight.half_points > 2:
+        if seen.half_points > 2:
             raise ViewError("half_points", "must be 0 to 2")
-        if (sight.phase == OVER) != (sight.side[0].defeated[KING] or sight.side[1].defeated[KING]):
+        if (seen.phase == OVER) != (seen.side[0].defeated[KING] or seen.side[1].defeated[KING]):
             raise ViewError("phase", "must be over if, and only if, a King was captured")
         for seat in range(SEATS):
-            side = &sight.side[seat]
+            side = &seen.side[seat]
             at = f"side[{seat}]"
-            if (sight.phase == AID) != (side.champion != 0) or side.champion > NOBLES:
+            if (seen.phase == AID) != (side.champion != 0) or side.champion > NOBLES:
                 raise ViewError(f"{at}.champion", "must be a noble in the Aid phase, else none")
             if side.castled and (side.champion != ROOK + 1 or not self.castling):
                 raise ViewError(f"{at}.castled", "must come with a Rook, where castling is allowed")
             if side.memory.castling > UNKNOWN or (side.memory.castling and not self.castling):
                 raise ViewError(f"{at}.memory.castling", "must be unused, used or unknown")
-            if sight.phase in (OVER, END) and (
+            if seen.phase in (OVER, END) and (
                     side.memory.size == 0 or side.memory.size > MEMORY_TURNS
                     or side.memory.turns[side.memory.size - 1].mulligan
                     or side.memory.turns[side.memory.size - 1].discard_count):
                 raise ViewError(f"{at}.memory.turns", "must end with the turn that is not over yet")
-            if total(side.memory.hand) > self.hand_most:
+            if total(side.memory.hand) > self.max_hand:
                 raise ViewError(f"{at}.memory.hand", "must not be larger than a hand")
-            if total(side.memory.deck) > DECK_MOST or total(side.memory.reserve) > DECK_MOST:
+            if total(side.memory.deck) > MAX_DECK or total(side.memory.reserve) > MAX_DECK:
                 raise ViewError(f"{at}.memory", "must not hold more cards than a deck")
-            if not replay_memory(&side.memory, sight.phase, self.hand_most, &replay):
+            if not replay_memory(&side.memory, seen.phase, self.max_hand, &replay):
                 raise ViewError(f"{at}.memory.turns", "must be what such a hand could show")
             if side.champion and not replay_champion(&replay, side.champion - 1, side.castled):
                 raise ViewError(f"{at}.champion", "must be a card that the hand could hold")
@@ -271,14 +271,14 @@ cdef class ChampionChessSampler(Sampler):
                                     f"must hold what is missing of {CARD_NAMES[card]} elsewhere")
                 self.unseen[seat][card] = replay.unseen[card]
                 if seat == self.seat and not (
-                        replay.known[card] <= sight.own.hand[card] <= replay.unseen[card]):
+                        replay.known[card] <= seen.own.hand[card] <= replay.unseen[card]):
                     raise ViewError("own.hand", f"must hold {replay.known[card]} to "
                                     f"{replay.unseen[card]} {CARD_NAMES[card]} by the turns shown")
-        if total(sight.own.hand) != sight.side[self.seat].hand_size:
+        if total(seen.own.hand) != seen.side[self.seat].hand_size:
             raise ViewError("own.hand", "must have as many cards as hand_size says")
-        if sight.phase == CHAMPION and nobles(sight.own.hand) == 0:
+        if seen.phase == CHAMPION and nobles(seen.own.hand) == 0:
             raise ViewError("own.hand", "must hold a noble in the Champion phase")
-        if sight.own.castling_used > 1:
+        if seen.own.castling_used > 1:
             raise ViewError("own.castling_used", "must be 0 or 1")
 
     cdef infer(self, const Side* side, int phase):
@@ -293,14 +293,14 @@ cdef class ChampionChessSampler(Sampler):
             self.belief.add(pack(memory.hand, True), 1.0)
         replay_start(memory, &replay)
         for i in range(memory.size):
-            replay_fill(&replay, self.hand_most)
+            replay_fill(&replay, self.max_hand)
             self.collapse(&replay)
             self.see(&memory.turns[i], i < full_turns, &shown)
             self.update(&replay, &shown)
             replay_turn(&replay, &memory.turns[i])
         self.draws = 0
         if phase == CHAMPION or phase == AID:
-            replay_fill(&replay, self.hand_most)
+            replay_fill(&replay, self.max_hand)
             self.collapse(&replay)
         if phase == AID:
             memset(&shown, 0, sizeof(shown))
@@ -428,38 +428,38 @@ cdef class ChampionChessSampler(Sampler):
                     self.belief.add(old.keys[i], old.weights[i])
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef Table* table = <Table*> state
+        cdef const ChessView* seen = <const ChessView*> &self.view
+        cdef ChessState* chess = <ChessState*> state
         cdef int other = 1 - self.seat
         cdef int size
         cdef uint64_t key
         memset(state, 0, sizeof(State))
-        table.phase = sight.phase
-        table.challenge = sight.challenge
-        table.half_points = sight.half_points
-        table.side = sight.side
-        table.own[self.seat] = sight.own
-        self.lay_deck(table, self.seat)
-        rng_shuffle(rng, table.deck[self.seat], table.side[self.seat].deck_size)
+        chess.phase = seen.phase
+        chess.challenge = seen.challenge
+        chess.half_points = seen.half_points
+        chess.side = seen.side
+        chess.own[self.seat] = seen.own
+        self.lay_deck(chess, self.seat)
+        rng_shuffle(rng, chess.deck[self.seat], chess.side[self.seat].deck_size)
         while True:
             key = self.belief.draw(rng)
-            unpack(key, table.own[other].hand)
-            table.own[other].castling_used = key >> USED_BIT
-            size = self.lay_deck(table, other)
-            rng_part(rng, table.deck[other], size, size - table.side[other].deck_size)
-            while size > table.side[other].deck_size:
+            unpack(key, chess.own[other].hand)
+            chess.own[other].castling_used = key >> USED_BIT
+            size = self.lay_deck(chess, other)
+            rng_part(rng, chess.deck[other], size, size - chess.side[other].deck_size)
+            while size > chess.side[other].deck_size:
                 size -= 1
-                table.own[other].hand[table.deck[other][size]] += 1
-                table.deck[other][size] = 0
-            rng_shuffle(rng, table.deck[other], size)
+                chess.own[other].hand[chess.deck[other][size]] += 1
+                chess.deck[other][size] = 0
+            rng_shuffle(rng, chess.deck[other], size)
             # At the Champion phase the opponent holds a noble, or he would have shown his hand.
-            if sight.phase != CHAMPION or nobles(table.own[other].hand) > 0 or rng_reject(rng):
+            if seen.phase != CHAMPION or nobles(chess.own[other].hand) > 0 or rng_reject(rng):
                 return
 
-    cdef int lay_deck(self, Table* table, int seat) noexcept nogil:
+    cdef int lay_deck(self, ChessState* chess, int seat) noexcept nogil:
         # Puts what is unseen and not in hand into the deck; how many.
         cdef uint8_t deck[CARDS]
         cdef int card
         for card in range(CARDS):
-            deck[card] = self.unseen[seat][card] - table.own[seat].hand[card]
-        return spread(deck, table.deck[seat])
+            deck[card] = self.unseen[seat][card] - chess.own[seat].hand[card]
+        return spread(deck, chess.deck[seat])

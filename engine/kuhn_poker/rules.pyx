@@ -24,7 +24,7 @@ from engine.game cimport (
     Action,
     Cards,
     Game,
-    Log,
+    EventLog,
     Rng,
     Sampler,
     State,
@@ -60,18 +60,18 @@ CARD_TITLES = {JACK: "Jack", QUEEN: "Queen", KING: "King"}
 ACTION_KINDS = {CHECK: "check", BET: "bet", CALL: "call", FOLD: "fold"}
 
 
-cdef struct Table:
+cdef struct KuhnState:
     uint8_t cards[2]              # By seat.
     uint8_t decisions[3]          # In order; 0 where there is none yet.
 
 
-cdef struct Sight:
+cdef struct KuhnView:
     uint8_t seat
     uint8_t cards[2]              # By seat; NO_CARD if the viewer has not seen it.
     uint8_t decisions[3]
 
 
-assert sizeof(Table) <= sizeof(State) and sizeof(Sight) <= sizeof(View)
+assert sizeof(KuhnState) <= sizeof(State) and sizeof(KuhnView) <= sizeof(View)
 
 
 cdef class KuhnPoker(Game):
@@ -82,24 +82,24 @@ cdef class KuhnPoker(Game):
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", SHOWN: "shown"}
     reference = True
-    mixes_in_turn = True
-    searched_from_deal = True
+    sequential_regret = True
+    from_deal = True
 
     def cards(self):
         return [{"id": str(rank), "title": title, "kind": "card", "copies": 1,
                  "numbers": {"Rank": rank}, "text": ""} for rank, title in CARD_TITLES.items()]
 
     cdef state_fields(self, const State* state):
-        return (<Table*> state)[0]
+        return (<KuhnState*> state)[0]
 
     cdef fill_state(self, State* state, fields):
-        (<Table*> state)[0] = fields
+        (<KuhnState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        return (<Sight*> view)[0]
+        return (<KuhnView*> view)[0]
 
     cdef fill_view(self, View* view, fields):
-        (<Sight*> view)[0] = fields
+        (<KuhnView*> view)[0] = fields
 
     def read_action(self, action):
         return {"kind": ACTION_KINDS[action]}
@@ -117,8 +117,8 @@ cdef class KuhnPoker(Game):
     def sampler(self, view):
         return KuhnSampler(view)
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
+        cdef KuhnState* poker = <KuhnState*> state
         cdef uint8_t deck[CARDS]
         cdef int i, seat
         for i in range(CARDS):
@@ -126,18 +126,18 @@ cdef class KuhnPoker(Game):
         rng_shuffle(rng, deck, CARDS)
         memset(state, 0, sizeof(State))
         for seat in range(SEATS):
-            table.cards[seat] = deck[seat]
+            poker.cards[seat] = deck[seat]
             log_event(log, (TO_SEAT_0 << seat) | TO_RECORD, DEALT, seat, &deck[seat], 1)
             log_event(log, TO_PUBLIC & ~(TO_SEAT_0 << seat), DEALT, seat, NULL, 0)
 
     cdef int deciders(self, const State* state) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        if is_over(table.decisions):
+        cdef const KuhnState* poker = <const KuhnState*> state
+        if is_over(poker.decisions):
             return NOBODY
-        return 1 << to_decide(table.decisions)
+        return 1 << to_decide(poker.decisions)
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
-        if faces_bet((<const Table*> state).decisions):
+        if faces_bet((<const KuhnState*> state).decisions):
             actions[0] = CALL
             actions[1] = FOLD
         else:
@@ -145,44 +145,44 @@ cdef class KuhnPoker(Game):
             actions[1] = BET
         return 2
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef int seat = to_decide(table.decisions)
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef KuhnState* poker = <KuhnState*> state
+        cdef int seat = to_decide(poker.decisions)
         cdef uint8_t decision = <uint8_t> joint[seat]
-        table.decisions[decisions_made(table.decisions)] = decision
+        poker.decisions[decisions_made(poker.decisions)] = decision
         log_event(log, TO_PUBLIC | TO_RECORD, DECIDED, seat, &decision, 1)
-        if is_showdown(table.decisions):
+        if is_showdown(poker.decisions):
             for seat in range(SEATS):
-                log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &table.cards[seat], 1)
+                log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &poker.cards[seat], 1)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef int payoff = stake(table.decisions)
-        cdef int winner = table.cards[1] > table.cards[0]
-        if not is_showdown(table.decisions):
-            winner = to_decide(table.decisions)     # The turn after a fold is the other seat's.
+        cdef const KuhnState* poker = <const KuhnState*> state
+        cdef int payoff = stake(poker.decisions)
+        cdef int winner = poker.cards[1] > poker.cards[0]
+        if not is_showdown(poker.decisions):
+            winner = to_decide(poker.decisions)     # The turn after a fold is the other seat's.
         return (2 + payoff if winner == seat else 2 - payoff) / 4.0
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef Sight* sight = <Sight*> view
+        cdef const KuhnState* poker = <const KuhnState*> state
+        cdef KuhnView* seen = <KuhnView*> view
         cdef int side
         memset(view, 0, sizeof(View))
-        sight.seat = seat
-        memcpy(sight.decisions, table.decisions, sizeof(sight.decisions))
+        seen.seat = seat
+        memcpy(seen.decisions, poker.decisions, sizeof(seen.decisions))
         for side in range(SEATS):
-            if side == seat or is_showdown(table.decisions):
-                sight.cards[side] = table.cards[side]
+            if side == seat or is_showdown(poker.decisions):
+                seen.cards[side] = poker.cards[side]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         return joint[0] | joint[1]                  # One seat decides at a time, for all to see.
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        places[OPPONENT_HAND][table.cards[1 - seat] - JACK] = 1
+        cdef const KuhnState* poker = <const KuhnState*> state
+        places[OPPONENT_HAND][poker.cards[1 - seat] - JACK] = 1
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
-        return (<const Table*> state).cards[seat]
+        return (<const KuhnState*> state).cards[seat]
 
 
 cdef class KuhnSampler(Sampler):
@@ -191,28 +191,28 @@ cdef class KuhnSampler(Sampler):
 
     def __init__(self, view):
         Sampler.__init__(self, view)
-        cdef Sight* sight = <Sight*> &self.view
-        cdef int own = sight.cards[self.seat], other = sight.cards[1 - self.seat]
-        if not is_history(sight.decisions):
+        cdef KuhnView* seen = <KuhnView*> &self.view
+        cdef int own = seen.cards[self.seat], other = seen.cards[1 - self.seat]
+        if not is_history(seen.decisions):
             raise ViewError("decisions", "must be a line of play")
         if not JACK <= own <= KING:
             raise ViewError(f"cards[{self.seat}]", "must be a card: a seat knows its own")
-        if not is_showdown(sight.decisions):
+        if not is_showdown(seen.decisions):
             if other != NO_CARD:
                 raise ViewError(f"cards[{1 - self.seat}]", "must be unseen before a showdown")
         elif not JACK <= other <= KING or other == own:
             raise ViewError(f"cards[{1 - self.seat}]", "must be another card at a showdown")
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef const Sight* sight = <const Sight*> &self.view
+        cdef KuhnState* poker = <KuhnState*> state
+        cdef const KuhnView* seen = <const KuhnView*> &self.view
         cdef int other = 1 - self.seat
         memset(state, 0, sizeof(State))
-        memcpy(table.cards, sight.cards, sizeof(table.cards))
-        memcpy(table.decisions, sight.decisions, sizeof(table.decisions))
-        if table.cards[other] == NO_CARD:
+        memcpy(poker.cards, seen.cards, sizeof(poker.cards))
+        memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
+        if poker.cards[other] == NO_CARD:
             # 1 or 2 places after the own card, in the circle Jack, Queen, King.
-            table.cards[other] = (table.cards[self.seat] + rng_below(rng, 2)) % CARDS + 1
+            poker.cards[other] = (poker.cards[self.seat] + rng_below(rng, 2)) % CARDS + 1
 
 
 cdef int decisions_made(const uint8_t* decisions) noexcept nogil:

@@ -34,7 +34,7 @@ from engine.game cimport (
     Action,
     Cards,
     Game,
-    Log,
+    EventLog,
     Rng,
     Sampler,
     State,
@@ -77,20 +77,20 @@ CARD_TITLES = {JACK: "Jack", QUEEN: "Queen", KING: "King"}
 ACTION_KINDS = {CHECK: "check", RAISE: "raise", CALL: "call", FOLD: "fold"}
 
 
-cdef struct Table:
+cdef struct LeducState:
     uint8_t cards[2]              # By seat.
     uint8_t common                # Face down in the first round.
     uint8_t decisions[8]          # A round after the other, 0 where there is none yet.
 
 
-cdef struct Sight:
+cdef struct LeducView:
     uint8_t seat
     uint8_t cards[2]              # By seat; NO_CARD if the viewer has not seen it.
     uint8_t common                # NO_CARD in the first round.
     uint8_t decisions[8]
 
 
-assert sizeof(Table) <= sizeof(State) and sizeof(Sight) <= sizeof(View)
+assert sizeof(LeducState) <= sizeof(State) and sizeof(LeducView) <= sizeof(View)
 
 
 cdef class LeducPoker(Game):
@@ -101,24 +101,24 @@ cdef class LeducPoker(Game):
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", TURNED_UP: "turned_up", SHOWN: "shown"}
     reference = True
-    mixes_in_turn = True
-    searched_from_deal = True
+    sequential_regret = True
+    from_deal = True
 
     def cards(self):
         return [{"id": str(rank), "title": title, "kind": "card", "copies": SUITS,
                  "numbers": {"Rank": rank}, "text": ""} for rank, title in CARD_TITLES.items()]
 
     cdef state_fields(self, const State* state):
-        return (<Table*> state)[0]
+        return (<LeducState*> state)[0]
 
     cdef fill_state(self, State* state, fields):
-        (<Table*> state)[0] = fields
+        (<LeducState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        return (<Sight*> view)[0]
+        return (<LeducView*> view)[0]
 
     cdef fill_view(self, View* view, fields):
-        (<Sight*> view)[0] = fields
+        (<LeducView*> view)[0] = fields
 
     def read_action(self, action):
         return {"kind": ACTION_KINDS[action]}
@@ -136,8 +136,8 @@ cdef class LeducPoker(Game):
     def sampler(self, view):
         return LeducSampler(view)
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
+        cdef LeducState* poker = <LeducState*> state
         cdef uint8_t deck[CARDS]
         cdef int i, seat, left
         for i in range(CARDS):
@@ -145,22 +145,22 @@ cdef class LeducPoker(Game):
         memset(state, 0, sizeof(State))
         for seat in range(SEATS):
             left = CARDS - seat
-            table.cards[seat] = take(deck, left, rng)
-            log_event(log, (TO_SEAT_0 << seat) | TO_RECORD, DEALT, seat, &table.cards[seat], 1)
+            poker.cards[seat] = take(deck, left, rng)
+            log_event(log, (TO_SEAT_0 << seat) | TO_RECORD, DEALT, seat, &poker.cards[seat], 1)
             log_event(log, TO_PUBLIC & ~(TO_SEAT_0 << seat), DEALT, seat, NULL, 0)
-        table.common = take(deck, CARDS - SEATS, rng)
-        log_event(log, TO_RECORD, DEALT, NOBODYS, &table.common, 1)
+        poker.common = take(deck, CARDS - SEATS, rng)
+        log_event(log, TO_RECORD, DEALT, NOBODYS, &poker.common, 1)
         log_event(log, TO_PUBLIC, DEALT, NOBODYS, NULL, 0)
 
     cdef int deciders(self, const State* state) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        if is_over(table.decisions):
+        cdef const LeducState* poker = <const LeducState*> state
+        if is_over(poker.decisions):
             return NOBODY
-        return 1 << to_decide(table.decisions)
+        return 1 << to_decide(poker.decisions)
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef const uint8_t* decisions = latest(table.decisions)
+        cdef const LeducState* poker = <const LeducState*> state
+        cdef const uint8_t* decisions = latest(poker.decisions)
         cdef int n = 0
         if not faces_raise(decisions):
             actions[0] = CHECK
@@ -173,62 +173,62 @@ cdef class LeducPoker(Game):
         actions[n + 1] = FOLD
         return n + 2
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef int now = round_of(table.decisions)
-        cdef int seat = to_decide(table.decisions)
-        cdef int made = decisions_made(latest(table.decisions))
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef LeducState* poker = <LeducState*> state
+        cdef int now = round_of(poker.decisions)
+        cdef int seat = to_decide(poker.decisions)
+        cdef int made = decisions_made(latest(poker.decisions))
         cdef uint8_t decision = <uint8_t> joint[seat]
-        table.decisions[MAX_DECISIONS * now + made] = decision
+        poker.decisions[MAX_DECISIONS * now + made] = decision
         log_event(log, TO_PUBLIC | TO_RECORD, DECIDED, seat, &decision, 1)
-        if is_showdown(table.decisions):
+        if is_showdown(poker.decisions):
             for seat in range(SEATS):
-                log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &table.cards[seat], 1)
-        elif round_of(table.decisions) > now:
-            log_event(log, TO_PUBLIC | TO_RECORD, TURNED_UP, NOBODYS, &table.common, 1)
+                log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &poker.cards[seat], 1)
+        elif round_of(poker.decisions) > now:
+            log_event(log, TO_PUBLIC | TO_RECORD, TURNED_UP, NOBODYS, &poker.common, 1)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef const Table* table = <const Table*> state
+        cdef const LeducState* poker = <const LeducState*> state
         cdef int other = 1 - seat
-        cdef int own_value = value(table.cards, seat, table.common)
-        cdef int other_value = value(table.cards, other, table.common)
+        cdef int own_value = value(poker.cards, seat, poker.common)
+        cdef int other_value = value(poker.cards, other, poker.common)
         cdef int payoff = 0
-        if not is_showdown(table.decisions):
+        if not is_showdown(poker.decisions):
             # The turn after a fold is the other seat's.
-            if to_decide(table.decisions) == seat:
-                payoff = stake(table.decisions, other)
+            if to_decide(poker.decisions) == seat:
+                payoff = stake(poker.decisions, other)
             else:
-                payoff = -stake(table.decisions, seat)
+                payoff = -stake(poker.decisions, seat)
         elif own_value > other_value:
-            payoff = stake(table.decisions, other)
+            payoff = stake(poker.decisions, other)
         elif own_value < other_value:
-            payoff = -stake(table.decisions, seat)
+            payoff = -stake(poker.decisions, seat)
         return (MOST + payoff) / (2.0 * MOST)
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef Sight* sight = <Sight*> view
+        cdef const LeducState* poker = <const LeducState*> state
+        cdef LeducView* seen = <LeducView*> view
         cdef int side
         memset(view, 0, sizeof(View))
-        sight.seat = seat
-        memcpy(sight.decisions, table.decisions, sizeof(sight.decisions))
-        if round_of(table.decisions) == 1:
-            sight.common = table.common
+        seen.seat = seat
+        memcpy(seen.decisions, poker.decisions, sizeof(seen.decisions))
+        if round_of(poker.decisions) == 1:
+            seen.common = poker.common
         for side in range(SEATS):
-            if side == seat or is_showdown(table.decisions):
-                sight.cards[side] = table.cards[side]
+            if side == seat or is_showdown(poker.decisions):
+                seen.cards[side] = poker.cards[side]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        cdef const Table* table = <const Table*> after
+        cdef const LeducState* poker = <const LeducState*> after
         cdef uint64_t key = joint[0] | joint[1]     # One seat decides at a time, for all to see.
-        return key << 2 | (table.common if round_of(table.decisions) == 1 else NO_CARD)
+        return key << 2 | (poker.common if round_of(poker.decisions) == 1 else NO_CARD)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        places[OPPONENT_HAND][table.cards[1 - seat] - JACK] = 1
+        cdef const LeducState* poker = <const LeducState*> state
+        places[OPPONENT_HAND][poker.cards[1 - seat] - JACK] = 1
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
-        return (<const Table*> state).cards[seat]
+        return (<const LeducState*> state).cards[seat]
 
 
 cdef class LeducSampler(Sampler):
@@ -240,26 +240,26 @@ cdef class LeducSampler(Sampler):
 
     def __init__(self, view):
         Sampler.__init__(self, view)
-        cdef Sight* sight = <Sight*> &self.view
-        cdef int own = sight.cards[self.seat], other = sight.cards[1 - self.seat]
+        cdef LeducView* seen = <LeducView*> &self.view
+        cdef int own = seen.cards[self.seat], other = seen.cards[1 - self.seat]
         cdef int left[KING + 1]
         cdef int rank
-        if not is_history(sight.decisions):
+        if not is_history(seen.decisions):
             raise ViewError("decisions", "must be a line of play")
         if not JACK <= own <= KING:
             raise ViewError(f"cards[{self.seat}]", "must be a card: a seat knows its own")
-        if round_of(sight.decisions) == 0:
-            if sight.common != NO_CARD:
+        if round_of(seen.decisions) == 0:
+            if seen.common != NO_CARD:
                 raise ViewError("common", "must be unseen in the first round")
-        elif not JACK <= sight.common <= KING:
+        elif not JACK <= seen.common <= KING:
             raise ViewError("common", "must be a card in the second round")
-        if not is_showdown(sight.decisions):
+        if not is_showdown(seen.decisions):
             if other != NO_CARD:
                 raise ViewError(f"cards[{1 - self.seat}]", "must be unseen before a showdown")
         elif not JACK <= other <= KING:
             raise ViewError(f"cards[{1 - self.seat}]", "must be a card at a showdown")
         left[JACK] = left[QUEEN] = left[KING] = SUITS
-        for rank in (own, other, sight.common):
+        for rank in (own, other, seen.common):
             if rank != NO_CARD:
                 left[rank] -= 1
         if min(left[JACK], left[QUEEN], left[KING]) < 0:
@@ -270,20 +270,20 @@ cdef class LeducSampler(Sampler):
                 self.deck_size += 1
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef const Sight* sight = <const Sight*> &self.view
+        cdef LeducState* poker = <LeducState*> state
+        cdef const LeducView* seen = <const LeducView*> &self.view
         cdef uint8_t deck[CARDS]
         cdef int other = 1 - self.seat, n = self.deck_size
         memcpy(deck, self.deck, n)
         memset(state, 0, sizeof(State))
-        memcpy(table.cards, sight.cards, sizeof(table.cards))
-        memcpy(table.decisions, sight.decisions, sizeof(table.decisions))
-        table.common = sight.common
-        if table.cards[other] == NO_CARD:
-            table.cards[other] = take(deck, n, rng)
+        memcpy(poker.cards, seen.cards, sizeof(poker.cards))
+        memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
+        poker.common = seen.common
+        if poker.cards[other] == NO_CARD:
+            poker.cards[other] = take(deck, n, rng)
             n -= 1
-        if table.common == NO_CARD:
-            table.common = take(deck, n, rng)
+        if poker.common == NO_CARD:
+            poker.common = take(deck, n, rng)
 
 
 cdef uint8_t take(uint8_t* deck, int n, Rng* rng) noexcept nogil:

@@ -8,11 +8,11 @@ random walk until the last card is drawn.
 
 from libc.math cimport erf, sqrt
 
-from engine.game cimport SEATS, Action, Guide, Rng, State, rng_below, uint8_t
+from engine.game cimport SEATS, Action, PlayoutPolicy, Rng, State, rng_below, uint8_t
 from engine.powershot_soccer.rules cimport (
     ATTACK, BONUS, CROSS, DECLINE, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT,
-    NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, SAVE, SAVE_MOST, SHOOT, STAR_PLAYER, Common,
-    PowerShotSoccer, Table, defence_against,
+    NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, SAVE, MAX_SAVE, SHOOT, STAR_PLAYER, Common,
+    PowerShotSoccer, SoccerState, defence_against,
 )
 
 cdef enum:
@@ -27,7 +27,7 @@ cdef double POSSESSION = 0.04    # In goals.
 cdef double STANDING = 0.16
 
 
-cdef class PowerShotSoccerGuide(Guide):
+cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
     """Plays for the next goal."""
 
     cdef PowerShotSoccer rules
@@ -38,14 +38,14 @@ cdef class PowerShotSoccerGuide(Guide):
         self.horizon = 3
 
     cdef int stage(self, const State* state) noexcept nogil:
-        cdef const Common* common = &(<const Table*> state).common
+        cdef const Common* common = &(<const SoccerState*> state).common
         return (common.half * 256 + common.play_count) // STAGE_PLAYS
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        if table.common.phase == ATTACK:
-            return self.attack(&table.common, table.own[seat].hand, rng)
-        return self.defend(&table.common, table.own[seat].hand, rng)
+        cdef const SoccerState* soccer = <const SoccerState*> state
+        if soccer.common.phase == ATTACK:
+            return self.attack(&soccer.common, soccer.own[seat].hand, rng)
+        return self.defend(&soccer.common, soccer.own[seat].hand, rng)
 
     cdef Action attack(self, const Common* common, const uint8_t* hand, Rng* rng) noexcept nogil:
         cdef int card, role, worth, total
@@ -90,7 +90,7 @@ cdef class PowerShotSoccerGuide(Guide):
             elif -worth > spare:
                 spare = -worth
                 spare_card = card
-        if shot and (best_role == 0 or shot > SAVE_MOST
+        if shot and (best_role == 0 or shot > MAX_SAVE
                      or <int> rng_below(rng, 8) < SHOTS[shot]):
             return <Action> shot_card << ROLE_BITS | SHOOT
         if best_role:
@@ -101,7 +101,7 @@ cdef class PowerShotSoccerGuide(Guide):
         cdef int at = common.play_count - 1
         cdef int defence = defence_against(common.plays[at].role)
         cdef int power = self.rules.attack_power(common, at)
-        cdef bint lost = defence == SAVE and power > SAVE_MOST
+        cdef bint lost = defence == SAVE and power > MAX_SAVE
         cdef int card, role, worth
         cdef int best = 1000, best_card = 0, spare = 1000, spare_card = 0
         for card in range(self.rules.types):
@@ -129,7 +129,7 @@ cdef class PowerShotSoccerGuide(Guide):
         return <Action> spare_card << ROLE_BITS | (defence if role == defence else DECLINE)
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
-        cdef const Common* common = &(<const Table*> state).common
+        cdef const Common* common = &(<const SoccerState*> state).common
         cdef double lead = <int> common.goals[0] - <int> common.goals[1]
         cdef double ahead = POSSESSION + STANDING * common.standing
         cdef int left = common.draw_sizes[0] + common.draw_sizes[1]

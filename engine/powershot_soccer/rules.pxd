@@ -1,6 +1,6 @@
 """The tables of PowerShot Soccer, shared by its rules and by what can be known of a hand."""
 
-from engine.game cimport SEATS, Action, Game, Log, Rng, uint8_t
+from engine.game cimport SEATS, Action, Game, EventLog, Rng, uint8_t
 
 cdef enum:
     # Roles. Those up to STAR_PLAYER are printed on cards, and the star's takes any basic role.
@@ -18,22 +18,22 @@ cdef enum:
     DECLINE
     ROLES
 
-    TYPES_MOST = 60
-    DECK_MOST = 90
-    COPIES_MOST = 15
-    POWER_MOST = 20
-    HAND_MOST = 11
-    ROLES_MOST = 4               # Roles in which one card can be played.
-    PLAYS_MOST = 2 * DECK_MOST   # In one half: each draws a card, and a hand stays.
+    MAX_TYPES = 60
+    MAX_DECK = 90
+    MAX_COPIES = 15
+    MAX_POWER = 20
+    MAX_HAND = 11
+    MAX_ROLES = 4               # Roles in which one card can be played.
+    MAX_PLAYS = 2 * MAX_DECK   # In one half: each draws a card, and a hand stays.
 
     # After so many equal pairs of kick-off cards chance decides, lest it goes on for ever where all
     # that is left to show is equal.
-    KICK_OFFS_MOST = 8
+    MAX_KICK_OFFS = 8
 
     NEEDED_TO_SHOOT = 2          # Standing possession cards,
     NEEDED_FOR_LONG_RANGE = 1    # for a Long Range Shot.
     BONUS = 2
-    SAVE_MOST = 8                # A shot above it is a PowerShot.
+    MAX_SAVE = 8                # A shot above it is a PowerShot.
 
     # Phases
     OVER = 0
@@ -71,26 +71,26 @@ cdef struct Common:              # What everyone sees.
     uint8_t possession
     uint8_t first_kick_off       # Who kicked off the first half.
     uint8_t kick_offs            # Pairs of cards that were shown for it.
-    uint8_t kick_off_cards[KICK_OFFS_MOST][SEATS]
+    uint8_t kick_off_cards[MAX_KICK_OFFS][SEATS]
     uint8_t goals[SEATS]
     uint8_t draw_sizes[SEATS]
     uint8_t standing             # Possession cards of this attack.
     uint8_t attack_start         # The plays from here on lie in the play piles.
     uint8_t play_count
-    Play plays[PLAYS_MOST]       # Of this half, in order.
+    Play plays[MAX_PLAYS]       # Of this half, in order.
 
 cdef struct Own:
-    uint8_t hand[TYPES_MOST]     # Only the seat itself sees it.
-    uint8_t draw_pile[DECK_MOST]     # The top card last; nobody sees the order.
+    uint8_t hand[MAX_TYPES]     # Only the seat itself sees it.
+    uint8_t draw_pile[MAX_DECK]     # The top card last; nobody sees the order.
 
-cdef struct Table:               # Laid over a State.
+cdef struct SoccerState:               # Laid over a State.
     Common common
     Own own[SEATS]
 
-cdef struct Sight:               # Laid over a View.
+cdef struct SoccerView:               # Laid over a View.
     uint8_t seat
     Common common
-    uint8_t hand[TYPES_MOST]     # Zero for a spectator.
+    uint8_t hand[MAX_TYPES]     # Zero for a spectator.
 
 # The seat that plays the next card.
 cdef int seat_to_play(const Common* common) noexcept nogil
@@ -104,9 +104,9 @@ cdef class PowerShotSoccer(Game):
     cdef int hand_size
     cdef int types
     cdef int deck_size
-    cdef uint8_t roles[TYPES_MOST]
-    cdef uint8_t powers[TYPES_MOST]
-    cdef uint8_t copies[TYPES_MOST]
+    cdef uint8_t roles[MAX_TYPES]
+    cdef uint8_t powers[MAX_TYPES]
+    cdef uint8_t copies[MAX_TYPES]
 
     cdef set_cards(self, specs)
     # Writes the roles in which a card can be played now, ascending; how many.
@@ -117,8 +117,8 @@ cdef class PowerShotSoccer(Game):
     cdef int judge(self, const Common* common, int card, int role) noexcept nogil
     # What an answer is compared with: the power of the play at `at`, or the total of a shot.
     cdef int attack_power(self, const Common* common, int at) noexcept nogil
-    cdef void begin_half(self, Table* table, int half, Rng* rng, Log* log) noexcept nogil
-    cdef void kick_off(self, Table* table, Rng* rng, Log* log) noexcept nogil
-    cdef int draw_card(self, Table* table, int seat) noexcept nogil
-    cdef void end_half(self, Table* table, Rng* rng, Log* log) noexcept nogil
-    cdef void shuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil
+    cdef void begin_half(self, SoccerState* soccer, int half, Rng* rng, EventLog* log) noexcept nogil
+    cdef void kick_off(self, SoccerState* soccer, Rng* rng, EventLog* log) noexcept nogil
+    cdef int draw_card(self, SoccerState* soccer, int seat) noexcept nogil
+    cdef void end_half(self, SoccerState* soccer, Rng* rng, EventLog* log) noexcept nogil
+    cdef void shuffle(self, SoccerState* soccer, int seat, Rng* rng, EventLog* log) noexcept nogil

@@ -46,7 +46,7 @@ from libc.string cimport memcpy, memset
 
 from engine.game cimport (
     NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
-    TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
+    TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
     uint8_t, uint64_t,
 )
 
@@ -75,8 +75,8 @@ ROLE_TEXTS = {
     STAR_PLAYER: "Played as a Pass, Dribble, Shoot, Tackle, Intercept or Save.",
 }
 
-assert sizeof(Table) <= sizeof(State)
-assert sizeof(Sight) <= sizeof(View)
+assert sizeof(SoccerState) <= sizeof(State)
+assert sizeof(SoccerView) <= sizeof(View)
 
 
 cdef int seat_to_play(const Common* common) noexcept nogil:
@@ -109,7 +109,7 @@ cdef inline uint64_t held(const uint8_t* hand) noexcept nogil:
     # A hand as a set of cards.
     cdef uint64_t cards = 0
     cdef int card
-    for card in range(TYPES_MOST):
+    for card in range(MAX_TYPES):
         cards |= <uint64_t> (hand[card] > 0) << card
     return cards
 
@@ -146,13 +146,13 @@ cdef class PowerShotSoccer(Game):
     }
 
     def read_ruleset(self, given):
-        ruleset = {"hand_size": HAND_MOST, "cards": None}
+        ruleset = {"hand_size": MAX_HAND, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of PowerShot Soccer")
             ruleset[option] = value
-        if not 1 <= ruleset["hand_size"] <= HAND_MOST:
-            raise RulesetError("hand_size", f"must be 1 to {HAND_MOST}")
+        if not 1 <= ruleset["hand_size"] <= MAX_HAND:
+            raise RulesetError("hand_size", f"must be 1 to {MAX_HAND}")
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
         self.hand_size = ruleset["hand_size"]
         self.set_cards(ruleset["cards"])
@@ -177,19 +177,19 @@ cdef class PowerShotSoccer(Game):
         ]
 
     cdef state_fields(self, const State* state):
-        return (<Table*> state)[0]
+        return (<SoccerState*> state)[0]
 
     cdef fill_state(self, State* state, fields):
-        (<Table*> state)[0] = fields
+        (<SoccerState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        cdef Sight* sight = <Sight*> view
-        cdef Common* common = &sight.common
+        cdef SoccerView* seen = <SoccerView*> view
+        cdef Common* common = &seen.common
         cdef Play none
         cdef int i, plays = common.play_count
         memset(&none, 0, sizeof(none))
         return {
-            "seat": sight.seat,
+            "seat": seen.seat,
             "common": {
                 "phase": common.phase,
                 "half": common.half,
@@ -203,13 +203,13 @@ cdef class PowerShotSoccer(Game):
                 "attack_start": common.attack_start,
                 "play_count": common.play_count,
                 # Those that are yet to come are all the same one.
-                "plays": [common.plays[i] for i in range(plays)] + [none] * (PLAYS_MOST - plays),
+                "plays": [common.plays[i] for i in range(plays)] + [none] * (MAX_PLAYS - plays),
             },
-            "hand": sight.hand,
+            "hand": seen.hand,
         }
 
     cdef fill_view(self, View* view, fields):
-        (<Sight*> view)[0] = fields
+        (<SoccerView*> view)[0] = fields
 
     def read_action(self, action):
         return {"kind": "play_card", "card": action >> ROLE_BITS,
@@ -246,34 +246,34 @@ cdef class PowerShotSoccer(Game):
         from engine.powershot_soccer.sampler import PowerShotSoccerSampler
         return PowerShotSoccerSampler(view)
 
-    def guide(self):
-        from engine.powershot_soccer.playout import PowerShotSoccerGuide
-        return PowerShotSoccerGuide(self)
+    def playout_policy(self):
+        from engine.powershot_soccer.playout import PowerShotSoccerPlayoutPolicy
+        return PowerShotSoccerPlayoutPolicy(self)
 
     # The rules
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
         memset(state, 0, sizeof(State))
-        self.begin_half(<Table*> state, 1, rng, log)
+        self.begin_half(<SoccerState*> state, 1, rng, log)
 
     cdef int deciders(self, const State* state) noexcept nogil:
-        cdef const Common* common = &(<const Table*> state).common
+        cdef const Common* common = &(<const SoccerState*> state).common
         return NOBODY if common.phase == OVER else 1 << seat_to_play(common)
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef uint8_t roles[ROLES_MOST]
+        cdef const SoccerState* soccer = <const SoccerState*> state
+        cdef uint8_t roles[MAX_ROLES]
         cdef int card, i, n = 0
         for card in range(self.types):
-            if table.own[seat].hand[card]:
-                for i in range(self.roles_now(&table.common, card, roles)):
+            if soccer.own[seat].hand[card]:
+                for i in range(self.roles_now(&soccer.common, card, roles)):
                     actions[n] = <Action> card << ROLE_BITS | roles[i]
                     n += 1
         return n
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef Common* common = &table.common
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef SoccerState* soccer = <SoccerState*> state
+        cdef Common* common = &soccer.common
         cdef int seat = seat_to_play(common)
         cdef uint8_t played[2]
         cdef uint8_t decided[3]
@@ -286,9 +286,9 @@ cdef class PowerShotSoccer(Game):
         if answer and log != NULL:
             decided[1] = self.attack_power(common, common.play_count - 1)
             decided[2] = 0 if played[1] == DECLINE else self.powers[played[0]]
-        table.own[seat].hand[played[0]] -= 1
+        soccer.own[seat].hand[played[0]] -= 1
         decided[0] = self.settle(common, played[0], played[1])
-        drawn = self.draw_card(table, seat)
+        drawn = self.draw_card(soccer, seat)
         log_event(log, TO_PUBLIC | TO_RECORD, PLAYED, seat, played, 2)
         # All cards are shuffled anew after the first half, so a last card is of no use to its seat.
         if common.half == 1 and half_is_over(common):
@@ -298,42 +298,42 @@ cdef class PowerShotSoccer(Game):
         if answer:
             log_event(log, TO_PUBLIC | TO_RECORD, EXCHANGE_DECIDED, 1 - seat, decided, 3)
         if half_is_over(common):
-            self.end_half(table, rng, log)
+            self.end_half(soccer, rng, log)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef const Common* common = &(<const Table*> state).common
+        cdef const Common* common = &(<const SoccerState*> state).common
         if common.goals[0] == common.goals[1]:
             return 0.5
         return common.goals[seat] > common.goals[1 - seat]
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef Sight* sight = <Sight*> view
+        cdef const SoccerState* soccer = <const SoccerState*> state
+        cdef SoccerView* seen = <SoccerView*> view
         cdef int card
         memset(view, 0, sizeof(View))
-        sight.seat = seat
-        sight.common = table.common
+        seen.seat = seat
+        seen.common = soccer.common
         if seat != SPECTATOR:
             for card in range(self.types):
-                sight.hand[card] = table.own[seat].hand[card]
+                seen.hand[card] = soccer.own[seat].hand[card]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # The card and its role are seen. What a seat draws is left out: it shows in what is legal.
         return mix(joint[0], joint[1])
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
-        cdef const Table* table = <const Table*> state
+        cdef const SoccerState* soccer = <const SoccerState*> state
         cdef int other = 1 - seat
         cdef int i
-        memcpy(places[OPPONENT_HAND], table.own[other].hand, self.types)
-        for i in range(table.common.draw_sizes[other]):
-            places[OPPONENT_PILE][table.own[other].draw_pile[i]] += 1
+        memcpy(places[OPPONENT_HAND], soccer.own[other].hand, self.types)
+        for i in range(soccer.common.draw_sizes[other]):
+            places[OPPONENT_PILE][soccer.own[other].draw_pile[i]] += 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
         # As the default, with the hands kept as sets of bits instead of lists of actions.
-        cdef Table* table = <Table*> state
-        cdef Common* common = &table.common
-        cdef uint8_t roles[ROLES_MOST]
+        cdef SoccerState* soccer = <SoccerState*> state
+        cdef Common* common = &soccer.common
+        cdef uint8_t roles[MAX_ROLES]
         cdef uint64_t hands[SEATS]
         cdef uint64_t stars = 0, cards
         cdef int seat, card, i, cards_held, extra
@@ -341,7 +341,7 @@ cdef class PowerShotSoccer(Game):
             if self.roles[card] == STAR_PLAYER:
                 stars |= <uint64_t> 1 << card
         for seat in range(SEATS):
-            hands[seat] = held(table.own[seat].hand)
+            hands[seat] = held(soccer.own[seat].hand)
         while common.phase != OVER:
             seat = seat_to_play(common)
             cards = hands[seat]
@@ -362,15 +362,15 @@ cdef class PowerShotSoccer(Game):
                 i -= 1
             card = lowest_one(cards)
             self.roles_now(common, card, roles)
-            table.own[seat].hand[card] -= 1
-            if table.own[seat].hand[card] == 0:
+            soccer.own[seat].hand[card] -= 1
+            if soccer.own[seat].hand[card] == 0:
                 hands[seat] &= ~(<uint64_t> 1 << card)
             self.settle(common, card, roles[extra])
-            hands[seat] |= <uint64_t> 1 << self.draw_card(table, seat)
+            hands[seat] |= <uint64_t> 1 << self.draw_card(soccer, seat)
             if half_is_over(common):
-                self.end_half(table, rng, NULL)
+                self.end_half(soccer, rng, NULL)
                 for seat in range(SEATS):
-                    hands[seat] = held(table.own[seat].hand)
+                    hands[seat] = held(soccer.own[seat].hand)
 
     # Attack and defence
 
@@ -434,7 +434,7 @@ cdef class PowerShotSoccer(Game):
         cdef bint shot = common.plays[at].role == SHOOT
         cdef int power = self.attack_power(common, at)
         cdef int missed = GOAL if shot else STANDS
-        if role == DECLINE or (shot and power > SAVE_MOST) or self.powers[card] < power:
+        if role == DECLINE or (shot and power > MAX_SAVE) or self.powers[card] < power:
             return missed
         return REPELLED if self.powers[card] == power else LOST
 
@@ -452,12 +452,12 @@ cdef class PowerShotSoccer(Game):
 
     # Halves
 
-    cdef void begin_half(self, Table* table, int half, Rng* rng, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void begin_half(self, SoccerState* soccer, int half, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Common* common = &soccer.common
         cdef uint8_t value
-        cdef uint8_t hand[HAND_MOST]
+        cdef uint8_t hand[MAX_HAND]
         cdef int seat, card, i, n, reader, _copy
-        memset(table.own, 0, sizeof(table.own))
+        memset(soccer.own, 0, sizeof(soccer.own))
         memset(common.plays, 0, sizeof(common.plays))
         common.half = half
         common.play_count = 0
@@ -465,71 +465,71 @@ cdef class PowerShotSoccer(Game):
             n = 0
             for card in range(self.types):
                 for _copy in range(self.copies[card]):
-                    table.own[seat].draw_pile[n] = card
+                    soccer.own[seat].draw_pile[n] = card
                     n += 1
             common.draw_sizes[seat] = n
-            self.shuffle(table, seat, rng, log)
+            self.shuffle(soccer, seat, rng, log)
             for i in range(self.hand_size):
                 common.draw_sizes[seat] -= 1
-                hand[i] = self.draw_card(table, seat)
+                hand[i] = self.draw_card(soccer, seat)
             value = self.hand_size
             reader = TO_SEAT_0 if seat == 0 else TO_SEAT_1
             log_event(log, reader | TO_RECORD, DRAWN, seat, hand, self.hand_size)
             log_event(log, TO_PUBLIC & ~reader, DRAWN_HIDDEN, seat, &value, 1)
         if half == 1:
-            self.kick_off(table, rng, log)
+            self.kick_off(soccer, rng, log)
             begin_attack(common, common.first_kick_off)
         else:
             begin_attack(common, 1 - common.first_kick_off)
         value = half
         log_event(log, TO_PUBLIC | TO_RECORD, HALF_STARTED, common.possession, &value, 1)
 
-    cdef void kick_off(self, Table* table, Rng* rng, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void kick_off(self, SoccerState* soccer, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Common* common = &soccer.common
         cdef uint8_t* shown
         cdef int seat, lead = 0
-        while lead == 0 and common.kick_offs < KICK_OFFS_MOST:
+        while lead == 0 and common.kick_offs < MAX_KICK_OFFS:
             shown = common.kick_off_cards[common.kick_offs]
             common.kick_offs += 1
             for seat in range(SEATS):
-                shown[seat] = table.own[seat].draw_pile[rng_below(rng, common.draw_sizes[seat])]
+                shown[seat] = soccer.own[seat].draw_pile[rng_below(rng, common.draw_sizes[seat])]
                 log_event(log, TO_PUBLIC | TO_RECORD, KICK_OFF_SHOWN, seat, &shown[seat], 1)
             lead = self.powers[shown[0]] - self.powers[shown[1]]
         for seat in range(SEATS):
-            self.shuffle(table, seat, rng, log)
+            self.shuffle(soccer, seat, rng, log)
         common.first_kick_off = rng_below(rng, SEATS) if lead == 0 else lead < 0
 
-    cdef int draw_card(self, Table* table, int seat) noexcept nogil:
+    cdef int draw_card(self, SoccerState* soccer, int seat) noexcept nogil:
         # The draw size is counted already.
-        cdef uint8_t* top = &table.own[seat].draw_pile[table.common.draw_sizes[seat]]
+        cdef uint8_t* top = &soccer.own[seat].draw_pile[soccer.common.draw_sizes[seat]]
         cdef int card = top[0]
         # Nobody can tell a card that has left the pile from one that was never there.
         top[0] = 0
-        table.own[seat].hand[card] += 1
+        soccer.own[seat].hand[card] += 1
         return card
 
-    cdef void end_half(self, Table* table, Rng* rng, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void end_half(self, SoccerState* soccer, Rng* rng, EventLog* log) noexcept nogil:
+        cdef Common* common = &soccer.common
         cdef uint8_t values[1 + SEATS]
         values[0] = common.half
         values[1] = common.goals[0]
         values[2] = common.goals[1]
         log_event(log, TO_PUBLIC | TO_RECORD, HALF_ENDED, NO_SEAT, values, 1 + SEATS)
         if common.half == 1:
-            self.begin_half(table, 2, rng, log)
+            self.begin_half(soccer, 2, rng, log)
         else:
             common.phase = OVER
 
-    cdef void shuffle(self, Table* table, int seat, Rng* rng, Log* log) noexcept nogil:
+    cdef void shuffle(self, SoccerState* soccer, int seat, Rng* rng, EventLog* log) noexcept nogil:
         # The record lists the cards from the top.
-        cdef uint8_t values[DECK_MOST]
-        cdef uint8_t n = table.common.draw_sizes[seat]
+        cdef uint8_t values[MAX_DECK]
+        cdef uint8_t n = soccer.common.draw_sizes[seat]
         cdef int i
-        rng_shuffle(rng, table.own[seat].draw_pile, n)
+        rng_shuffle(rng, soccer.own[seat].draw_pile, n)
         if log == NULL:
             return
         for i in range(n):
-            values[i] = table.own[seat].draw_pile[n - 1 - i]
+            values[i] = soccer.own[seat].draw_pile[n - 1 - i]
         log_event(log, TO_RECORD, SHUFFLED, seat, values, n)
         log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, &n, 1)
 
@@ -543,19 +543,19 @@ def default_cards():
 
 def read_cards(given):
     """A whole card list out of one that was given; raises RulesetError."""
-    if len(given) > TYPES_MOST:
-        raise RulesetError("cards", f"must be at most {TYPES_MOST}")
+    if len(given) > MAX_TYPES:
+        raise RulesetError("cards", f"must be at most {MAX_TYPES}")
     cards = []
     for i, spec in enumerate(given):
         card = {"copies": 1, **spec}
-        for key, most in (("role", STAR_PLAYER), ("power", POWER_MOST), ("copies", COPIES_MOST)):
+        for key, most in (("role", STAR_PLAYER), ("power", MAX_POWER), ("copies", MAX_COPIES)):
             if not 1 <= card[key] <= most:
                 raise RulesetError(f"cards[{i}].{key}", f"must be 1 to {most}")
         if any((card["role"], card["power"]) == (one["role"], one["power"]) for one in cards):
             raise RulesetError(f"cards[{i}]", "must not be listed twice: say how many copies")
         cards.append(card)
-    if sum(card["copies"] for card in cards) > DECK_MOST:
-        raise RulesetError("cards", f"must be a deck of at most {DECK_MOST} cards")
+    if sum(card["copies"] for card in cards) > MAX_DECK:
+        raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards")
     return cards
 
 

@@ -22,16 +22,16 @@ from libc.string cimport memcmp, memset
 from engine.belief cimport Belief
 from engine.game cimport SEATS, Rng, Sampler, State, rng_part, rng_shuffle, uint8_t, uint64_t
 from engine.powershot_soccer.rules cimport (
-    ATTACK, DECK_MOST, HAND_MOST, KICK_OFFS_MOST, OVER, PLAYS_MOST, ROLES_MOST, STAR_PLAYER,
-    TYPES_MOST, Common, Play, PowerShotSoccer, Sight, Table, half_is_over, seat_to_play,
+    ATTACK, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, OVER, MAX_PLAYS, MAX_ROLES, STAR_PLAYER,
+    MAX_TYPES, Common, Play, PowerShotSoccer, SoccerView, SoccerState, half_is_over, seat_to_play,
 )
 
 from engine.game import ViewError
 
 cdef enum:
     COUNT_BITS = 4
-    COUNTED_MOST = 16            # Counts of COUNT_BITS that fit a key.
-    HANDS_MOST = 5_000          # Combinations of counts; only kick-off cards may need more.
+    MAX_COUNTED = 16            # Counts of COUNT_BITS that fit a key.
+    MAX_HANDS = 5_000          # Combinations of counts; only kick-off cards may need more.
     PLAIN = 255
 
 
@@ -41,13 +41,13 @@ cdef class PowerShotSoccerSampler(Sampler):
     cdef PowerShotSoccer rules
     cdef int other
     cdef int counted             # Cards of the opponent of which the belief holds the count,
-    cdef uint8_t cards[COUNTED_MOST]     # and which.
-    cdef uint8_t place[TYPES_MOST]       # Where a card stands among them, or PLAIN.
+    cdef uint8_t cards[MAX_COUNTED]     # and which.
+    cdef uint8_t place[MAX_TYPES]       # Where a card stands among them, or PLAIN.
     cdef Belief belief
-    cdef uint8_t unseen[SEATS][TYPES_MOST]   # Of either deck, not played this half.
+    cdef uint8_t unseen[SEATS][MAX_TYPES]   # Of either deck, not played this half.
     cdef int plain_unseen
     cdef int star                # A Star Player, or -1: all have the same roles.
-    cdef double binomial[DECK_MOST + 1][HAND_MOST + 1]
+    cdef double binomial[MAX_DECK + 1][MAX_HAND + 1]
 
     def __init__(self, view):
         super().__init__(view)
@@ -64,22 +64,22 @@ cdef class PowerShotSoccerSampler(Sampler):
     # Whether the view contradicts itself
 
     cdef check_ranges(self):
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const SoccerView*> &self.view).common
         if common.half not in (1, 2):
             raise ViewError("common.half", "must be 1 or 2")
         for name, seat in (("possession", common.possession),
                            ("first_kick_off", common.first_kick_off)):
             if seat >= SEATS:
                 raise ViewError(f"common.{name}", "must be 0 or 1")
-        if common.play_count > PLAYS_MOST:
-            raise ViewError("common.plays", f"must be at most {PLAYS_MOST}")
+        if common.play_count > MAX_PLAYS:
+            raise ViewError("common.plays", f"must be at most {MAX_PLAYS}")
 
     cdef check_kick_offs(self):
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef int i, seat, card, lead = 0
-        if not 1 <= common.kick_offs <= KICK_OFFS_MOST:
-            raise ViewError("common.kick_offs", f"must be 1 to {KICK_OFFS_MOST}")
-        for i in range(KICK_OFFS_MOST):
+        if not 1 <= common.kick_offs <= MAX_KICK_OFFS:
+            raise ViewError("common.kick_offs", f"must be 1 to {MAX_KICK_OFFS}")
+        for i in range(MAX_KICK_OFFS):
             for seat in range(SEATS):
                 card = common.kick_off_cards[i][seat]
                 if card >= (self.rules.types if i < common.kick_offs else 1):
@@ -89,17 +89,17 @@ cdef class PowerShotSoccerSampler(Sampler):
                     raise ViewError("common.kick_offs", "must end with the first unequal pair")
                 lead = (self.rules.powers[common.kick_off_cards[i][0]]
                         - self.rules.powers[common.kick_off_cards[i][1]])
-        if lead == 0 and common.kick_offs < KICK_OFFS_MOST:
+        if lead == 0 and common.kick_offs < MAX_KICK_OFFS:
             raise ViewError("common.kick_offs", "must end with an unequal pair")
         if lead and common.first_kick_off != (lead < 0):
             raise ViewError("common.first_kick_off", "must be the seat that showed the higher card")
 
     cdef replay(self):
         # Plays the half again, by the rules, and carries the belief along.
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef const Play* play
         cdef Common replay
-        cdef uint8_t roles[ROLES_MOST]
+        cdef uint8_t roles[MAX_ROLES]
         cdef int i, seat, n
         cdef int most_goals = (self.rules.deck_size - self.rules.hand_size) // 2
         cdef int goals = 0
@@ -109,7 +109,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         replay.first_kick_off = common.first_kick_off
         replay.possession = common.first_kick_off ^ (common.half == 2)
         for seat in range(SEATS):
-            for i in range(TYPES_MOST):
+            for i in range(MAX_TYPES):
                 self.unseen[seat][i] = self.rules.copies[i]
             replay.draw_sizes[seat] = self.rules.deck_size - self.rules.hand_size
         self.start_belief()
@@ -152,29 +152,29 @@ cdef class PowerShotSoccerSampler(Sampler):
             raise ViewError("common.plays", "must have the outcomes that the cards decide")
 
     cdef check_hand(self):
-        cdef const Sight* sight = <const Sight*> &self.view
+        cdef const SoccerView* seen = <const SoccerView*> &self.view
         cdef int card, held = 0
-        for card in range(TYPES_MOST):
-            held += sight.hand[card]
-            if sight.hand[card] > self.unseen[self.seat][card]:
+        for card in range(MAX_TYPES):
+            held += seen.hand[card]
+            if seen.hand[card] > self.unseen[self.seat][card]:
                 raise ViewError("hand", "must hold no card more often than it is unplayed")
         if held != self.rules.hand_size:
             raise ViewError("hand", f"must be {self.rules.hand_size} cards")
-        if sight.common.half == 1 and not self.kick_off_cards_were_drawn():
+        if seen.common.half == 1 and not self.kick_off_cards_were_drawn():
             raise ViewError("hand", "must hold no card that was in the draw pile all the time")
 
     cdef bint kick_off_cards_were_drawn(self):
         # A card shown at the kick-off lay in the draw pile. If all its copies have left the pile,
         # one was drawn, after some play of its seat and before that copy was needed.
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Common* common = &sight.common
-        cdef uint8_t left[TYPES_MOST]
-        cdef uint8_t shown[TYPES_MOST]
+        cdef const SoccerView* seen = <const SoccerView*> &self.view
+        cdef const Common* common = &seen.common
+        cdef uint8_t left[MAX_TYPES]
+        cdef uint8_t shown[MAX_TYPES]
         cdef int i, card, draws = 0, due = 0
         memset(shown, 0, sizeof(shown))
         for i in range(common.kick_offs):
             shown[common.kick_off_cards[i][self.seat]] = 1
-        for card in range(TYPES_MOST):
+        for card in range(MAX_TYPES):
             left[card] = self.rules.copies[card]
         for i in range(common.play_count):
             if common.plays[i].seat == self.seat:
@@ -185,14 +185,14 @@ cdef class PowerShotSoccerSampler(Sampler):
                     return False
                 draws += 1
         for card in range(self.rules.types):
-            due += shown[card] and left[card] > 0 and sight.hand[card] == left[card]
+            due += shown[card] and left[card] > 0 and seen.hand[card] == left[card]
         return due <= draws
 
     # The belief
 
     cdef choose_counted(self):
         # Kick-off cards first, since a world would not be sound without them.
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef PowerShotSoccer rules = self.rules
         cdef int i
         shown = [common.kick_off_cards[i][self.other] for i in range(common.kick_offs)]
@@ -205,7 +205,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         sizes = [1] + [0] * rules.hand_size      # How many combinations hold so many cards.
         for card in dict.fromkeys(shown + stars + several):
             larger = [sum(sizes[max(0, n - rules.copies[card]):n + 1]) for n in range(len(sizes))]
-            if len(chosen) < COUNTED_MOST and (card in shown or sum(larger) <= HANDS_MOST):
+            if len(chosen) < MAX_COUNTED and (card in shown or sum(larger) <= MAX_HANDS):
                 chosen.append(card)
                 sizes = larger
         memset(self.place, PLAIN, sizeof(self.place))
@@ -217,8 +217,8 @@ cdef class PowerShotSoccerSampler(Sampler):
             self.plain_unseen -= rules.copies[card]
 
     cdef start_belief(self):
-        for n in range(DECK_MOST + 1):
-            for k in range(HAND_MOST + 1):
+        for n in range(MAX_DECK + 1):
+            for k in range(MAX_HAND + 1):
                 self.binomial[n][k] = comb(n, k)
         self.belief = Belief()
         self.add_hands(0, self.rules.hand_size, 0, 1.0)
@@ -226,7 +226,7 @@ cdef class PowerShotSoccerSampler(Sampler):
 
     cdef void add_hands(self, int i, int left, uint64_t key, double weight) noexcept nogil:
         # Every first hand, with the draw pile showing the kick-off cards that it showed.
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef int card, copies, n, k
         cdef double likelihood
         if i == self.counted:
@@ -247,7 +247,7 @@ cdef class PowerShotSoccerSampler(Sampler):
     cdef see(self, const Common* before, const Play* play):
         # Bayes' rule: the opponent has played a card from each hand, and drawn one.
         cdef Belief old = self.belief
-        cdef uint8_t roles[ROLES_MOST]
+        cdef uint8_t roles[MAX_ROLES]
         cdef int star_roles = 0
         cdef size_t slot
         if self.star >= 0:
@@ -291,38 +291,38 @@ cdef class PowerShotSoccerSampler(Sampler):
             self.belief.add(key + (<uint64_t> 1 << (COUNT_BITS * i)), weight * n)
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef Table* table = <Table*> state
+        cdef const SoccerView* seen = <const SoccerView*> &self.view
+        cdef SoccerState* soccer = <SoccerState*> state
         cdef uint64_t key = self.belief.draw(rng)
         cdef uint8_t* pile
         cdef int card, i, _i, n, size = 0, plain = self.rules.hand_size
         memset(state, 0, sizeof(State))
-        table.common = sight.common
+        soccer.common = seen.common
         for card in range(self.rules.types):
-            table.own[self.seat].hand[card] = sight.hand[card]
+            soccer.own[self.seat].hand[card] = seen.hand[card]
         for i in range(self.counted):
             n = count_in(key, i)
-            table.own[self.other].hand[self.cards[i]] = n
+            soccer.own[self.other].hand[self.cards[i]] = n
             plain -= n
         # The rest of the hand is any of the plain cards, and the draw pile the others.
-        pile = table.own[self.other].draw_pile
+        pile = soccer.own[self.other].draw_pile
         for card in range(self.rules.types):
             if self.place[card] == PLAIN:
                 size = add_copies(pile, size, card, self.unseen[self.other][card])
         rng_part(rng, pile, size, plain)
         for _i in range(plain):
             size -= 1
-            table.own[self.other].hand[pile[size]] += 1
+            soccer.own[self.other].hand[pile[size]] += 1
             pile[size] = 0
         for i in range(self.counted):
             card = self.cards[i]
-            n = self.unseen[self.other][card] - table.own[self.other].hand[card]
+            n = self.unseen[self.other][card] - soccer.own[self.other].hand[card]
             size = add_copies(pile, size, card, n)
         rng_shuffle(rng, pile, size)
-        pile = table.own[self.seat].draw_pile
+        pile = soccer.own[self.seat].draw_pile
         size = 0
         for card in range(self.rules.types):
-            n = self.unseen[self.seat][card] - sight.hand[card]
+            n = self.unseen[self.seat][card] - seen.hand[card]
             size = add_copies(pile, size, card, n)
         rng_shuffle(rng, pile, size)
 

@@ -1,6 +1,6 @@
 """The tables of Skystones, shared by its rules and by what can be known of the hidden cards."""
 
-from engine.game cimport SEATS, Action, Game, Log, Rng, uint8_t
+from engine.game cimport SEATS, Action, Game, EventLog, Rng, uint8_t
 
 cdef enum:
     FIRE = 1
@@ -19,17 +19,17 @@ cdef enum:
     EDGES
     OPPOSITE = 2                 # `edge ^ OPPOSITE` is the edge that touches it.
 
-    SIDE_MOST = 3
-    SQUARES_MOST = SIDE_MOST * SIDE_MOST
-    HAND_MOST = 5
-    TYPES_MOST = 60
-    CARDS_MOST = 90
-    COPIES_MOST = 15
-    EDGE_MOST = 9
-    TOTAL_MOST = EDGES * EDGE_MOST
-    LIMIT_MOST = 99
+    MAX_SIDE = 3
+    MAX_SQUARES = MAX_SIDE * MAX_SIDE
+    MAX_HAND = 5
+    MAX_TYPES = 60
+    MAX_CARDS = 90
+    MAX_COPIES = 15
+    MAX_EDGE = 9
+    MAX_TOTAL = EDGES * MAX_EDGE
+    MAX_LIMIT = 99
     FIELD_CARDS = 12
-    TITLE_MOST = 40
+    MAX_TITLE = 40
 
     NONE = 255                   # No card, no square, no seat.
 
@@ -79,27 +79,27 @@ cdef struct Common:              # What everyone sees.
     uint8_t first_starter        # Who placed first in round 1: the results tell the later ones.
     uint8_t starter
     uint8_t turn                 # Who places; the starter in any other phase.
-    Square board[SQUARES_MOST]
+    Square board[MAX_SQUARES]
     Side sides[SEATS]
     uint8_t placement_count
-    Placement placements[CARDS_MOST]
+    Placement placements[MAX_CARDS]
 
-cdef struct Table:               # Laid over a State.
+cdef struct SkystonesState:               # Laid over a State.
     Common common
-    uint8_t hands[SEATS][TYPES_MOST]     # Copies of each card.
-    uint8_t piles[SEATS][TYPES_MOST]
+    uint8_t hands[SEATS][MAX_TYPES]     # Copies of each card.
+    uint8_t piles[SEATS][MAX_TYPES]
     uint8_t aside                # The card that was set aside + 1; 0: none.
 
-cdef struct Sight:               # Laid over a View.
+cdef struct SkystonesView:               # Laid over a View.
     uint8_t seat
     Common common
-    uint8_t hand[TYPES_MOST]     # Zero for a spectator.
-    uint8_t pile[TYPES_MOST]
+    uint8_t hand[MAX_TYPES]     # Zero for a spectator.
+    uint8_t pile[MAX_TYPES]
 
 cdef struct Stack:               # A pile or hand with a list of its cards; a pile's by total.
     int size
-    uint8_t cards[TYPES_MOST]
-    uint8_t copies[TYPES_MOST]   # Of each card, by card.
+    uint8_t cards[MAX_TYPES]
+    uint8_t copies[MAX_TYPES]   # Of each card, by card.
 
 cdef struct Playout:
     Stack piles[SEATS]
@@ -108,10 +108,10 @@ cdef struct Playout:
     int hand_totals[SEATS]
     int starter
     int open_count
-    uint8_t open[SQUARES_MOST]   # Empty squares that are not blocked, in any order.
-    uint8_t fields[SQUARES_MOST]
-    uint8_t cards[SQUARES_MOST]
-    uint8_t owners[SQUARES_MOST + 1]     # NONE: an empty square, or beyond the board.
+    uint8_t open[MAX_SQUARES]   # Empty squares that are not blocked, in any order.
+    uint8_t fields[MAX_SQUARES]
+    uint8_t cards[MAX_SQUARES]
+    uint8_t owners[MAX_SQUARES + 1]     # NONE: an empty square, or beyond the board.
 
 cdef inline bint accepts(int field, int element) noexcept nogil:
     return field == 0 or field == element
@@ -132,33 +132,33 @@ cdef class Skystones(Game):
     cdef int types
     cdef int deck_size
     cdef int pile_size           # At the start.
-    cdef uint8_t copies[TYPES_MOST]
-    cdef uint8_t elements[TYPES_MOST]
-    cdef uint8_t edges[TYPES_MOST][EDGES]
-    cdef uint8_t totals[TYPES_MOST]
-    cdef uint8_t by_total[TYPES_MOST]    # The cards by ascending total.
-    cdef uint8_t rank[TYPES_MOST]        # Where a card stands in `by_total`.
-    cdef uint8_t beside[SQUARES_MOST][EDGES]     # The square at each edge; SQUARES_MOST: none.
+    cdef uint8_t copies[MAX_TYPES]
+    cdef uint8_t elements[MAX_TYPES]
+    cdef uint8_t edges[MAX_TYPES][EDGES]
+    cdef uint8_t totals[MAX_TYPES]
+    cdef uint8_t by_total[MAX_TYPES]    # The cards by ascending total.
+    cdef uint8_t rank[MAX_TYPES]        # Where a card stands in `by_total`.
+    cdef uint8_t beside[MAX_SQUARES][EDGES]     # The square at each edge; MAX_SQUARES: none.
 
     cdef set_board(self, int side)
     cdef set_cards(self, specs)
-    cdef int legal_picks(self, const Table* table, int seat, Action* actions) noexcept nogil
-    cdef int legal_placements(self, const Table* table, int seat, Action* actions) noexcept nogil
-    cdef void lay_fields(self, Table* table, Rng* rng, Log* log) noexcept nogil
-    cdef void begin_round(self, Table* table, int starter, Log* log) noexcept nogil
+    cdef int legal_picks(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil
+    cdef int legal_placements(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil
+    cdef void lay_fields(self, SkystonesState* stones, Rng* rng, EventLog* log) noexcept nogil
+    cdef void begin_round(self, SkystonesState* stones, int starter, EventLog* log) noexcept nogil
     cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil
     cdef int cheapest(self, const uint8_t* pile, int missing, int n, int barred) noexcept nogil
-    cdef void pick(self, Table* table, const Action* joint, Log* log) noexcept nogil
-    cdef void find_turn(self, Table* table, int seat, Log* log) noexcept nogil
-    cdef bint can_place(self, const Table* table, int seat) noexcept nogil
+    cdef void pick(self, SkystonesState* stones, const Action* joint, EventLog* log) noexcept nogil
+    cdef void find_turn(self, SkystonesState* stones, int seat, EventLog* log) noexcept nogil
+    cdef bint can_place(self, const SkystonesState* stones, int seat) noexcept nogil
     cdef int open_elements(self, const Common* common) noexcept nogil
-    cdef void place(self, Table* table, int seat, int card, int square, Log* log) noexcept nogil
+    cdef void place(self, SkystonesState* stones, int seat, int card, int square, EventLog* log) noexcept nogil
     cdef int put(self, Square* board, int seat, int card, int square, uint8_t* taken) noexcept nogil
-    cdef void end_round(self, Table* table, Log* log) noexcept nogil
+    cdef void end_round(self, SkystonesState* stones, EventLog* log) noexcept nogil
     cdef int winner(self, const Common* common, uint8_t* chips) noexcept nogil
     cdef void stack_up(self, const uint8_t* counts, Stack* stack) noexcept nogil
     cdef int pickable(self, const Stack* pile, int hand_size, int hand_total) noexcept nogil
-    cdef void start_playout(self, const Table* table, Playout* game) noexcept nogil
+    cdef void start_playout(self, const SkystonesState* stones, Playout* game) noexcept nogil
     cdef void pick_any(self, Playout* game, int seat, Rng* rng) noexcept nogil
     cdef void put_back(self, Stack* pile, int card, int copies) noexcept nogil
     cdef int playout_choices(self, const Playout* game, int seat, int i) noexcept nogil

@@ -37,7 +37,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from engine.game cimport (
     ASIDE, BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD,
-    TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, Log, Rng, State, View, log_event, mix, rng_below,
+    TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State, View, log_event, mix, rng_below,
     rng_shuffle, uint8_t, uint64_t,
 )
 
@@ -46,8 +46,8 @@ from engine.game import ActionError, RulesetError
 ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
 EDGE_KEYS = ("north", "east", "south", "west")
 
-assert sizeof(Table) <= sizeof(State)
-assert sizeof(Sight) <= sizeof(View)
+assert sizeof(SkystonesState) <= sizeof(State)
+assert sizeof(SkystonesView) <= sizeof(View)
 
 
 cdef void take_at(Stack* stack, int i) noexcept nogil:
@@ -60,7 +60,7 @@ cdef void take_at(Stack* stack, int i) noexcept nogil:
 
 cdef void clear(Square* board) noexcept nogil:
     cdef int square
-    for square in range(SQUARES_MOST):
+    for square in range(MAX_SQUARES):
         board[square].card = 0
         board[square].owner = 0
 
@@ -101,14 +101,14 @@ cdef class Skystones(Game):
     }
 
     def read_ruleset(self, given):
-        ruleset = {"special_fields": 0, "board_size": SIDE_MOST, "hand_size": HAND_MOST,
+        ruleset = {"special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND,
                    "hand_limit": 20, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of Skystones")
             ruleset[option] = value
-        for option, least, most in (("board_size", 2, SIDE_MOST), ("hand_size", 1, HAND_MOST),
-                                    ("hand_limit", 0, LIMIT_MOST),
+        for option, least, most in (("board_size", 2, MAX_SIDE), ("hand_size", 1, MAX_HAND),
+                                    ("hand_limit", 0, MAX_LIMIT),
                                     ("special_fields", 0, ruleset["board_size"] ** 2)):
             if not least <= ruleset[option] <= most:
                 raise RulesetError(option, f"must be {least} to {most}")
@@ -135,10 +135,10 @@ cdef class Skystones(Game):
         self.squares = side * side
         for square in range(self.squares):
             row, column = square // side, square % side
-            self.beside[square][NORTH] = square - side if row > 0 else SQUARES_MOST
-            self.beside[square][EAST] = square + 1 if column < side - 1 else SQUARES_MOST
-            self.beside[square][SOUTH] = square + side if row < side - 1 else SQUARES_MOST
-            self.beside[square][WEST] = square - 1 if column > 0 else SQUARES_MOST
+            self.beside[square][NORTH] = square - side if row > 0 else MAX_SQUARES
+            self.beside[square][EAST] = square + 1 if column < side - 1 else MAX_SQUARES
+            self.beside[square][SOUTH] = square + side if row < side - 1 else MAX_SQUARES
+            self.beside[square][WEST] = square - 1 if column > 0 else MAX_SQUARES
 
     cdef set_cards(self, specs):
         self.types = len(specs)
@@ -165,19 +165,19 @@ cdef class Skystones(Game):
         ]
 
     cdef state_fields(self, const State* state):
-        return (<Table*> state)[0]
+        return (<SkystonesState*> state)[0]
 
     cdef fill_state(self, State* state, fields):
-        (<Table*> state)[0] = fields
+        (<SkystonesState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        cdef Sight* sight = <Sight*> view
-        cdef Common* common = &sight.common
+        cdef SkystonesView* seen = <SkystonesView*> view
+        cdef Common* common = &seen.common
         cdef Placement none
         cdef int i, placed = common.placement_count
         memset(&none, 0, sizeof(none))
         return {
-            "seat": sight.seat,
+            "seat": seen.seat,
             "common": {
                 "phase": common.phase,
                 "round": common.round,
@@ -189,14 +189,14 @@ cdef class Skystones(Game):
                 "placement_count": placed,
                 # Those that are yet to come are all the same one.
                 "placements": ([common.placements[i] for i in range(placed)]
-                               + [none] * (CARDS_MOST - placed)),
+                               + [none] * (MAX_CARDS - placed)),
             },
-            "hand": sight.hand,
-            "pile": sight.pile,
+            "hand": seen.hand,
+            "pile": seen.pile,
         }
 
     cdef fill_view(self, View* view, fields):
-        (<Sight*> view)[0] = fields
+        (<SkystonesView*> view)[0] = fields
 
     def read_action(self, action):
         if action >> KIND_SHIFT == PICK_CARD:
@@ -243,15 +243,15 @@ cdef class Skystones(Game):
         from engine.skystones.sampler import SkystonesSampler
         return SkystonesSampler(view)
 
-    def guide(self):
-        from engine.skystones.playout import SkystonesGuide
-        return SkystonesGuide(self)
+    def playout_policy(self):
+        from engine.skystones.playout import SkystonesPlayoutPolicy
+        return SkystonesPlayoutPolicy(self)
 
     # The rules
 
-    cdef void deal(self, State* state, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef uint8_t deck[CARDS_MOST]
+    cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
+        cdef SkystonesState* stones = <SkystonesState*> state
+        cdef uint8_t deck[MAX_CARDS]
         cdef const uint8_t* cards
         cdef uint8_t count = self.pile_size
         cdef int card, seat, _i, n = 0
@@ -264,37 +264,37 @@ cdef class Skystones(Game):
         for seat in range(SEATS):
             cards = deck + seat * self.pile_size
             for i in range(self.pile_size):
-                table.piles[seat][cards[i]] += 1
-            table.common.sides[seat].pile_size = self.pile_size
+                stones.piles[seat][cards[i]] += 1
+            stones.common.sides[seat].pile_size = self.pile_size
             log_event(log, only(seat) | TO_RECORD, DEALT, seat, cards, self.pile_size)
             log_event(log, TO_PUBLIC & ~only(seat), DEALT_HIDDEN, seat, &count, 1)
         if n > SEATS * self.pile_size:
-            table.aside = deck[n - 1] + 1
+            stones.aside = deck[n - 1] + 1
             log_event(log, TO_RECORD, SET_ASIDE, NONE, &deck[n - 1], 1)
             log_event(log, TO_PUBLIC, SET_ASIDE_HIDDEN, NONE, NULL, 0)
-        self.lay_fields(table, rng, log)
-        table.common.first_starter = rng_below(rng, SEATS)
-        self.begin_round(table, table.common.first_starter, log)
+        self.lay_fields(stones, rng, log)
+        stones.common.first_starter = rng_below(rng, SEATS)
+        self.begin_round(stones, stones.common.first_starter, log)
 
     cdef int deciders(self, const State* state) noexcept nogil:
-        cdef const Common* common = &(<const Table*> state).common
+        cdef const Common* common = &(<const SkystonesState*> state).common
         if common.phase == PICK:
             return BOTH
         return 1 << common.turn if common.phase == PLACE else NOBODY
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        if table.common.phase == PICK:
-            return self.legal_picks(table, seat, actions)
-        return self.legal_placements(table, seat, actions)
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        if stones.common.phase == PICK:
+            return self.legal_picks(stones, seat, actions)
+        return self.legal_placements(stones, seat, actions)
 
-    cdef int legal_picks(self, const Table* table, int seat, Action* actions) noexcept nogil:
-        cdef const uint8_t* pile = table.piles[seat]
+    cdef int legal_picks(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil:
+        cdef const uint8_t* pile = stones.piles[seat]
         cdef int most = self.hand_limit
-        cdef int others = self.hand_size - table.common.sides[seat].hand_size - 1
+        cdef int others = self.hand_size - stones.common.sides[seat].hand_size - 1
         cdef int card, i = 0, n = 0
         for card in range(self.types):
-            most -= table.hands[seat][card] * self.totals[card]
+            most -= stones.hands[seat][card] * self.totals[card]
         # What is left when the hand is completed with the cheapest cards. A card that is one of
         # these itself is legal, for the hand can be completed.
         while others > 0:
@@ -308,65 +308,65 @@ cdef class Skystones(Game):
                 n += 1
         return n
 
-    cdef int legal_placements(self, const Table* table, int seat, Action* actions) noexcept nogil:
+    cdef int legal_placements(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil:
         cdef int card, square, n = 0
         for card in range(self.types):
-            if not table.hands[seat][card]:
+            if not stones.hands[seat][card]:
                 continue
             for square in range(self.squares):
-                if (not table.common.board[square].card
-                        and accepts(table.common.board[square].field, self.elements[card])):
+                if (not stones.common.board[square].card
+                        and accepts(stones.common.board[square].field, self.elements[card])):
                     actions[n] = <Action> PLACE_CARD << KIND_SHIFT | card << 8 | square
                     n += 1
         return n
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, Log* log) noexcept nogil:
-        cdef Table* table = <Table*> state
-        cdef int turn = table.common.turn
-        if table.common.phase == PICK:
-            self.pick(table, joint, log)
+    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+        cdef SkystonesState* stones = <SkystonesState*> state
+        cdef int turn = stones.common.turn
+        if stones.common.phase == PICK:
+            self.pick(stones, joint, log)
         else:
-            self.place(table, turn, joint[turn] >> 8 & 255, joint[turn] & 255, log)
-            self.find_turn(table, 1 - turn, log)
+            self.place(stones, turn, joint[turn] >> 8 & 255, joint[turn] & 255, log)
+            self.find_turn(stones, 1 - turn, log)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
-        cdef const Side* sides = (<const Table*> state).common.sides
+        cdef const Side* sides = (<const SkystonesState*> state).common.sides
         cdef int lead = sides[seat].points - sides[1 - seat].points
         return 0.5 * (1 + (lead > 0) - (lead < 0))
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        cdef Sight* sight = <Sight*> view
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        cdef SkystonesView* seen = <SkystonesView*> view
         memset(view, 0, sizeof(View))
-        sight.seat = seat
-        sight.common = table.common
+        seen.seat = seat
+        seen.common = stones.common
         if seat != SPECTATOR:
-            memcpy(sight.hand, table.hands[seat], TYPES_MOST)
-            memcpy(sight.pile, table.piles[seat], TYPES_MOST)
+            memcpy(seen.hand, stones.hands[seat], MAX_TYPES)
+            memcpy(seen.pile, stones.piles[seat], MAX_TYPES)
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         # A pick is seen by its own seat alone, a placement by both; whose turn it is then shows
         # who has passed.
-        cdef const Common* common = &(<const Table*> after).common
+        cdef const Common* common = &(<const SkystonesState*> after).common
         cdef Action seen = joint[0] | joint[1]
         if joint[seat] >> KIND_SHIFT == PICK_CARD:
             seen = joint[seat]
         return mix(seen, common.phase | common.turn << 2 | common.round << 3)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
-        cdef const Table* table = <const Table*> state
-        memcpy(places[OPPONENT_HAND], table.hands[1 - seat], self.types)
-        memcpy(places[OPPONENT_PILE], table.piles[1 - seat], self.types)
-        if table.aside:
-            places[ASIDE][table.aside - 1] = 1
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        memcpy(places[OPPONENT_HAND], stones.hands[1 - seat], self.types)
+        memcpy(places[OPPONENT_PILE], stones.piles[1 - seat], self.types)
+        if stones.aside:
+            places[ASIDE][stones.aside - 1] = 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
         # As the default, on a form made for speed. Of the state only the phase and the points are
         # kept up, which is what the outcome is read from.
-        cdef Common* common = &(<Table*> state).common
+        cdef Common* common = &(<SkystonesState*> state).common
         cdef Playout game
         cdef int seat, turn
-        self.start_playout(<const Table*> state, &game)
+        self.start_playout(<const SkystonesState*> state, &game)
         while common.phase != OVER:
             if common.phase == PICK:
                 for seat in range(SEATS):
@@ -386,9 +386,9 @@ cdef class Skystones(Game):
 
     # The phases
 
-    cdef void lay_fields(self, Table* table, Rng* rng, Log* log) noexcept nogil:
+    cdef void lay_fields(self, SkystonesState* stones, Rng* rng, EventLog* log) noexcept nogil:
         cdef uint8_t fields[FIELD_CARDS]
-        cdef uint8_t squares[SQUARES_MOST]
+        cdef uint8_t squares[MAX_SQUARES]
         cdef uint8_t values[2]
         cdef int i
         if self.special_fields == 0:
@@ -400,22 +400,22 @@ cdef class Skystones(Game):
         rng_shuffle(rng, fields, FIELD_CARDS)
         rng_shuffle(rng, squares, self.squares)
         for i in range(self.special_fields):
-            table.common.board[squares[i]].field = fields[i]
+            stones.common.board[squares[i]].field = fields[i]
             values[0] = squares[i]
             values[1] = fields[i]
             log_event(log, TO_PUBLIC | TO_RECORD, FIELD_LAID, NONE, values, 2)
 
-    cdef void begin_round(self, Table* table, int starter, Log* log) noexcept nogil:
+    cdef void begin_round(self, SkystonesState* stones, int starter, EventLog* log) noexcept nogil:
         cdef int seat
-        table.common.phase = OVER
+        stones.common.phase = OVER
         for seat in range(SEATS):
-            if not self.can_form_hand(table.piles[seat], NONE):
+            if not self.can_form_hand(stones.piles[seat], NONE):
                 return
-        table.common.phase = PICK
-        table.common.round += 1
-        table.common.starter = starter
-        table.common.turn = starter
-        log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &table.common.round, 1)
+        stones.common.phase = PICK
+        stones.common.round += 1
+        stones.common.starter = starter
+        stones.common.turn = starter
+        log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &stones.common.round, 1)
 
     cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil:
         # Out of a pile without one card that is `missing`.
@@ -431,37 +431,37 @@ cdef class Skystones(Game):
             if copies > 0 and not barred & 1 << self.elements[card]:
                 sum += copies * self.totals[card]
                 n -= copies
-        return sum if n == 0 else LIMIT_MOST + 1
+        return sum if n == 0 else MAX_LIMIT + 1
 
-    cdef void pick(self, Table* table, const Action* joint, Log* log) noexcept nogil:
+    cdef void pick(self, SkystonesState* stones, const Action* joint, EventLog* log) noexcept nogil:
         cdef int seat
         cdef uint8_t card
         for seat in range(SEATS):
             card = joint[seat] & 255
-            table.piles[seat][card] -= 1
-            table.hands[seat][card] += 1
-            table.common.sides[seat].pile_size -= 1
-            table.common.sides[seat].hand_size += 1
+            stones.piles[seat][card] -= 1
+            stones.hands[seat][card] += 1
+            stones.common.sides[seat].pile_size -= 1
+            stones.common.sides[seat].hand_size += 1
             log_event(log, only(seat) | TO_RECORD, PICKED, seat, &card, 1)
             log_event(log, TO_PUBLIC & ~only(seat), PICKED_HIDDEN, seat, NULL, 0)
-        if table.common.sides[0].hand_size == self.hand_size:
-            table.common.phase = PLACE
-            self.find_turn(table, table.common.starter, log)
+        if stones.common.sides[0].hand_size == self.hand_size:
+            stones.common.phase = PLACE
+            self.find_turn(stones, stones.common.starter, log)
 
-    cdef void find_turn(self, Table* table, int seat, Log* log) noexcept nogil:
+    cdef void find_turn(self, SkystonesState* stones, int seat, EventLog* log) noexcept nogil:
         # To the next placement, which is for `seat` if it can.
-        if not self.can_place(table, seat):
-            if not self.can_place(table, 1 - seat):
-                self.end_round(table, log)
+        if not self.can_place(stones, seat):
+            if not self.can_place(stones, 1 - seat):
+                self.end_round(stones, log)
                 return
             log_event(log, TO_PUBLIC | TO_RECORD, PASSED, seat, NULL, 0)
             seat = 1 - seat
-        table.common.turn = seat
+        stones.common.turn = seat
 
-    cdef bint can_place(self, const Table* table, int seat) noexcept nogil:
-        cdef int card, open = self.open_elements(&table.common)
+    cdef bint can_place(self, const SkystonesState* stones, int seat) noexcept nogil:
+        cdef int card, open = self.open_elements(&stones.common)
         for card in range(self.types):
-            if table.hands[seat][card] and open & 1 << self.elements[card]:
+            if stones.hands[seat][card] and open & 1 << self.elements[card]:
                 return True
         return False
 
@@ -474,12 +474,12 @@ cdef class Skystones(Game):
                 open |= 1 << field if field else ANY_ELEMENT
         return open & ANY_ELEMENT
 
-    cdef void place(self, Table* table, int seat, int card, int square, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void place(self, SkystonesState* stones, int seat, int card, int square, EventLog* log) noexcept nogil:
+        cdef Common* common = &stones.common
         cdef Placement* placement = &common.placements[common.placement_count]
         cdef uint8_t values[2 + EDGES]
         cdef int n
-        table.hands[seat][card] -= 1
+        stones.hands[seat][card] -= 1
         common.sides[seat].hand_size -= 1
         placement.round = common.round
         placement.seat = seat
@@ -499,15 +499,15 @@ cdef class Skystones(Game):
         board[square].owner = seat
         for edge in range(EDGES):
             other = self.beside[square][edge]
-            if (other != SQUARES_MOST and board[other].card and board[other].owner != seat and
+            if (other != MAX_SQUARES and board[other].card and board[other].owner != seat and
                     self.edges[card][edge] > self.edges[board[other].card - 1][edge ^ OPPOSITE]):
                 board[other].owner = seat
                 taken[n] = other
                 n += 1
         return n
 
-    cdef void end_round(self, Table* table, Log* log) noexcept nogil:
-        cdef Common* common = &table.common
+    cdef void end_round(self, SkystonesState* stones, EventLog* log) noexcept nogil:
+        cdef Common* common = &stones.common
         cdef uint8_t values[2 + 2 * SEATS]
         cdef int seat, card, winner
         values[0] = common.round
@@ -518,8 +518,8 @@ cdef class Skystones(Game):
             common.sides[seat].pile_size += common.sides[seat].hand_size
             common.sides[seat].hand_size = 0
             for card in range(self.types):
-                table.piles[seat][card] += table.hands[seat][card]
-            memset(table.hands[seat], 0, TYPES_MOST)
+                stones.piles[seat][card] += stones.hands[seat][card]
+            memset(stones.hands[seat], 0, MAX_TYPES)
         if winner != NONE:
             common.sides[winner].points += 1
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NONE, values, 2 + 2 * SEATS)
@@ -528,7 +528,7 @@ cdef class Skystones(Game):
         if values[2] + values[3] == 0:
             common.phase = OVER
         else:
-            self.begin_round(table, 1 - (common.starter if winner == NONE else winner), log)
+            self.begin_round(stones, 1 - (common.starter if winner == NONE else winner), log)
 
     cdef int winner(self, const Common* common, uint8_t* chips) noexcept nogil:
         # Who has won the round, or NONE; and the chips of each seat.
@@ -549,7 +549,7 @@ cdef class Skystones(Game):
             if counts[card]:
                 stack.cards[stack.size] = card
                 stack.size += 1
-        memcpy(stack.copies, counts, TYPES_MOST)
+        memcpy(stack.copies, counts, MAX_TYPES)
 
     cdef int pickable(self, const Stack* pile, int hand_size, int hand_total) noexcept nogil:
         # How many of the pile's types, from the cheapest on, can be picked: as `legal_picks`.
@@ -565,28 +565,28 @@ cdef class Skystones(Game):
             n -= 1
         return n
 
-    cdef void start_playout(self, const Table* table, Playout* game) noexcept nogil:
+    cdef void start_playout(self, const SkystonesState* stones, Playout* game) noexcept nogil:
         cdef int seat, i, card, square
         for seat in range(SEATS):
-            self.stack_up(table.piles[seat], &game.piles[seat])
-            self.stack_up(table.hands[seat], &game.hands[seat])
-            game.hand_sizes[seat] = table.common.sides[seat].hand_size
+            self.stack_up(stones.piles[seat], &game.piles[seat])
+            self.stack_up(stones.hands[seat], &game.hands[seat])
+            game.hand_sizes[seat] = stones.common.sides[seat].hand_size
             game.hand_totals[seat] = 0
             for i in range(game.hands[seat].size):
                 card = game.hands[seat].cards[i]
                 game.hand_totals[seat] += game.hands[seat].copies[card] * self.totals[card]
-        game.starter = table.common.starter
+        game.starter = stones.common.starter
         game.open_count = 0
         for square in range(self.squares):
-            game.fields[square] = table.common.board[square].field
-            game.cards[square] = table.common.board[square].card - 1
-            game.owners[square] = table.common.board[square].owner
-            if table.common.board[square].card == 0:
+            game.fields[square] = stones.common.board[square].field
+            game.cards[square] = stones.common.board[square].card - 1
+            game.owners[square] = stones.common.board[square].owner
+            if stones.common.board[square].card == 0:
                 game.owners[square] = NONE
-                if table.common.board[square].field != BLOCKED:
+                if stones.common.board[square].field != BLOCKED:
                     game.open[game.open_count] = square
                     game.open_count += 1
-        game.owners[SQUARES_MOST] = NONE
+        game.owners[MAX_SQUARES] = NONE
 
     cdef void pick_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
         cdef Stack* pile = &game.piles[seat]
@@ -629,7 +629,7 @@ cdef class Skystones(Game):
 
     cdef void place_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
         cdef Stack* hand = &game.hands[seat]
-        cdef int choices[HAND_MOST]
+        cdef int choices[MAX_HAND]
         cdef int i, j, edge, card, square, other, n = 0
         for i in range(hand.size):
             choices[i] = self.playout_choices(game, seat, i)
@@ -713,20 +713,20 @@ def default_cards():
 
 def read_cards(given):
     """A given card list with its defaults, checked; raises RulesetError."""
-    if len(given) > TYPES_MOST:
-        raise RulesetError("cards", f"must be at most {TYPES_MOST}")
+    if len(given) > MAX_TYPES:
+        raise RulesetError("cards", f"must be at most {MAX_TYPES}")
     cards = []
     for i, spec in enumerate(given):
         card = {"title": "", "element": 0, "copies": 1, **dict.fromkeys(EDGE_KEYS, 0), **spec}
         if len(card) > 7:
             raise RulesetError(f"cards[{i}]", "must have title, element, copies and edges only")
-        if len(card["title"]) > TITLE_MOST:
-            raise RulesetError(f"cards[{i}].title", f"must be at most {TITLE_MOST} characters")
-        for key, least, most in (("element", FIRE, AIR), ("copies", 1, COPIES_MOST),
-                                 *[(edge, 0, EDGE_MOST) for edge in EDGE_KEYS]):
+        if len(card["title"]) > MAX_TITLE:
+            raise RulesetError(f"cards[{i}].title", f"must be at most {MAX_TITLE} characters")
+        for key, least, most in (("element", FIRE, AIR), ("copies", 1, MAX_COPIES),
+                                 *[(edge, 0, MAX_EDGE) for edge in EDGE_KEYS]):
             if not least <= card[key] <= most:
                 raise RulesetError(f"cards[{i}].{key}", f"must be {least} to {most}")
         cards.append(card)
-    if sum(card["copies"] for card in cards) > CARDS_MOST:
-        raise RulesetError("cards", f"must be at most {CARDS_MOST} with all copies")
+    if sum(card["copies"] for card in cards) > MAX_CARDS:
+        raise RulesetError("cards", f"must be at most {MAX_CARDS} with all copies")
     return cards

@@ -11,9 +11,9 @@ from engine.game cimport (
     SEATS, Rng, Sampler, State, rng_below, rng_reject, rng_weighted, uint8_t, uint64_t,
 )
 from engine.skystones.rules cimport (
-    ANY_ELEMENT, BLOCKED, CARDS_MOST, EDGES, ELEMENTS, FIELD_CARDS, FIRE, HAND_MOST, NONE, OVER,
-    PICK, PLACE, SQUARES_MOST, TOTAL_MOST, TYPES_MOST, Common, Placement, Side, Sight, Skystones,
-    Stack, Table, accepts, bits, clear, take_at,
+    ANY_ELEMENT, BLOCKED, MAX_CARDS, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_HAND, NONE, OVER,
+    PICK, PLACE, MAX_SQUARES, MAX_TOTAL, MAX_TYPES, Common, Placement, Side, SkystonesView, Skystones,
+    Stack, SkystonesState, accepts, bits, clear, take_at,
 )
 
 from engine.game import ViewError
@@ -21,8 +21,8 @@ from engine.game import ViewError
 
 cdef struct Play:                # What a seat has shown in one round.
     int placed
-    uint8_t cards[HAND_MOST]
-    uint8_t open[HAND_MOST][ELEMENTS]    # For each placement, the squares that took each element.
+    uint8_t cards[MAX_HAND]
+    uint8_t open[MAX_HAND][ELEMENTS]    # For each placement, the squares that took each element.
     int barred                   # Elements that no card still in hand can have: the seat passed.
     int needed                   # It places next, so it has a card of one of these; 0: it does not.
 
@@ -30,7 +30,7 @@ cdef struct Kind:                # Cards that are alike for all that the play te
     uint8_t element
     uint8_t copies               # 1, or of its only card all that can be in hand beyond the placed.
     uint8_t size                 # How many cards.
-    uint8_t cards[TYPES_MOST]
+    uint8_t cards[MAX_TYPES]
 
 cdef struct Class:               # Kinds that are alike for the picks.
     int total
@@ -49,30 +49,30 @@ cdef struct Hands:
     Play play
     int unplayed                 # Cards of the hand that were not placed, or not yet.
     int unplayed_limit           # What their totals may add up to.
-    uint8_t pile[TYPES_MOST]
-    uint8_t types_up_to[TOTAL_MOST + 1]  # Cards of the pile by total, cumulated.
-    int cheapest[HAND_MOST]      # Totals of the cheapest cards of the pile.
-    int base[HAND_MOST]          # Choices at each placement that the placed cards made.
+    uint8_t pile[MAX_TYPES]
+    uint8_t types_up_to[MAX_TOTAL + 1]  # Cards of the pile by total, cumulated.
+    int cheapest[MAX_HAND]      # Totals of the cheapest cards of the pile.
+    int base[MAX_HAND]          # Choices at each placement that the placed cards made.
     int kind_count
-    Kind kinds[TYPES_MOST]
-    uint8_t kind_of[TYPES_MOST]  # NONE: it cannot have been left in hand.
+    Kind kinds[MAX_TYPES]
+    uint8_t kind_of[MAX_TYPES]  # NONE: it cannot have been left in hand.
     int class_count
-    Class classes[TYPES_MOST]
+    Class classes[MAX_TYPES]
     int absence_count
-    Absence absences[TYPES_MOST]
-    uint8_t absence_of[TYPES_MOST + 1]   # By candidate for the card set aside.
+    Absence absences[MAX_TYPES]
+    uint8_t absence_of[MAX_TYPES + 1]   # By candidate for the card set aside.
 
     # The hand on its way through the recursion.
-    uint8_t class_at[HAND_MOST]  # The classes of the unplayed cards, ascending.
-    uint8_t kind_at[HAND_MOST]
-    uint8_t of_class[TYPES_MOST]  # How many of each.
-    uint8_t of_kind[TYPES_MOST]
-    double picked[TYPES_MOST]    # The probability that the hand is picked, by absence.
+    uint8_t class_at[MAX_HAND]  # The classes of the unplayed cards, ascending.
+    uint8_t kind_at[MAX_HAND]
+    uint8_t of_class[MAX_TYPES]  # How many of each.
+    uint8_t of_kind[MAX_TYPES]
+    double picked[MAX_TYPES]    # The probability that the hand is picked, by absence.
 
     # What comes of it.
     bint keep                    # Keep a row for each hand, or just add up by candidate.
     bint too_many
-    double likelihood[TYPES_MOST + 1]
+    double likelihood[MAX_TYPES + 1]
     uint64_t* work_left
 
 
@@ -80,10 +80,10 @@ cdef enum:
     # Hands weighed for past rounds. It is only passed where several cards went unplayed in many
     # rounds of a game with many different cards; what the rest of such rounds tell of the card set
     # aside is then left out, but for what they rule out.
-    WORK_MOST = 5_000_000
+    MAX_WORK = 5_000_000
     # Hands kept where nothing was placed yet. Where there are more, every other hand fits, or so,
     # and it is as well to pick hands until one does.
-    ROWS_MOST = 1 << 16
+    MAX_ROWS = 1 << 16
 
 
 cdef class SkystonesSampler(Sampler):
@@ -92,10 +92,10 @@ cdef class SkystonesSampler(Sampler):
     cdef Skystones rules
     cdef State base              # All that the view shows; the opponent's pile is all unseen cards.
     cdef int other
-    cdef uint8_t start[SEATS][TYPES_MOST]    # The piles at the start of the round that is replayed.
+    cdef uint8_t start[SEATS][MAX_TYPES]    # The piles at the start of the round that is replayed.
     cdef int candidates          # For the card set aside; NONE is the only one where there is none.
-    cdef uint8_t aside[TYPES_MOST + 1]
-    cdef double weight[TYPES_MOST + 1]
+    cdef uint8_t aside[MAX_TYPES + 1]
+    cdef double weight[MAX_TYPES + 1]
     cdef int picks               # The opponent's hand is to be picked anew; how many cards.
     cdef Play play               # And must allow this.
     cdef bint from_rows          # Or else it is in the rows of `hands`.
@@ -115,7 +115,7 @@ cdef class SkystonesSampler(Sampler):
         super().__init__(view)
         self.rules = self.game
         self.other = 1 - self.seat
-        self.work_left = WORK_MOST
+        self.work_left = MAX_WORK
         self.check_ranges()
         self.check_cards()
         self.replay()
@@ -124,8 +124,8 @@ cdef class SkystonesSampler(Sampler):
 
     cdef check_ranges(self):
         cdef Skystones game = self.rules
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Common* common = &sight.common
+        cdef const SkystonesView* seen = <const SkystonesView*> &self.view
+        cdef const Common* common = &seen.common
         cdef const Placement* placement
         cdef int laid[BLOCKED + 1]
         cdef int i
@@ -140,18 +140,18 @@ cdef class SkystonesSampler(Sampler):
                 raise ViewError(f"common.{name}", "must be 0 or 1")
         if common.phase != PLACE and common.turn != common.starter:
             raise ViewError("common.turn", "must be the starter but in the placing phase")
-        for i in range(SQUARES_MOST):
+        for i in range(MAX_SQUARES):
             at = f"common.board[{i}].field"
             if common.board[i].field > BLOCKED or (common.board[i].field and i >= game.squares):
                 raise ViewError(at, "must be a special field, on the board")
             laid[common.board[i].field] += 1
             if common.board[i].field and laid[common.board[i].field] > FIELD_CARDS // BLOCKED:
                 raise ViewError(at, "must be one of the special fields that there are")
-        if SQUARES_MOST - laid[0] != game.special_fields:
+        if MAX_SQUARES - laid[0] != game.special_fields:
             raise ViewError("common.board", f"must have {game.special_fields} special fields")
-        if common.placement_count > CARDS_MOST:
-            raise ViewError("common.placement_count", f"must be at most {CARDS_MOST}")
-        for i in range(CARDS_MOST):
+        if common.placement_count > MAX_CARDS:
+            raise ViewError("common.placement_count", f"must be at most {MAX_CARDS}")
+        for i in range(MAX_CARDS):
             placement = &common.placements[i]
             at = f"common.placements[{i}]"
             if i >= common.placement_count:
@@ -167,20 +167,20 @@ cdef class SkystonesSampler(Sampler):
     cdef check_cards(self):
         # Fills `start` with both piles as they were dealt, the other's with the card set aside.
         cdef Skystones game = self.rules
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Common* common = &sight.common
+        cdef const SkystonesView* seen = <const SkystonesView*> &self.view
+        cdef const Common* common = &seen.common
         cdef Side side
         cdef int dealt[SEATS]
         cdef int card, seat, i, hand = 0, pile = 0
         dealt[self.seat] = dealt[self.other] = 0
-        for card in range(TYPES_MOST):
+        for card in range(MAX_TYPES):
             self.start[self.seat][card] = 0
-            hand += sight.hand[card]
-            pile += sight.pile[card]
-            for name, count in (("hand", sight.hand[card]), ("pile", sight.pile[card])):
+            hand += seen.hand[card]
+            pile += seen.pile[card]
+            for name, count in (("hand", seen.hand[card]), ("pile", seen.pile[card])):
                 if count > (game.copies[card] if card < game.types else 0):
                     raise ViewError(name, f"must not hold more of card {card} than there are")
-            self.start[self.seat][card] = sight.hand[card] + sight.pile[card]
+            self.start[self.seat][card] = seen.hand[card] + seen.pile[card]
         for i in range(common.placement_count):
             dealt[common.placements[i].seat] += 1
             if common.placements[i].seat == self.seat:
@@ -220,7 +220,7 @@ cdef class SkystonesSampler(Sampler):
     cdef replay(self):
         # Plays all rounds again from what everybody saw, and learns from each what it tells.
         cdef Skystones game = self.rules
-        cdef const Common* common = &(<const Sight*> &self.view).common
+        cdef const Common* common = &(<const SkystonesView*> &self.view).common
         cdef const Placement* placement
         cdef Common shown
         cdef Play plays[SEATS]
@@ -291,7 +291,7 @@ cdef class SkystonesSampler(Sampler):
             if common.sides[seat].points != shown.sides[seat].points:
                 raise ViewError(f"common.sides[{seat}].points",
                                 f"must be {shown.sides[seat].points} by the rounds")
-        for square in range(SQUARES_MOST):
+        for square in range(MAX_SQUARES):
             if (common.board[square].card != shown.board[square].card
                     or common.board[square].owner != shown.board[square].owner):
                 raise ViewError(f"common.board[{square}]", "must be as the placements have left it")
@@ -301,15 +301,15 @@ cdef class SkystonesSampler(Sampler):
 
     cdef judge(self, Skystones game, const Play* play):
         # A past round of the viewer's own, whose hand the view does not show.
-        cdef uint8_t left[TYPES_MOST]
+        cdef uint8_t left[MAX_TYPES]
         if not possible(game, play, self.start[self.seat], NONE, left):
             raise ViewError("common.placements", "must be what the viewer's own hands allowed")
-        memcpy(self.start[self.seat], left, TYPES_MOST)
+        memcpy(self.start[self.seat], left, MAX_TYPES)
 
     cdef learn(self, const Play* play):
         # A past round of the opponent: what it tells of the card set aside.
         cdef Skystones game = self.rules
-        cdef uint8_t left[TYPES_MOST]
+        cdef uint8_t left[MAX_TYPES]
         cdef double most = 0
         cdef int i
         for i in range(self.candidates):
@@ -325,14 +325,14 @@ cdef class SkystonesSampler(Sampler):
                 most = max(most, self.weight[i])
             for i in range(self.candidates):
                 self.weight[i] /= most if most > 0 else 1
-        memcpy(self.start[self.other], left, TYPES_MOST)
+        memcpy(self.start[self.other], left, MAX_TYPES)
 
     cdef conclude(self, Skystones game, const Play* plays, bint nothing_placed):
         # The round that is not over, or how the match ended.
-        cdef const Sight* sight = <const Sight*> &self.view
-        cdef const Common* common = &sight.common
+        cdef const SkystonesView* seen = <const SkystonesView*> &self.view
+        cdef const Common* common = &seen.common
         cdef const Play* play = &plays[self.other]
-        cdef Table* table = <Table*> &self.base
+        cdef SkystonesState* stones = <SkystonesState*> &self.base
         cdef int expected[SEATS]
         cdef int card, seat, i, total = 0, held = 0
         cdef bint own = game.can_form_hand(self.start[self.seat], NONE)
@@ -348,13 +348,13 @@ cdef class SkystonesSampler(Sampler):
         if common.phase == PICK and common.sides[0].hand_size >= game.hand_size:
             raise ViewError("common.sides[0].hand_size", "must not be full in the picking phase")
         for card in range(game.types):
-            total += sight.hand[card] * game.totals[card]
-            if sight.hand[card]:
+            total += seen.hand[card] * game.totals[card]
+            if seen.hand[card]:
                 held |= 1 << game.elements[card]
         for i in range(plays[self.seat].placed):
             total += game.totals[plays[self.seat].cards[i]]
         if common.phase == PICK:
-            total += game.cheapest(sight.pile, NONE, game.hand_size - common.sides[0].hand_size, 0)
+            total += game.cheapest(seen.pile, NONE, game.hand_size - common.sides[0].hand_size, 0)
         if common.phase != OVER and total > game.hand_limit:
             raise ViewError("hand", f"must keep within {game.hand_limit}")
         if held & plays[self.seat].barred:
@@ -385,13 +385,13 @@ cdef class SkystonesSampler(Sampler):
         if total == 0 or (self.from_rows and self.rows == 0):
             raise ViewError("common.placements", "must be what some cards of the opponent allowed")
 
-        table.common = common[0]
-        memcpy(table.hands[self.seat], sight.hand, TYPES_MOST)
-        memcpy(table.piles[self.seat], sight.pile, TYPES_MOST)
-        memcpy(table.piles[self.other], self.start[self.other], TYPES_MOST)
+        stones.common = common[0]
+        memcpy(stones.hands[self.seat], seen.hand, MAX_TYPES)
+        memcpy(stones.piles[self.seat], seen.pile, MAX_TYPES)
+        memcpy(stones.piles[self.other], self.start[self.other], MAX_TYPES)
         for i in range(play.placed):
             if common.phase == PLACE:
-                table.piles[self.other][play.cards[i]] -= 1
+                stones.piles[self.other][play.cards[i]] -= 1
 
     # The rows: one for each kind of hand
 
@@ -403,7 +403,7 @@ cdef class SkystonesSampler(Sampler):
             memory = realloc(self.cumulated, room * hands.absence_count * sizeof(double))
             if memory != NULL:
                 self.cumulated = <double*> memory
-                memory = realloc(self.kinds_of_row, room * HAND_MOST)
+                memory = realloc(self.kinds_of_row, room * MAX_HAND)
             if memory == NULL:
                 self.out_of_memory = True
                 return
@@ -411,7 +411,7 @@ cdef class SkystonesSampler(Sampler):
             self.room = room
         for i in range(hands.absence_count):
             self.cumulated[self.rows * hands.absence_count + i] = weights[i]
-        memcpy(self.kinds_of_row + self.rows * HAND_MOST, hands.kind_at, HAND_MOST)
+        memcpy(self.kinds_of_row + self.rows * MAX_HAND, hands.kind_at, MAX_HAND)
         self.rows += 1
 
     cdef void cumulate(self) noexcept nogil:
@@ -422,38 +422,38 @@ cdef class SkystonesSampler(Sampler):
     # Drawing
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef Table* table = <Table*> state
+        cdef SkystonesState* stones = <SkystonesState*> state
         state[0] = self.base
         if self.from_rows:
-            self.draw_row(table, rng)
+            self.draw_row(stones, rng)
             return
-        while not self.draw_picks(table, rng) and not rng_reject(rng):
+        while not self.draw_picks(stones, rng) and not rng_reject(rng):
             state[0] = self.base
 
-    cdef bint draw_picks(self, Table* table, Rng* rng) noexcept nogil:
+    cdef bint draw_picks(self, SkystonesState* stones, Rng* rng) noexcept nogil:
         # Picks the opponent's hand as he does. False: it could not have played as he did.
-        cdef uint8_t* pile = table.piles[self.other]
+        cdef uint8_t* pile = stones.piles[self.other]
         cdef Stack stack
         cdef int i, card, total = 0, held = 0
-        self.set_aside(table, self.draw_aside(NULL, 0, rng))
+        self.set_aside(stones, self.draw_aside(NULL, 0, rng))
         self.rules.stack_up(pile, &stack)
         for i in range(self.picks):
             card = rng_below(rng, self.rules.pickable(&stack, i, total))
             total += self.rules.totals[stack.cards[card]]
             held |= 1 << self.rules.elements[stack.cards[card]]
-            table.hands[self.other][stack.cards[card]] += 1
+            stones.hands[self.other][stack.cards[card]] += 1
             pile[stack.cards[card]] -= 1
             take_at(&stack, card)
         return not held & self.play.barred and (not self.play.needed or held & self.play.needed)
 
-    cdef void set_aside(self, Table* table, int card) noexcept nogil:
+    cdef void set_aside(self, SkystonesState* stones, int card) noexcept nogil:
         if card != NONE:
-            table.aside = card + 1
-            table.piles[self.other][card] -= 1
+            stones.aside = card + 1
+            stones.piles[self.other][card] -= 1
 
     cdef int draw_aside(self, const uint8_t* row, int absence, Rng* rng) noexcept nogil:
         # The card set aside: any, or one of a certain absence that leaves the hand of a row.
-        cdef double sums[TYPES_MOST + 1]
+        cdef double sums[MAX_TYPES + 1]
         cdef double chance, sum = 0
         cdef int i
         for i in range(self.candidates):
@@ -465,16 +465,16 @@ cdef class SkystonesSampler(Sampler):
             sums[i] = sum
         return self.aside[rng_weighted(rng, sums, self.candidates)]
 
-    cdef void draw_row(self, Table* table, Rng* rng) noexcept nogil:
+    cdef void draw_row(self, SkystonesState* stones, Rng* rng) noexcept nogil:
         cdef const Kind* kind
         cdef const uint8_t* row
-        cdef uint8_t* hand = table.hands[self.other]
-        cdef uint8_t free_cards[TYPES_MOST]
+        cdef uint8_t* hand = stones.hands[self.other]
+        cdef uint8_t free_cards[MAX_TYPES]
         cdef size_t at = rng_weighted(rng, self.cumulated, self.rows * self.hands.absence_count)
         cdef int i, j, n, card, aside
-        row = self.kinds_of_row + at // self.hands.absence_count * HAND_MOST
+        row = self.kinds_of_row + at // self.hands.absence_count * MAX_HAND
         aside = self.draw_aside(row, at % self.hands.absence_count, rng)
-        self.set_aside(table, aside)
+        self.set_aside(stones, aside)
         for i in range(self.hands.unplayed):
             kind = &self.hands.kinds[row[i]]
             n = 0
@@ -485,7 +485,7 @@ cdef class SkystonesSampler(Sampler):
                     n += 1
             card = free_cards[rng_below(rng, n)]
             hand[card] += 1
-            table.piles[self.other][card] -= 1
+            stones.piles[self.other][card] -= 1
 
 
 cdef int open_squares(Skystones game, const Common* common, int element) noexcept nogil:
@@ -505,7 +505,7 @@ cdef bint possible(Skystones game, const Play* play, const uint8_t* pile, int as
     # Whether some hand out of a pile, without the card set aside, could be played so; what is left
     # of the pile, that card included.
     cdef int i, total = 0
-    memcpy(left, pile, TYPES_MOST)
+    memcpy(left, pile, MAX_TYPES)
     for i in range(play.placed):
         if left[play.cards[i]] == 0:
             return False
@@ -532,7 +532,7 @@ cdef void prepare(Skystones game, SkystonesSampler sampler, Hands* hands, const 
         for j in range(i, play.placed):
             if not shown_later(play, j + 1, play.cards[j]):
                 hands.base[i] += play.open[i][game.elements[play.cards[j]]]
-    memcpy(hands.pile, pile, TYPES_MOST)
+    memcpy(hands.pile, pile, MAX_TYPES)
     for i in range(game.types):
         card = game.by_total[i]
         hands.types_up_to[game.totals[card]] += pile[card] > 0
@@ -540,7 +540,7 @@ cdef void prepare(Skystones game, SkystonesSampler sampler, Hands* hands, const 
             if n < game.hand_size:
                 hands.cheapest[n] = game.totals[card]
                 n += 1
-    for i in range(TOTAL_MOST):
+    for i in range(MAX_TOTAL):
         hands.types_up_to[i + 1] += hands.types_up_to[i]
     for i in range(FIRE, ELEMENTS):
         alike[i] = i
@@ -571,11 +571,11 @@ cdef bint look_alike(const Play* play, int element, int other) noexcept nogil:
 
 cdef void sort_out(Skystones game, Hands* hands, const uint8_t* alike) noexcept nogil:
     # The cards that can be in hand unplayed, as kinds and classes, by ascending total.
-    cdef uint8_t left[TYPES_MOST]
+    cdef uint8_t left[MAX_TYPES]
     cdef Class* single
     cdef int i, j, end, card, element
-    memcpy(left, hands.pile, TYPES_MOST)
-    memset(hands.kind_of, NONE, TYPES_MOST)
+    memcpy(left, hands.pile, MAX_TYPES)
+    memset(hands.kind_of, NONE, MAX_TYPES)
     for i in range(hands.play.placed):
         left[hands.play.cards[i]] -= 1
     i = 0
@@ -677,17 +677,17 @@ cdef void choose_kinds(SkystonesSampler sampler, Hands* hands, int n) noexcept n
 cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
     # The probability to pick this hand, for each absence: the sum over all orders of picking it of
     # the products of 1 / (number of cards that could be picked).
-    cdef int totals[HAND_MOST]
-    cdef int cards[HAND_MOST]    # Of those with several copies; else NONE.
-    cdef int groups[HAND_MOST]   # The places of the same card, as a set.
-    cdef int room[1 << HAND_MOST]
-    cdef int room_now[1 << HAND_MOST]
+    cdef int totals[MAX_HAND]
+    cdef int cards[MAX_HAND]    # Of those with several copies; else NONE.
+    cdef int groups[MAX_HAND]   # The places of the same card, as a set.
+    cdef int room[1 << MAX_HAND]
+    cdef int room_now[1 << MAX_HAND]
     cdef const int* rooms
-    cdef double orders[1 << HAND_MOST]
+    cdef double orders[1 << MAX_HAND]
     cdef double share, repeats = 1
     cdef int i, j, g, n = 0, copies, some, all_of, legal, spent_count
-    cdef int spent[HAND_MOST]    # Sets of places that leave no copy in the pile.
-    cdef int spent_totals[HAND_MOST]
+    cdef int spent[MAX_HAND]    # Sets of places that leave no copy in the pile.
+    cdef int spent_totals[MAX_HAND]
     cdef const Absence* absent
     for i in range(game.hand_size):
         if i < hands.play.placed:
@@ -732,7 +732,7 @@ cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
         memset(orders, 0, sizeof(orders))
         orders[0] = 1
         for some in range(all_of):
-            legal = hands.types_up_to[max(0, min(rooms[some], TOTAL_MOST))]
+            legal = hands.types_up_to[max(0, min(rooms[some], MAX_TOTAL))]
             if absent.card == NONE and 0 <= absent.total <= rooms[some]:
                 legal -= 1
             for i in range(spent_count):
@@ -775,7 +775,7 @@ cdef void weigh(SkystonesSampler sampler, Hands* hands) noexcept nogil:
     # A hand down to its kinds: how likely was it to play as it did?
     cdef const Play* play = &hands.play
     cdef const Kind* kind
-    cdef double rows[TYPES_MOST]
+    cdef double rows[MAX_TYPES]
     cdef double likely, chance = 1
     cdef int i, j, choices, run, n = hands.unplayed
     cdef bint needed = play.needed != 0, any = False
@@ -810,7 +810,7 @@ cdef void weigh(SkystonesSampler sampler, Hands* hands) noexcept nogil:
         rows[j] += likely * sampler.weight[i]
         any = any or rows[j] > 0
     if hands.keep and any:
-        if play.placed == 0 and sampler.rows == ROWS_MOST:
+        if play.placed == 0 and sampler.rows == MAX_ROWS:
             hands.too_many = True
             return
         sampler.add_row(hands, rows)

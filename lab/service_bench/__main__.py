@@ -34,7 +34,7 @@ _LONG = "castle_rampage"
 def main() -> None:
     """Prints the tables."""
     chosen = _parser().parse_args()
-    games = chosen.games or list(wire.hosted())
+    games = chosen.games or list(wire.hosted_games())
     with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-bench-") as name:
         directory = Path(name)
         if "calls" in chosen.parts:
@@ -63,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--streams", nargs="+", type=int, default=(1, 16, 64), help="calls under way at a time")
     add("--rounds", type=int, default=5, help="rounds to take the median of (5)")
     add("--seconds", type=float, default=1.0, help="how long each is measured in a round (1)")
-    add("--games", nargs="+", choices=tuple(wire.hosted()), help="whose matches; default: all")
+    add(
+        "--games", nargs="+", choices=tuple(wire.hosted_games()), help="whose matches; default: all"
+    )
     add("--stored", nargs="+", type=int, help="matches in the log (100 10000)")
     add("--full", action="store_true", help="each game by itself too, and 100,000 matches stored")
     add(

@@ -25,7 +25,7 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD = struct.Struct(">BHBBI")  # A frame: its length, 24 bits of it; type, flags and stream.
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 _END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
-_WINDOW_MOST = 2**31 - 1
+_MAX_WINDOW = 2**31 - 1
 _SETTING_TABLE_SIZE, _SETTING_WINDOW = 1, 4
 _STATUS_OK = b"\x0bgrpc-status\x010"
 _READY_SECONDS = 30.0
@@ -130,11 +130,11 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)
-        settings = struct.pack(">HIHI", _SETTING_TABLE_SIZE, 0, _SETTING_WINDOW, _WINDOW_MOST)
+        settings = struct.pack(">HIHI", _SETTING_TABLE_SIZE, 0, _SETTING_WINDOW, _MAX_WINDOW)
         self._transport.write(
             _PREFACE
             + _frame(_SETTINGS, 0, 0, settings)
-            + _frame(_WINDOW_UPDATE, 0, 0, struct.pack(">I", _WINDOW_MOST - 65535))
+            + _frame(_WINDOW_UPDATE, 0, 0, struct.pack(">I", _MAX_WINDOW - 65535))
         )
         self._began = time.perf_counter()
         self._used = time.process_time()

@@ -14,7 +14,7 @@ from lab.service_bench.scripts import KEY, fill, write_scripts
 from lab.service_bench.servers import serving
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.store import SqliteStore, Stored
 
@@ -88,7 +88,7 @@ async def long(directory: Path, game_id: str) -> Long:
     read, stored = await _load(store)
     await store.close()
     last = decisions // SNAPSHOT_EVERY * SNAPSHOT_EVERY
-    snapshot = Hosted.load(stored._replace(entries=stored.entries[:last])).snapshot()
+    snapshot = MatchState.load(stored._replace(entries=stored.entries[:last])).snapshot()
     return Long(decisions, read, _compute(stored), _compute(stored._replace(snapshot=snapshot)))
 
 
@@ -106,6 +106,6 @@ def _compute(stored: Stored) -> float:
     taken = []
     for _ in range(_LOADS):
         began = time.perf_counter()
-        Hosted.load(stored)
+        MatchState.load(stored)
         taken.append(time.perf_counter() - began)
     return statistics.median(taken)

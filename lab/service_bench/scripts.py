@@ -14,9 +14,9 @@ from engine.game import Match
 from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
-from service.hosting.match_state import Hosted
-from service.hosting.matches import agreed_standing
-from service.store import Entry, EntryKind, Header, Standing, Store
+from service.hosting.match_state import MatchState
+from service.hosting.matches import scheduled_status
+from service.store import Entry, EntryKind, Header, MatchStatus, Store
 
 KEY = bytes(range(32))  # Of the tokens.
 SCRIPTS = 8  # Of each game; matches of the same script are the same but for their ids.
@@ -52,7 +52,7 @@ def write_scripts(game_id: str, count: int = SCRIPTS) -> list[Script]:
 
 def _write_script(game_id: str, seed: int) -> Script:
     rng = random.Random(f"{game_id}/{seed}")
-    game = wire.hosted()[game_id]()
+    game = wire.hosted_games()[game_id]()
     secret = hashlib.sha256(f"croupier/bench/{game_id}/{seed}".encode()).digest()
     header = Header(
         match_id="",
@@ -101,14 +101,14 @@ async def fill(
 
 
 async def _add(store: Store, match_id: str, script: Script, decisions: int, resigned: bool) -> None:
-    hosted = Hosted(script.header._replace(match_id=match_id))
-    await store.create(hosted.header, agreed_standing(hosted))
+    state = MatchState(script.header._replace(match_id=match_id))
+    await store.create(state.header, scheduled_status(state))
     added = entries(script)[:decisions]
     if resigned:
         added.append(Entry(EntryKind.RESIGNATION, 0, script.header.created))
     for version, entry in enumerate(added):
         over = resigned and version + 1 == len(added)
-        await store.append(match_id, version, entry, Standing(over=over))
+        await store.append(match_id, version, entry, MatchStatus(over=over))
 
 
 def entries(script: Script) -> list[Entry]:

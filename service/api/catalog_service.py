@@ -14,7 +14,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
     def __init__(self) -> None:
         # By game, then by language.
         self._games = {
-            game_id: _in_all_languages(game()) for game_id, game in wire.hosted().items()
+            game_id: _in_all_languages(game()) for game_id, game in wire.hosted_games().items()
         }
 
     async def ListGames(

@@ -12,13 +12,13 @@ from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
+from service.api.authentication import Authenticator
 from service.api.interceptor import Context
-from service.api.match_service import Door
 from service.errors import Refusal
 from service.hosting.caller import check_seat
 from service.hosting.matches import check_decides, check_running
-from service.searching.hints import Question, Report
-from service.searching.pool import Lane, Limits, Turn
+from service.searching.hints import HintRequest, Report
+from service.searching.pool import Limits, SearchJob, SearchPool
 
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)
@@ -31,18 +31,18 @@ Request = hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest
 class HintService(hint_pb2_grpc.HintServiceServicer):
     """Searches for whoever asks."""
 
-    def __init__(self, door: Door, lane: Lane) -> None:
-        self._door = door
-        self._lane = lane
+    def __init__(self, authenticator: Authenticator, pool: SearchPool) -> None:
+        self._authenticator = authenticator
+        self._pool = pool
 
     async def SuggestAction(
         self, request: hint_pb2.SuggestActionRequest, context: Context
     ) -> hint_pb2.SuggestActionResponse:
-        question = await self._read(request, context)
+        hint_request = await self._read(request, context)
         limits = read_limits(request, SUGGESTION)
         # A report meanwhile is worth its time only if the final one may come too late.
-        every = (question.deadline - time.monotonic()) / 2
-        async with aclosing(self._reports(question, limits, every)) as reports:
+        every = (hint_request.deadline - time.monotonic()) / 2
+        async with aclosing(self._reports(hint_request, limits, every)) as reports:
             async for report, final in reports:
                 if final:
                     return hint_pb2.SuggestActionResponse(**report._asdict())
@@ -51,15 +51,15 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
     async def AnalyzePosition(
         self, request: hint_pb2.AnalyzePositionRequest, context: Context
     ) -> AsyncIterator[hint_pb2.AnalyzePositionResponse]:
-        question = await self._read(request, context)
+        hint_request = await self._read(request, context)
         limits = read_limits(request, ANALYSIS)
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
-        async with aclosing(self._reports(question, limits, every, followed=True)) as reports:
+        async with aclosing(self._reports(hint_request, limits, every, followed=True)) as reports:
             async for report, final in reports:
                 yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final=final)
 
     async def _reports(
-        self, question: Question, limits: Limits, every: float, followed: bool = False
+        self, hint_request: HintRequest, limits: Limits, every: float, followed: bool = False
     ) -> AsyncGenerator[tuple[Report, bool], None]:
         # What was found, and whether that is final. Only the newest is kept, so that a slow reader
         # costs no memory.
@@ -72,17 +72,17 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             newest = report
             news.set()
 
-        def work(turn: Turn) -> Report:
-            turn.followed = followed
-            return question.answer(
-                turn, every, lambda report: loop.call_soon_threadsafe(keep, report)
+        def work(job: SearchJob) -> Report:
+            job.followed = followed
+            return hint_request.answer(
+                job, every, lambda report: loop.call_soon_threadsafe(keep, report)
             )
 
-        search = asyncio.create_task(self._lane.run(limits, work))
+        search = asyncio.create_task(self._pool.run(limits, work))
         search.add_done_callback(lambda _: news.set())
         try:
             while not search.done():
-                left = question.deadline - LAST_SECONDS - time.monotonic()
+                left = hint_request.deadline - LAST_SECONDS - time.monotonic()
                 try:
                     async with asyncio.timeout(left if left < math.inf else None):
                         await news.wait()
@@ -102,21 +102,21 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         finally:
             search.cancel()
 
-    async def _read(self, request: Request, context: Context) -> Question:
+    async def _read(self, request: Request, context: Context) -> HintRequest:
         left = context.time_remaining()
         deadline = math.inf if left is None else time.monotonic() + left
         if request.WhichOneof("position") == "match":
-            caller, hosted = await self._door.enter(context, request.match)
+            caller, state = await self._authenticator.enter(context, request.match)
             check_seat(caller)
-            check_running(hosted)
-            check_decides(hosted, caller.seat)
-            view, version = hosted.match.view(caller.seat), hosted.version
-            deciders = hosted.deciders
+            check_running(state)
+            check_decides(state, caller.seat)
+            view, version = state.match.view(caller.seat), state.version
+            deciders = state.deciders
         else:
             view, version = wire.read_view(request.view, "view"), request.view.version
             deciders = tuple(request.view.deciders)
             check_sent_view(request.view)
-        return Question(
+        return HintRequest(
             view=view,
             version=version,
             deciders=deciders,

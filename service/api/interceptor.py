@@ -23,7 +23,7 @@ Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _log = logging.getLogger(__name__)
 
 
-class Gate(grpc.aio.ServerInterceptor):
+class CallInterceptor(grpc.aio.ServerInterceptor):
     """Checks requests by the rules of the schema, and turns exceptions into errors by AIP-193."""
 
     def __init__(self, metrics: Metrics) -> None:

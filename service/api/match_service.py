@@ -1,76 +1,26 @@
 """MatchService: from requests to the hosted matches and back."""
 
 import asyncio
-import hmac
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
+from service.api.authentication import Authenticator
 from service.api.interceptor import Context
 from service.api.pages import read_page, write_page_token
-from service.api.tokens import Tokens, read_bearer
+from service.api.tokens import Tokens
 from service.clock import Clock
 from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import SPECTATOR, Caller, check_seat
-from service.hosting.match_state import Hosted, write_seats
+from service.hosting.match_state import write_seats
 from service.hosting.matches import Matches
 from service.metrics import Metrics
 from service.store import EntryKind, Listed
 
 LONGEST_WAIT = 60.0  # Seconds.
 ANSWER_WITHIN = 0.25  # Seconds before the deadline of a call that waits, at most a quarter of it.
-
-
-class Door:
-    """Finds out who calls about a match, and what the match is."""
-
-    def __init__(self, tokens: Tokens, matches: Matches, operator_token: str | None = None) -> None:
-        self._tokens = tokens
-        self._matches = matches
-        self._operator_token = operator_token
-
-    def is_operator(self, context: Context) -> bool:
-        """Whether the operator calls; raises Refusal if nobody says who he is."""
-        token = read_bearer(_authorization(context))
-        operator = self._operator_token
-        return operator is not None and hmac.compare_digest(token.encode(), operator.encode())
-
-    def admit_operator(self, context: Context) -> None:
-        """Raises Refusal unless the operator calls."""
-        if not self.is_operator(context):
-            why = "this server has none: it was not started with --operator-token-file"
-            raise Refusal(
-                ErrorReason.ERROR_REASON_NOT_OPERATOR,
-                "this call needs the operator's token"
-                + (f", and {why}" if self._operator_token is None else ""),
-            )
-
-    async def admit(self, context: Context, match: str) -> Caller:
-        """Who calls about the match named "matches/{match}"; raises Refusal."""
-        caller = self._tokens.read(_authorization(context))
-        match_id = match.removeprefix("matches/")
-        if caller.match_id != match_id:
-            await self._matches.load(match_id)
-            raise Refusal(
-                ErrorReason.ERROR_REASON_TOKEN_OF_OTHER_MATCH, "the token is of another match"
-            )
-        return caller
-
-    async def enter(self, context: Context, match: str) -> tuple[Caller, Hosted]:
-        """Who calls, and the match named "matches/{match}"; raises Refusal."""
-        caller = await self.admit(context, match)
-        return caller, await self._matches.load(caller.match_id)
-
-
-def _authorization(context: Context) -> str:
-    # The last one, if there are several.
-    sent = ""
-    for key, value in context.invocation_metadata() or ():
-        if key == "authorization":
-            sent = str(value)
-    return sent
 
 
 class MatchService(match_pb2_grpc.MatchServiceServicer):
@@ -80,14 +30,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self,
         matches: Matches,
         tokens: Tokens,
-        door: Door,
+        authenticator: Authenticator,
         allow_seeds: bool,
         metrics: Metrics,
         clock: Clock,
     ) -> None:
         self._matches = matches
         self._tokens = tokens
-        self._door = door
+        self._authenticator = authenticator
         self._allow_seeds = allow_seeds
         self._metrics = metrics
         self._clock = clock
@@ -104,7 +54,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
         if request.entropy_from_seats and (seed is not None or all(bots)):
             raise invalid_field("entropy_from_seats", "needs an open seat, and excludes a seed")
-        hosted = await self._matches.create(
+        state = await self._matches.create(
             request.ruleset,
             bots,
             seed,
@@ -112,7 +62,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             request.time_control if request.HasField("time_control") else None,
             self._tokens.match_of(request.request_id) if request.request_id else None,
         )
-        match_id = hosted.header.match_id
+        match_id = state.header.match_id
         return match_pb2.CreateMatchResponse(
             match=f"matches/{match_id}",
             seat_tokens=[
@@ -121,27 +71,27 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 if not bot
             ],
             spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
-            secret_hash=hosted.header.secret_hash,
+            secret_hash=state.header.secret_hash,
         )
 
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
-        caller, hosted = await self._door.enter(context, request.match)
+        caller, state = await self._authenticator.enter(context, request.match)
         wanted = request.wait_for_version
-        if hosted.version < wanted:
+        if state.version < wanted:
             with self._metrics.watching(), suppress(TimeoutError):
                 async with asyncio.timeout(_patience(context)):
-                    while hosted.version < wanted and not hosted.over:
-                        await self._matches.changed(caller.match_id, hosted.version)
+                    while state.version < wanted and not state.over:
+                        await self._matches.changed(caller.match_id, state.version)
                         if self._matches.closing:
                             raise shutting_down()
-                        hosted = await self._matches.load(caller.match_id)
-        response = match_pb2.GetViewResponse(timed_out=hosted.version < wanted and not hosted.over)
+                        state = await self._matches.load(caller.match_id)
+        response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
-        view = wire.field(match_pb2.GetViewResponse.VIEW_FIELD_NUMBER, hosted.view(caller.seat))
+        view = wire.field(match_pb2.GetViewResponse.VIEW_FIELD_NUMBER, state.view(caller.seat))
         return view + response.SerializeToString()
 
     async def SubmitAction(self, request: match_pb2.SubmitActionRequest, context: Context) -> bytes:
-        caller = await self._door.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.match)
         check_seat(caller)
         view = await self._matches.submit(
             caller, request.expected_version, request.action, request.request_id
@@ -151,39 +101,39 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: Context
     ) -> AsyncIterator[bytes]:
-        caller, hosted = await self._door.enter(context, request.match)
+        caller, state = await self._authenticator.enter(context, request.match)
         version = request.after_version if request.HasField("after_version") else -1
-        if version > hosted.version:
+        if version > state.version:
             raise Refusal(
                 ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
-                f"the match is at version {hosted.version}",
-                metadata={"current_version": str(hosted.version)},
+                f"the match is at version {state.version}",
+                metadata={"current_version": str(state.version)},
             )
         sent = None if version < 0 else version
         with self._metrics.watching():
             while not self._matches.closing:
-                if version + 1 >= hosted.version:
+                if version + 1 >= state.version:
                     # The view comes with the last version that there is: so it is the newest.
-                    hosted = await self._matches.load(caller.match_id)
-                if version < hosted.version:
+                    state = await self._matches.load(caller.match_id)
+                if version < state.version:
                     # Made when there is room for it, so that a slow reader costs no memory.
                     version += 1
                     response = match_pb2.WatchMatchResponse(
-                        version=version, events=hosted.happened(version, caller.seat)
+                        version=version, events=state.happened(version, caller.seat)
                     ).SerializeToString()
-                    if version == hosted.version:
-                        view = hosted.view(caller.seat)
+                    if version == state.version:
+                        view = state.view(caller.seat)
                         response += wire.field(match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER, view)
                     yield response
                     sent = version
-                elif hosted.over:
+                elif state.over:
                     return
                 else:
                     await self._matches.changed(caller.match_id, version)
         raise shutting_down(sent)
 
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
-        caller = await self._door.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.match)
         check_seat(caller)
         view = await self._matches.resign(caller)
         return wire.field(match_pb2.ResignMatchResponse.VIEW_FIELD_NUMBER, view)
@@ -191,21 +141,21 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def GetRecord(
         self, request: match_pb2.GetRecordRequest, context: Context
     ) -> match_pb2.GetRecordResponse:
-        if self._door.is_operator(context):
-            hosted = await self._matches.load(request.match.removeprefix("matches/"))
+        if self._authenticator.is_operator(context):
+            state = await self._matches.load(request.match.removeprefix("matches/"))
         else:
-            _, hosted = await self._door.enter(context, request.match)
-        if not hosted.over:
+            _, state = await self._authenticator.enter(context, request.match)
+        if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
                 "the record holds hidden cards: it is for matches that are over",
             )
-        return match_pb2.GetRecordResponse(record=hosted.record())
+        return match_pb2.GetRecordResponse(record=state.record())
 
     async def ContributeEntropy(
         self, request: match_pb2.ContributeEntropyRequest, context: Context
     ) -> bytes:
-        caller = await self._door.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.match)
         check_seat(caller)
         if request.HasField("hash"):
             view = await self._matches.contribute(caller, EntryKind.ENTROPY_HASH, request.hash)
@@ -216,9 +166,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def Rematch(
         self, request: match_pb2.RematchRequest, context: Context
     ) -> match_pb2.RematchResponse:
-        caller, hosted = await self._door.enter(context, request.match)
+        caller, state = await self._authenticator.enter(context, request.match)
         check_seat(caller)
-        rematch = await self._matches.rematch(hosted)
+        rematch = await self._matches.rematch(state)
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
             match=f"matches/{match_id}",
@@ -234,7 +184,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ListMatches(
         self, request: match_pb2.ListMatchesRequest, context: Context
     ) -> match_pb2.ListMatchesResponse:
-        self._door.admit_operator(context)
+        self._authenticator.admit_operator(context)
         query, size = read_page(request)
         # One more than is shown tells whether another page follows.
         found = await self._matches.find(query, size + 1)

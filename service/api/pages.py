@@ -9,7 +9,7 @@ from service.errors import Refusal, invalid_field
 from service.store import Listed, Query
 
 PAGE_SIZE = 50
-PAGE_SIZE_MOST = 1000
+MAX_PAGE_SIZE = 1000
 
 _OVER = {
     match_pb2.MATCH_STATE_UNSPECIFIED: None,
@@ -21,7 +21,7 @@ _OVER = {
 def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
     """What is asked for, and how many at most; raises Refusal for a page_token of another list."""
     query = Query(request.game.removeprefix("games/"), _OVER[request.state])
-    size = min(request.page_size or PAGE_SIZE, PAGE_SIZE_MOST)
+    size = min(request.page_size or PAGE_SIZE, MAX_PAGE_SIZE)
     if not request.page_token:
         return query, size
     try:

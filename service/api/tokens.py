@@ -12,7 +12,7 @@ from service.errors import Refusal
 from service.hosting.caller import SPECTATOR, Caller
 from service.store import KEY_BYTES
 
-OPERATOR_TOKEN_LEAST = 32
+MIN_OPERATOR_TOKEN = 32
 _DOMAIN = b"croupier/token/v1\0"
 _MATCH_DOMAIN = b"croupier/match/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
@@ -70,9 +70,9 @@ def read_bearer(authorization: str) -> str:
 def read_operator_token(path: Path) -> str:
     """The operator's token, which a file holds in a line; raises OSError or ValueError."""
     token = path.read_text("ascii").strip()
-    if len(token) < OPERATOR_TOKEN_LEAST or not token.isprintable() or " " in token:
+    if len(token) < MIN_OPERATOR_TOKEN or not token.isprintable() or " " in token:
         raise ValueError(
-            f"{path}: an operator's token is one word of at least {OPERATOR_TOKEN_LEAST} letters, "
+            f"{path}: an operator's token is one word of at least {MIN_OPERATOR_TOKEN} letters, "
             "digits and signs of ASCII"
         )
     return token

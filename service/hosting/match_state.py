@@ -13,10 +13,10 @@ from service.hosting import snapshots
 from service.hosting.caller import SPECTATOR
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import CONTRIBUTIONS, Contributions, not_owed
-from service.store import Entry, EntryKind, Header, Snapshot, Standing, Stored
+from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, Stored
 
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
-_RUNNING, _OVER = Standing(over=False), Standing(over=True)
+_RUNNING, _OVER = MatchStatus(over=False), MatchStatus(over=True)
 
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
 
@@ -56,7 +56,7 @@ class _History:
         return history
 
 
-class Hosted:
+class MatchState:
     """A match after some of its entries. It never changes: `after` makes the next one.
 
     It is computed from its header and its entries alone, so that two servers that read the same
@@ -85,21 +85,21 @@ class Hosted:
         self._see_who_decides()
 
     @staticmethod
-    def load(stored: Stored) -> "Hosted":
+    def load(stored: Stored) -> "MatchState":
         """The match as it is stored; its snapshot, if it fits, spares most of the work."""
-        hosted = Hosted(stored.header)
+        state = MatchState(stored.header)
         entries, snapshot = stored.entries, stored.snapshot
         if snapshot is None or snapshot.version > len(entries):
-            return hosted.after(*entries)
-        control = None if hosted.clocks is None else hosted.clocks.control
-        read = snapshots.read(stored.header, hosted.game, control, snapshot)
+            return state.after(*entries)
+        control = None if state.clocks is None else state.clocks.control
+        read = snapshots.read(stored.header, state.game, control, snapshot)
         if read is None:
-            return hosted.after(*entries)
+            return state.after(*entries)
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
         match, clocks = read
-        return hosted._next(match, None, clocks, (), skipped, [None] * len(skipped)).after(*rest)
+        return state._next(match, None, clocks, (), skipped, [None] * len(skipped)).after(*rest)
 
-    def after(self, *entries: Entry) -> "Hosted":
+    def after(self, *entries: Entry) -> "MatchState":
         """The match with more entries; raises ActionError if the rules do not allow one.
 
         Nor do they if it says otherwise than the clocks. Raises Refusal for a contribution to its
@@ -153,21 +153,21 @@ class Hosted:
         forfeited: tuple[int, ...],
         entries: Sequence[Entry],
         happened: Sequence[tuple[engine.Event, ...] | None],
-    ) -> "Hosted":
-        hosted = Hosted.__new__(Hosted)
-        hosted.header, hosted.game = self.header, self.game
-        hosted.waiting, hosted.clocks, hosted.forfeited = waiting, clocks, forfeited
+    ) -> "MatchState":
+        state = MatchState.__new__(MatchState)
+        state.header, state.game = self.header, self.game
+        state.waiting, state.clocks, state.forfeited = waiting, clocks, forfeited
         if match is not None:
-            hosted.match = match
-        hosted.version = self.version + len(entries)
-        hosted.resigned = self.resigned
+            state.match = match
+        state.version = self.version + len(entries)
+        state.resigned = self.resigned
         for entry in entries:
             if entry.kind == EntryKind.RESIGNATION:
-                hosted.resigned = entry.seat
-        hosted._history = self._history.after(self.version, entries, happened)
-        hosted._views = {}
-        hosted._see_who_decides()
-        return hosted
+                state.resigned = entry.seat
+        state._history = self._history.after(self.version, entries, happened)
+        state._views = {}
+        state._see_who_decides()
+        return state
 
     def _see_who_decides(self) -> None:
         self._broken_off = self.resigned is not None or bool(self.forfeited)
@@ -178,11 +178,11 @@ class Hosted:
         if not self.waiting and not self._broken_off:
             self.deciders = self.match.deciders
 
-    def at(self, version: int) -> "Hosted":
+    def at(self, version: int) -> "MatchState":
         """The match as it was at a version."""
         if version == self.version:
             return self
-        return Hosted(self.header).after(*self.entries[:version])
+        return MatchState(self.header).after(*self.entries[:version])
 
     def snapshot(self) -> Snapshot:
         """What spares computing it again."""
@@ -235,12 +235,12 @@ class Hosted:
         return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> MatchStatus:
         """What is to be found about it without computing it."""
         due = self.deadline if self.bot_due is None else self.time
         if due is None:
             return _OVER if self.over else _RUNNING
-        return Standing(over=self.over, due=due)
+        return MatchStatus(over=self.over, due=due)
 
     @property
     def result(self) -> game_pb2.Result | None:
@@ -338,7 +338,7 @@ class Hosted:
 
     def _happened(self, version: int) -> tuple[engine.Event, ...]:
         if self._history.events[version] is None:
-            self._history = Hosted(self.header).after(*self.entries)._history
+            self._history = MatchState(self.header).after(*self.entries)._history
         return self._history.events[version] or ()
 
     def record(self) -> match_pb2.Record:
@@ -411,7 +411,7 @@ def _contribution(entry: Entry) -> dict[str, Any]:
 
 def _game(header: Header, ruleset: game_pb2.Ruleset) -> engine.Game:
     game = None
-    if header.game in wire.hosted():
+    if header.game in wire.hosted_games():
         game = wire.read_ruleset(ruleset, "ruleset")
         if game.rules_version == header.rules_version:
             return game

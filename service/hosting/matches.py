@@ -16,9 +16,9 @@ from service import wire
 from service.clock import Clock
 from service.errors import Refusal
 from service.hosting.caller import Caller
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.metrics import Metrics
-from service.store import Entry, EntryKind, Header, Listed, Query, Standing, Store
+from service.store import Entry, EntryKind, Header, Listed, MatchStatus, Query, Store
 
 MATCHES_KEPT = 1024  # In memory; the others are computed from the log again.
 SNAPSHOT_EVERY = 64  # Versions.
@@ -38,12 +38,12 @@ class Matches:
         self._store = store
         self._metrics = metrics
         self._clock = clock or Clock()
-        self._kept: OrderedDict[str, Hosted] = OrderedDict()
+        self._kept: OrderedDict[str, MatchState] = OrderedDict()
         self._lock = lru_cache(MATCHES_KEPT)(lambda match_id: asyncio.Lock())
         self._waiting: set[asyncio.Future[None]] = set()
         self.closing = False
         # Called with each match that this server has created or added to, and what was agreed.
-        self.on_commit: Callable[[Hosted, Standing], None] = lambda hosted, standing: None
+        self.on_commit: Callable[[MatchState, MatchStatus], None] = lambda state, status: None
 
     async def create(
         self,
@@ -53,7 +53,7 @@ class Matches:
         entropy_from_seats: bool = False,
         time_control: TimeControl | None = None,
         named_by: bytes | None = None,
-    ) -> Hosted:
+    ) -> MatchState:
         """Deals a match, or lets it wait for the entropy of its seats.
 
         One that is named by something is the same whenever it is asked for, and whoever is asked.
@@ -80,24 +80,24 @@ class Matches:
         )
         if named_by is None:
             return await self._create(header)
-        hosted = await self._create_once(header)
-        if not _asks_for(header, hosted.header):
+        state = await self._create_once(header)
+        if not _asks_for(header, state.header):
             raise Refusal(
                 ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
                 "this request_id was used for a match that was asked for otherwise",
             )
-        return hosted
+        return state
 
-    async def _create(self, header: Header) -> Hosted:
-        hosted = Hosted(header)
-        standing = agreed_standing(hosted)
-        await self._store.create(header, standing)
+    async def _create(self, header: Header) -> MatchState:
+        state = MatchState(header)
+        status = scheduled_status(state)
+        await self._store.create(header, status)
         self._metrics.match(header.game, "created")
-        self._keep(hosted)
-        self.on_commit(hosted, standing)
-        return hosted
+        self._keep(state)
+        self.on_commit(state, status)
+        return state
 
-    async def _create_once(self, header: Header) -> Hosted:
+    async def _create_once(self, header: Header) -> MatchState:
         # The match of this id, whoever has created it.
         try:
             return await self.load(header.match_id)
@@ -110,17 +110,17 @@ class Matches:
             # Another has asked meanwhile.
             return await self.load(header.match_id)
 
-    async def rematch(self, hosted: Hosted) -> Hosted:
+    async def rematch(self, state: MatchState) -> MatchState:
         """The one match that follows a match that is over, the seats exchanged."""
-        if not hosted.over:
+        if not state.over:
             raise Refusal(ErrorReason.ERROR_REASON_MATCH_NOT_OVER, "the match is not over yet")
-        header = hosted.header
+        header = state.header
         # Its id follows from that of the match, so that whoever asks, wherever, means the same one.
         what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
         match_id = _write_id(hashlib.sha256(what).digest())
         again = header._replace(
             match_id=match_id,
-            rules_version=hosted.game.rules_version,
+            rules_version=state.game.rules_version,
             secret=secrets.token_bytes(32),
             chance_id=match_id,
             bots=header.bots[::-1],
@@ -136,15 +136,15 @@ class Matches:
         """Deletes matches that ended before then, at most so many; how many it were."""
         forgotten = await self._store.forget(before, most)
         # Also those that another server has deleted.
-        for match_id, hosted in list(self._kept.items()):
-            if hosted.over and hosted.time < before:
+        for match_id, state in list(self._kept.items()):
+            if state.over and state.time < before:
                 del self._kept[match_id]
         return len(forgotten)
 
-    async def load(self, match_id: str) -> Hosted:
+    async def load(self, match_id: str) -> MatchState:
         """A match as the log has it now; raises Refusal if there is none."""
-        hosted = self._kept.get(match_id)
-        if hosted is None:
+        state = self._kept.get(match_id)
+        if state is None:
             stored = await self._store.load(match_id)
             if stored is None:
                 raise Refusal(
@@ -152,78 +152,78 @@ class Matches:
                     "there is no such match",
                     metadata={"match": f"matches/{match_id}"},
                 )
-            hosted = Hosted.load(stored)
-            self._keep(hosted)
-            return hosted
-        entries = await self._store.read(match_id, hosted.version)
+            state = MatchState.load(stored)
+            self._keep(state)
+            return state
+        entries = await self._store.read(match_id, state.version)
         if entries:
-            hosted = hosted.after(*entries)
-            self._keep(hosted)
-        return hosted
+            state = state.after(*entries)
+            self._keep(state)
+        return state
 
     async def submit(
         self, caller: Caller, expected_version: int, action: Action, request_id: str
     ) -> bytes:
         """Decides for a seat; returns its view right after. Raises Refusal, and nothing changed."""
 
-        def decide(hosted: Hosted, at: int) -> bytes | Hosted:
-            return self._decide(hosted, at, caller.seat, expected_version, action, request_id)
+        def decide(state: MatchState, at: int) -> bytes | MatchState:
+            return self._decide(state, at, caller.seat, expected_version, action, request_id)
 
         return await self._carry_out(caller, decide)
 
     def _decide(
         self,
-        hosted: Hosted,
+        state: MatchState,
         at: int,
         seat: int,
         expected_version: int,
         action: Action,
         request_id: str,
-    ) -> bytes | Hosted:
-        wire.check_game(hosted.game, action, "action")
+    ) -> bytes | MatchState:
+        wire.check_game(state.game, action, "action")
         entry = Entry(
             EntryKind.ACTION,
             seat,
             at,
-            wire.canonical_action(hosted.game, action),
+            wire.canonical_action(state.game, action),
             expected_version,
             request_id,
         )
-        repeated = hosted.version_of(seat, request_id)
+        repeated = state.version_of(seat, request_id)
         if repeated is not None:
-            return self._answer_again(hosted, repeated, entry)
-        check_running(hosted)
-        if hosted.is_stale(seat, expected_version):
+            return self._answer_again(state, repeated, entry)
+        check_running(state)
+        if state.is_stale(seat, expected_version):
             raise Refusal(
                 ErrorReason.ERROR_REASON_STALE_VERSION,
-                f"the match is at version {hosted.version}",
-                metadata={"current_version": str(hosted.version)},
+                f"the match is at version {state.version}",
+                metadata={"current_version": str(state.version)},
             )
-        check_decides(hosted, seat)
+        check_decides(state, seat)
         try:
-            return hosted.after(entry)
+            return state.after(entry)
         except ActionError as error:
             raise wire.illegal_action(error, action, "action") from None
 
-    def _answer_again(self, hosted: Hosted, version: int, entry: Entry) -> bytes:
+    def _answer_again(self, state: MatchState, version: int, entry: Entry) -> bytes:
         # When it was sent does not matter.
-        if hosted.entry(version)._replace(at=entry.at) != entry:
+        if state.entry(version)._replace(at=entry.at) != entry:
             raise Refusal(
                 ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
                 "this request_id was used for another action or another version",
             )
-        return hosted.at(version).view(entry.seat)
+        return state.at(version).view(entry.seat)
 
     async def contribute(self, caller: Caller, kind: EntryKind, data: bytes) -> bytes:
         """Adds a seat's contribution to the chance of the match; returns its view after it."""
 
-        def decide(hosted: Hosted, at: int) -> bytes | Hosted:
+        def decide(state: MatchState, at: int) -> bytes | MatchState:
             entry = Entry(kind, caller.seat, at, data)
             # When it was made does not matter.
-            if any(each._replace(at=entry.at) == entry for each in hosted.entries):
-                return hosted.view(caller.seat)
-            check_running(hosted)
-            return hosted.after(entry)
+            if any(each._replace(at=entry.at) == entry for each in state.entries):
+                return state.view(caller.seat)
+            check_running(state)
+            return state.after(entry)
 
         return await self._carry_out(caller, decide)
 
@@ -233,63 +233,63 @@ class Matches:
         Raises Refusal if it is over, unless that is because this seat has given it up.
         """
 
-        def decide(hosted: Hosted, at: int) -> bytes | Hosted:
-            if hosted.resigned == caller.seat:
-                return hosted.view(caller.seat)
-            check_running(hosted)
-            return hosted.after(Entry(EntryKind.RESIGNATION, caller.seat, at))
+        def decide(state: MatchState, at: int) -> bytes | MatchState:
+            if state.resigned == caller.seat:
+                return state.view(caller.seat)
+            check_running(state)
+            return state.after(Entry(EntryKind.RESIGNATION, caller.seat, at))
 
         return await self._carry_out(caller, decide)
 
     async def _carry_out(
-        self, caller: Caller, decide: Callable[[Hosted, int], bytes | Hosted]
+        self, caller: Caller, decide: Callable[[MatchState, int], bytes | MatchState]
     ) -> bytes:
         # `decide` says what a match becomes at a time, or what to answer at once.
         match_id = caller.match_id
         async with self._lock(match_id):
-            hosted = self._kept.get(match_id) or await self.load(match_id)
+            state = self._kept.get(match_id) or await self.load(match_id)
             while True:
-                at = self._time_after(hosted)
-                expiry = hosted.expiry(at)
+                at = self._time_after(state)
+                expiry = state.expiry(at)
                 try:
                     # What comes at a deadline or later comes after it, also if nobody has said so.
-                    decided = hosted.after(expiry) if expiry else decide(hosted, at)
+                    decided = state.after(expiry) if expiry else decide(state, at)
                 except Refusal:
                     # What is kept may be behind what another server has written.
                     latest = await self.load(match_id)
-                    if latest.version == hosted.version:
+                    if latest.version == state.version:
                         raise
-                    hosted = latest
+                    state = latest
                     continue
                 if isinstance(decided, bytes):
                     return decided
                 appending = self._commit(decided)
                 answer = decided.view(caller.seat)  # Put together while the log is written.
                 if not await appending:
-                    hosted = await self._load_after(hosted)
+                    state = await self._load_after(state)
                 elif expiry:
-                    hosted = decided
+                    state = decided
                 else:
                     return answer
 
-    async def expire(self, match_id: str) -> Hosted:
+    async def expire(self, match_id: str) -> MatchState:
         """The match after what its clocks say now, as the log has it then."""
         async with self._lock(match_id):
-            hosted = await self.load(match_id)
-            while (expiry := hosted.expiry(self._time_after(hosted))) is not None:
-                after = hosted.after(expiry)
-                hosted = after if await self._commit(after) else await self._load_after(hosted)
-            return hosted
+            state = await self.load(match_id)
+            while (expiry := state.expiry(self._time_after(state))) is not None:
+                after = state.after(expiry)
+                state = after if await self._commit(after) else await self._load_after(state)
+            return state
 
-    async def _load_after(self, refused: Hosted) -> Hosted:
+    async def _load_after(self, refused: MatchState) -> MatchState:
         # The match as the log has it, which has refused an entry.
         match_id = refused.header.match_id
-        hosted = await self.load(match_id)
-        if hosted.version == refused.version:
+        state = await self.load(match_id)
+        if state.version == refused.version:
             # The log was set back: a standby that took the place of the database did not have all.
             self._kept.pop(match_id, None)
-            hosted = await self.load(match_id)
-        return hosted
+            state = await self.load(match_id)
+        return state
 
     async def changed(self, match_id: str, version: int) -> None:
         """Returns when a match may be past a version, or the server shuts down."""
@@ -312,18 +312,18 @@ class Matches:
         for change in self._waiting:
             change.cancel()
 
-    def _commit(self, after: Hosted) -> Awaitable[bool]:
-        standing = agreed_standing(after)
+    def _commit(self, after: MatchState) -> Awaitable[bool]:
+        status = scheduled_status(after)
         return self._store.append(
             after.header.match_id,
             after.version - 1,
             after.entry(after.version),
-            standing,
+            status,
             # Whether the caller stays or not, what is in the log is seen.
-            partial(self._committed, after, standing),
+            partial(self._committed, after, status),
         )
 
-    def _committed(self, after: Hosted, standing: Standing) -> None:
+    def _committed(self, after: MatchState, status: MatchStatus) -> None:
         if after.entry(after.version).kind == EntryKind.EXPIRY:
             self._metrics.expiry(after.game.id)
         if after.over:
@@ -332,20 +332,20 @@ class Matches:
         elif after.version % SNAPSHOT_EVERY == 0:
             self._store.keep(after.header.match_id, after.snapshot())
         self._keep(after)
-        self.on_commit(after, standing)
+        self.on_commit(after, status)
 
-    def _keep(self, hosted: Hosted) -> None:
-        match_id = hosted.header.match_id
+    def _keep(self, state: MatchState) -> None:
+        match_id = state.header.match_id
         kept = self._kept.get(match_id)
-        if kept is None or kept.version < hosted.version:
-            self._kept[match_id] = hosted
+        if kept is None or kept.version < state.version:
+            self._kept[match_id] = state
         self._kept.move_to_end(match_id)
         if len(self._kept) > MATCHES_KEPT:
             self._kept.popitem(last=False)
 
-    def _time_after(self, hosted: Hosted) -> int:
+    def _time_after(self, state: MatchState) -> int:
         # Clocks can be set back, and those of two servers differ; the time of a match only goes on.
-        return max(self._clock.now(), hosted.time)
+        return max(self._clock.now(), state.time)
 
 
 def _write_id(data: bytes) -> str:
@@ -363,25 +363,25 @@ def _write_time_control(time_control: TimeControl | None) -> bytes:
     return b"" if time_control is None else time_control.SerializeToString(deterministic=True)
 
 
-def agreed_standing(hosted: Hosted) -> Standing:
+def scheduled_status(state: MatchState) -> MatchStatus:
     """What goes into the agenda with the last entry of a match.
 
     Whoever writes the entry lets its bots decide, at once; the others if it does not.
     """
-    standing = hosted.standing
-    if standing.due is None or hosted.bot_due is None:
-        return standing
-    due = standing.due + TAKEN_OVER_AFTER
-    return standing._replace(due=due if hosted.deadline is None else min(due, hosted.deadline))
+    status = state.status
+    if status.due is None or state.bot_due is None:
+        return status
+    due = status.due + TAKEN_OVER_AFTER
+    return status._replace(due=due if state.deadline is None else min(due, state.deadline))
 
 
-def check_running(hosted: Hosted) -> None:
+def check_running(state: MatchState) -> None:
     """Raises Refusal if a match is over."""
-    if hosted.over:
+    if state.over:
         raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
 
 
-def check_decides(hosted: Hosted, seat: int) -> None:
+def check_decides(state: MatchState, seat: int) -> None:
     """Raises Refusal unless a seat owes a decision."""
-    if seat not in hosted.deciders:
+    if seat not in state.deciders:
         raise Refusal(ErrorReason.ERROR_REASON_NOT_TO_DECIDE, f"seat {seat} owes no decision now")

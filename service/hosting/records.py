@@ -15,7 +15,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from engine.game import ActionError
 from service import wire
 from service.errors import Refusal
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header
 from service.validation import first_violation
 
@@ -28,33 +28,33 @@ class RecordError(ValueError):
         self.field = field
 
 
-def verify(record: match_pb2.Record) -> Hosted:
+def verify(record: match_pb2.Record) -> MatchState:
     """The match of a record; raises RecordError unless all that the record says follows from it."""
     _check_schema(record)
     try:
-        hosted = Hosted(_read_header(record))
+        state = MatchState(_read_header(record))
     except Refusal as refusal:
         changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
         raise RecordError("rules_version" if changed else "", str(refusal)) from None
-    _check_header(record, hosted)
+    _check_header(record, state)
     for number, entry in enumerate(record.entries):
         if entry.HasField("event"):
             continue
         try:
-            hosted = _after(hosted, entry, f"entries[{number}]")
+            state = _after(state, entry, f"entries[{number}]")
         except RecordError:
             # What was said to have happened until then may be wrong already, and is told first.
-            _compare(record.entries[:number], hosted.record().entries[:number], "entries")
+            _compare(record.entries[:number], state.record().entries[:number], "entries")
             raise
-    made = hosted.record()
+    made = state.record()
     for field in record.DESCRIPTOR.fields:
         if field.name != "digest":
             _compare_field(record, made, field, field.name)
-    if not hosted.over:
+    if not state.over:
         raise RecordError("entries", "the match does not end with them")
     if _as_bytes(record) != _as_bytes(made):
         raise RecordError("digest", "is not that of the record: something in it was changed")
-    return hosted
+    return state
 
 
 # Reading
@@ -87,32 +87,32 @@ def _read_header(record: match_pb2.Record) -> Header:
     )
 
 
-def _check_header(record: match_pb2.Record, hosted: Hosted) -> None:
-    header = hosted.header
+def _check_header(record: match_pb2.Record, state: MatchState) -> None:
+    header = state.header
     if record.secret_hash != header.secret_hash:
         raise RecordError("secret_hash", "is not the hash of the secret")
     if header.entropy_from_seats and (header.seeded or all(header.bots)):
         raise RecordError("entropy_from_seats", "there is none with a seed or without an open seat")
 
 
-def _read_entry(message: match_pb2.RecordEntry, hosted: Hosted) -> Entry:
+def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
     kind = str(message.WhichOneof("entry"))
     seat = int(getattr(message, kind).seat)
     at = _read_time(message.time, "time")
     if kind == "action":
-        wire.check_game(hosted.game, message.action.action, "action")
-        action = wire.canonical_action(hosted.game, message.action.action)
-        return Entry(EntryKind.ACTION, seat, at, action, hosted.version)
+        wire.check_game(state.game, message.action.action, "action")
+        action = wire.canonical_action(state.game, message.action.action)
+        return Entry(EntryKind.ACTION, seat, at, action, state.version)
     if kind == "entropy_hash":
         return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
     if kind == "entropy":
         return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
     if kind == "expiry":
         if message.expiry.HasField("action"):
-            wire.check_game(hosted.game, message.expiry.action, "expiry.action")
-            action = wire.canonical_action(hosted.game, message.expiry.action)
-            return Entry(EntryKind.EXPIRY, seat, at, action, hosted.version)
-        return Entry(EntryKind.EXPIRY, seat, at, b"", hosted.version)
+            wire.check_game(state.game, message.expiry.action, "expiry.action")
+            action = wire.canonical_action(state.game, message.expiry.action)
+            return Entry(EntryKind.EXPIRY, seat, at, action, state.version)
+        return Entry(EntryKind.EXPIRY, seat, at, b"", state.version)
     return Entry(EntryKind.RESIGNATION, seat, at)
 
 
@@ -123,19 +123,19 @@ def _read_time(message: Timestamp, path: str) -> int:
         raise RecordError(path, "is no time") from None
 
 
-def _after(hosted: Hosted, message: match_pb2.RecordEntry, path: str) -> Hosted:
-    if hosted.over:
+def _after(state: MatchState, message: match_pb2.RecordEntry, path: str) -> MatchState:
+    if state.over:
         raise RecordError(path, "comes after the end of the match")
     try:
-        entry = _read_entry(message, hosted)
+        entry = _read_entry(message, state)
     except Refusal as refusal:
         raise RecordError(path, str(refusal)) from None
-    if entry.at < hosted.time:
+    if entry.at < state.time:
         raise RecordError(f"{path}.time", "is before the time of what comes before")
-    if entry.kind == EntryKind.RESIGNATION and hosted.header.bots[entry.seat]:
+    if entry.kind == EntryKind.RESIGNATION and state.header.bots[entry.seat]:
         raise RecordError(f"{path}.resignation.seat", "is that of a bot, which never resigns")
     try:
-        return hosted.after(entry)
+        return state.after(entry)
     except ActionError as error:
         kind = message.WhichOneof("entry")
         raise RecordError(f"{path}.{kind}", f"the rules do not allow it: {error}") from None

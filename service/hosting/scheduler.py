@@ -16,15 +16,15 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.clock import Clock
 from service.errors import Refusal, log_failure
 from service.hosting.bots import Bots
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.hosting.matches import TAKEN_OVER_AFTER, Matches
 from service.metrics import Metrics
-from service.store import Due, Standing, Store
+from service.store import Due, MatchStatus, Store
 
 LOOK_EVERY = 1_000  # Milliseconds.
-MOST_AT_ONCE = 256  # Matches that are taken from the agenda; more go on by themselves.
-RETRY_LEAST = 1_000
-RETRY_MOST = 600_000
+MAX_AT_ONCE = 256  # Matches that are taken from the agenda; more go on by themselves.
+MIN_RETRY = 1_000
+MAX_RETRY = 600_000
 RETRY_UNREAD = 60_000
 RELEASE_SECONDS = 1.0
 
@@ -32,7 +32,7 @@ _LOG_FAILS = (ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, ErrorReason.ERROR_REAS
 _NOT_HERE = (ErrorReason.ERROR_REASON_RULES_CHANGED, ErrorReason.ERROR_REASON_MATCH_NOT_FOUND)
 
 
-class Duties:
+class Scheduler:
     """Does what is due in all matches, each in a task of its own while something is."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Duties:
         """Stops, and leaves to others what is under way; nothing that was decided is lost."""
         if self._looking is None:
             return
-        self._matches.on_commit = lambda hosted, standing: None
+        self._matches.on_commit = lambda state, status: None
         left = [Due(match_id, at) for match_id, at in self._until.items()]
         tasks = [self._looking, *self._tasks.values()]
         for task in tasks:
@@ -80,14 +80,14 @@ class Duties:
 
     # What follows from an entry of this server
 
-    def _committed(self, hosted: Hosted, standing: Standing) -> None:
-        match_id, due = hosted.header.match_id, standing.due
+    def _committed(self, state: MatchState, status: MatchStatus) -> None:
+        match_id, due = state.header.match_id, status.due
         self._until.pop(match_id, None)
         if match_id in self._tasks:
             self._changed.add(match_id)
         if due is None:
             return
-        if hosted.bot_due is not None:
+        if state.bot_due is not None:
             self._until[match_id] = due
             if match_id not in self._tasks:
                 self._begin(match_id)
@@ -115,7 +115,7 @@ class Duties:
 
     async def _look(self) -> None:
         now = self._clock.now()
-        found = await self._store.due(now + LOOK_EVERY, 2 * MOST_AT_ONCE)
+        found = await self._store.due(now + LOOK_EVERY, 2 * MAX_AT_ONCE)
         self._metrics.overdue(max((now - due.at for due in found), default=0) / 1000)
         until = now + TAKEN_OVER_AFTER
         async with self._agreeing:
@@ -131,7 +131,7 @@ class Duties:
 
     def _wanted(self, found: Iterable[Due], now: int) -> list[Due]:
         # Those that this server asks for, or asks for more time for.
-        room = MOST_AT_ONCE - len(self._tasks)
+        room = MAX_AT_ONCE - len(self._tasks)
         self._more = False
         wanted = []
         for due in found:
@@ -168,30 +168,30 @@ class Duties:
             self._until.pop(match_id, None)
             self._changed.discard(match_id)
             del self._tasks[match_id]
-            if self._more and len(self._tasks) <= MOST_AT_ONCE // 2:
+            if self._more and len(self._tasks) <= MAX_AT_ONCE // 2:
                 self._wake.set()
 
     async def _do_what_is_due(self, match_id: str) -> int | None:
         # Returns when to look at the match again; None: when the agenda says.
-        hosted: Hosted | None = None
+        state: MatchState | None = None
         try:
             while True:
                 self._changed.discard(match_id)
-                hosted = await self._matches.expire(match_id)
-                seat = hosted.bot_due
+                state = await self._matches.expire(match_id)
+                seat = state.bot_due
                 if seat is None:
                     # By the agenda something was due; it knows better when it is.
-                    return hosted.standing.due or self._clock.now() + RETRY_MOST
-                await self._bots.decide(hosted, seat)
+                    return state.status.due or self._clock.now() + MAX_RETRY
+                await self._bots.decide(state, seat)
         except Refusal as refusal:
             # When the log fails, it is tried again as if this server had gone.
             if refusal.reason in _LOG_FAILS:
                 return None
-            self._failed(hosted, refusal)
+            self._failed(state, refusal)
         # A match whose bot fails must not take the others along.
         except Exception as error:
-            self._failed(hosted, error)
-        return self._next_try(hosted)
+            self._failed(state, error)
+        return self._next_try(state)
 
     async def _put_off(self, match_id: str, to: int) -> None:
         if match_id not in self._until:
@@ -202,18 +202,18 @@ class Duties:
                 with suppress(Refusal):
                     await self._store.postpone(Due(match_id, self._until[match_id]), to)
 
-    def _failed(self, hosted: Hosted | None, error: Exception) -> None:
+    def _failed(self, state: MatchState | None, error: Exception) -> None:
         if isinstance(error, Refusal) and error.reason in _NOT_HERE:
             return
         self._metrics.bot_failed()
         log_failure("a bot", error)
 
-    def _next_try(self, hosted: Hosted | None) -> int:
+    def _next_try(self, state: MatchState | None) -> int:
         # When it has waited twice as long as it has now: so no server needs to remember how often
         # it was tried. A match that cannot be read may be one for another server.
         now = self._clock.now()
-        if hosted is None:
+        if state is None:
             return now + RETRY_UNREAD
-        at = now + min(max(now - hosted.time, RETRY_LEAST), RETRY_MOST)
-        deadline = hosted.deadline
+        at = now + min(max(now - state.time, MIN_RETRY), MAX_RETRY)
+        deadline = state.deadline
         return at if deadline is None or deadline <= now else min(at, deadline)

@@ -6,17 +6,18 @@ from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
 
-from ai.principal_lines import Outlook
-from ai.search import Result, Search
+from ai.principal_lines import PrincipalLines
+from ai.results import Result
+from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import ActionError, Game, Sampler, SeatView, ViewError
 from service import wire
 from service.errors import Refusal, invalid_field
-from service.searching.pool import Turn
+from service.searching.pool import SearchJob
 
-COMPARED_MOST = 16  # Actions that are compared in worlds,
-LINES_MOST = 32  # and that have a line.
+MAX_COMPARED = 16  # Actions that are compared in worlds,
+MAX_LINES = 32  # and that have a line.
 COMPARING_ITERATIONS = 1 / 4  # What is played to compare them, as a share of the iterations,
 COMPARING_TIME = 1 / 10  # and of the time.
 
@@ -33,7 +34,7 @@ class Report(NamedTuple):
     search_time: Duration
 
 
-class Question(NamedTuple):
+class HintRequest(NamedTuple):
     """What a hint is asked for."""
 
     view: SeatView
@@ -47,34 +48,34 @@ class Question(NamedTuple):
 
     def answer(
         self,
-        turn: Turn,
+        job: SearchJob,
         every: float = 0.0,
         report: Callable[[Report], object] | None = None,
     ) -> Report:
         """Searches, and calls `report` meanwhile; the final report. Raises Refusal."""
         began = time.monotonic()
         sampler = checked_sampler(self.view, self.deciders)
-        search = turn.search(self.view, self.seed, sampler, self._only(sampler))
-        end, reason = self._end(began, turn.limits.seconds, search)
+        search = job.search(self.view, self.seed, sampler, self._only(sampler))
+        end, reason = self._end(began, job.limits.seconds, search)
 
         def partial() -> None:
-            if report is not None and not turn.abandoned:
+            if report is not None and not job.abandoned:
                 result = search.result()._replace(stop_reason="unspecified")
-                report(self._report(search, result, Outlook(search), began))
+                report(self._report(search, result, PrincipalLines(search), began))
 
         search.run(
-            iterations=turn.limits.iterations,
+            iterations=job.limits.iterations,
             seconds=max(1e-3, (end - time.monotonic()) * (1 - COMPARING_TIME)) if reason else 0.0,
-            stop=turn.stop,
+            stop=job.stop,
             every=every,
             report=partial if report else None,
         )
-        if turn.abandoned:
+        if job.abandoned:
             return Report(hint_pb2.Hint(), Duration())
         result = search.result()
         if result.stop_reason == "time":
             result = result._replace(stop_reason=reason)
-        return self._conclude(turn, search, result, began, end)
+        return self._conclude(job, search, result, began, end)
 
     def _end(self, began: float, seconds: float, search: Search) -> tuple[float, str]:
         # When the search must have ended, and what that is called; nothing if it need not.
@@ -108,26 +109,28 @@ class Question(NamedTuple):
             raise invalid_field("exclude_actions", "must leave an action to search for")
         return tuple(sorted(left))
 
-    def _report(self, search: Search, result: Result, outlook: Outlook, began: float) -> Report:
+    def _report(
+        self, search: Search, result: Result, lines: PrincipalLines, began: float
+    ) -> Report:
         hint = write_hint(self.view, self.version, result)
-        for i, each in enumerate(result.actions[:LINES_MOST]):
+        for i, each in enumerate(result.actions[:MAX_LINES]):
             hint.actions[i].line.extend(
                 hint_pb2.ExpectedAction(seat=seat, action=wire.write_action(self.view.game, action))
-                for seat, action in outlook.line(each.action)
+                for seat, action in lines.line(each.action)
             )
         search_time = Duration()
         search_time.FromNanoseconds(round(1e9 * (time.monotonic() - began)))
         return Report(hint, search_time)
 
     def _conclude(
-        self, turn: Turn, search: Search, result: Result, began: float, end: float
+        self, job: SearchJob, search: Search, result: Result, began: float, end: float
     ) -> Report:
-        outlook = Outlook(search)
-        compared = [each.action for each in result.actions[:COMPARED_MOST]]
+        lines = PrincipalLines(search)
+        compared = [each.action for each in result.actions[:MAX_COMPARED]]
         seconds = max(1e-9, end - time.monotonic()) if end < float("inf") else 0.0
         playouts = int(COMPARING_ITERATIONS * result.iterations)
-        worlds, shares = outlook.compare(compared, playouts, seconds, turn.stop)
-        report = self._report(search, result, outlook, began)
+        worlds, shares = lines.compare(compared, playouts, seconds, job.stop)
+        report = self._report(search, result, lines, began)
         report.hint.worlds_compared = worlds
         for i, share in enumerate(shares):
             report.hint.actions[i].best_share = share

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
-from ai.search import Parameters, Result, Search
+from ai.results import Parameters, Result
+from ai.search import Search
 from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import Sampler, SeatView
@@ -39,7 +40,7 @@ class Limits(NamedTuple):
         return min(1e-5 * self.iterations or math.inf, self.seconds or math.inf)
 
 
-class Turn:
+class SearchJob:
     """What a search may use while it is its turn."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
@@ -63,8 +64,8 @@ class Turn:
             threads=self.limits.threads,
             seed=seed,
             parameters=self._parameters,
-            most_iterations=self.limits.iterations,
-            most_nodes=self.limits.nodes,
+            max_iterations=self.limits.iterations,
+            max_nodes=self.limits.nodes,
             sampler=sampler,
             only=only,
         )
@@ -81,7 +82,7 @@ class Turn:
         return self._search.iterations if self._search else 0
 
 
-class Lane:
+class SearchPool:
     """The searches of one kind: as many at a time as their threads allow, the others in a queue.
 
     Who asks for less goes first, so that a few costly matches hold up none but themselves.
@@ -92,19 +93,19 @@ class Lane:
         kind: str,
         threads: int,
         metrics: Metrics,
-        most_waiting: int | None = None,
+        max_waiting: int | None = None,
         parameters: Parameters | None = None,
     ) -> None:
-        """Without `most_waiting` the queue is as long as it must be."""
+        """Without `max_waiting` the queue is as long as it must be."""
         self._kind = kind
         self._threads = threads
         self._free = threads
-        self._most_waiting = most_waiting
+        self._most_waiting = max_waiting
         self._parameters = parameters or Parameters()
         # A heap by cost and order of arrival.
         self._waiting: list[tuple[float, int, int, asyncio.Future[None]]] = []
         self._arrivals = itertools.count()
-        self._running: set[Turn] = set()
+        self._running: set[SearchJob] = set()
         self._metrics = metrics
         self._mean_seconds = 1.0
         self._pool = ThreadPoolExecutor(
@@ -125,18 +126,18 @@ class Lane:
         """
         began = time.perf_counter()
 
-        def work(turn: Turn) -> Result:
+        def work(job: SearchJob) -> Result:
             nonlocal began
             began = time.perf_counter()
             prepare()
-            search = turn.search(view, seed)
-            search.run(iterations=limits.iterations, seconds=limits.seconds, stop=turn.stop)
+            search = job.search(view, seed)
+            search.run(iterations=limits.iterations, seconds=limits.seconds, stop=job.stop)
             return search.result()
 
         result = await self.run(limits, work)
         return result, time.perf_counter() - began
 
-    async def run(self, limits: Limits, work: Callable[["Turn"], T]) -> T:
+    async def run(self, limits: Limits, work: Callable[["SearchJob"], T]) -> T:
         """Runs `work` beside the calls when it is its turn; what it returns, or raises, comes out.
 
         Raises Refusal if the queue is full. When the caller is cancelled, what the turn watches is
@@ -144,32 +145,32 @@ class Lane:
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         await self._take(limits)
-        turn = Turn(limits, self._parameters)
-        self._running.add(turn)
+        job = SearchJob(limits, self._parameters)
+        self._running.add(job)
         self._report()
         began = time.perf_counter()
-        done = asyncio.get_running_loop().run_in_executor(self._pool, work, turn)
-        done.add_done_callback(lambda _: self._give_back(turn, limits.threads))
+        done = asyncio.get_running_loop().run_in_executor(self._pool, work, job)
+        done.add_done_callback(lambda _: self._give_back(job, limits.threads))
         try:
             answer = await asyncio.shield(done)
         except asyncio.CancelledError:
-            turn.abandon()
+            job.abandon()
             raise
         seconds = time.perf_counter() - began
         self._mean_seconds += (seconds - self._mean_seconds) / 8
-        self._metrics.search(self._kind, turn.iterations, seconds)
+        self._metrics.search(self._kind, job.iterations, seconds)
         return answer
 
     def end_streams(self) -> None:
         """Stops the searches whose callers follow them: what they have found is their answer."""
-        for turn in self._running:
-            if turn.followed:
-                turn.stop.set()
+        for job in self._running:
+            if job.followed:
+                job.stop.set()
 
     def close(self) -> None:
         """Stops all searches."""
-        for turn in self._running:
-            turn.abandon()
+        for job in self._running:
+            job.abandon()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     async def _take(self, limits: Limits) -> None:
@@ -183,14 +184,14 @@ class Lane:
                 f"{len(self._waiting)} searches are waiting already",
                 retry_seconds=1 + self._mean_seconds * len(self._waiting) / self._threads,
             )
-        turn = asyncio.get_running_loop().create_future()
-        place = (limits.cost, next(self._arrivals), threads, turn)
+        job = asyncio.get_running_loop().create_future()
+        place = (limits.cost, next(self._arrivals), threads, job)
         heapq.heappush(self._waiting, place)
         self._report()
         try:
-            await turn
+            await job
         except asyncio.CancelledError:
-            if not turn.cancelled():  # Its turn had come.
+            if not job.cancelled():  # Its turn had come.
                 self._free += threads
             elif place in self._waiting:
                 self._waiting.remove(place)
@@ -198,22 +199,22 @@ class Lane:
             self._next()
             raise
 
-    def _give_back(self, turn: Turn, threads: int) -> None:
-        self._running.discard(turn)
+    def _give_back(self, job: SearchJob, threads: int) -> None:
+        self._running.discard(job)
         self._free += threads
         self._next()
 
     def _next(self) -> None:
         # The first is not overtaken, lest a search of many threads wait for ever.
         while self._waiting and self._free >= self._waiting[0][2]:
-            _, _, threads, turn = heapq.heappop(self._waiting)
-            if not turn.cancelled():
+            _, _, threads, job = heapq.heappop(self._waiting)
+            if not job.cancelled():
                 self._free -= threads
-                turn.set_result(None)
+                job.set_result(None)
         self._report()
 
     def _report(self) -> None:
-        self._metrics.lane(self._kind, len(self._running), len(self._waiting))
+        self._metrics.pool(self._kind, len(self._running), len(self._waiting))
 
 
 def _lower_priority() -> None:

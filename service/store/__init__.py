@@ -7,9 +7,9 @@ from service.store.interface import (
     EntryKind,
     Header,
     Listed,
+    MatchStatus,
     Query,
     Snapshot,
-    Standing,
     Store,
     Stored,
 )
@@ -23,11 +23,11 @@ __all__ = [
     "EntryKind",
     "Header",
     "Listed",
+    "MatchStatus",
     "MemoryStore",
     "Query",
     "Snapshot",
     "SqliteStore",
-    "Standing",
     "Store",
     "Stored",
 ]

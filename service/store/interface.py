@@ -63,7 +63,7 @@ class Entry(NamedTuple):
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
 
 
-class Standing(NamedTuple):
+class MatchStatus(NamedTuple):
     """What is to be found about a match without computing it."""
 
     over: bool = False
@@ -130,7 +130,7 @@ class Store(Protocol):
     async def key(self, offered: bytes) -> bytes:
         """The secret of KEY_BYTES kept with the log: the first that was ever offered."""
 
-    async def create(self, header: Header, standing: Standing) -> None:
+    async def create(self, header: Header, status: MatchStatus) -> None:
         """Adds a match; its id is new."""
 
     async def load(self, match_id: str) -> Stored | None:
@@ -144,7 +144,7 @@ class Store(Protocol):
         match_id: str,
         version: int,
         entry: Entry,
-        standing: Standing,
+        status: MatchStatus,
         added: Callable[[], None] | None = None,
     ) -> Awaitable[bool]:
         """Adds an entry if the match has exactly `version` of them; whether it did.

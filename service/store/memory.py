@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from service.store.changes import Changes
-from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
+from service.store.interface import Due, Entry, Header, Listed, MatchStatus, Query, Snapshot, Stored
 
 
 class MemoryStore:
@@ -28,12 +28,12 @@ class MemoryStore:
         self._key = self._key or offered
         return self._key
 
-    async def create(self, header: Header, standing: Standing) -> None:
+    async def create(self, header: Header, status: MatchStatus) -> None:
         if header.match_id in self._headers:
             raise ValueError("there is a match of this id already")
         self._headers[header.match_id] = header
         self._entries[header.match_id] = []
-        self._stand(header.match_id, standing)
+        self._set_status(header.match_id, status)
 
     async def load(self, match_id: str) -> Stored | None:
         header = self._headers.get(match_id)
@@ -49,15 +49,15 @@ class MemoryStore:
         match_id: str,
         version: int,
         entry: Entry,
-        standing: Standing,
+        status: MatchStatus,
         added: Callable[[], None] | None = None,
     ) -> bool:
         entries = self._entries.get(match_id)
         if entries is None or len(entries) != version or _repeats(entries, entry):
             return False
         entries.append(entry)
-        self._stand(match_id, standing)
-        if standing.over:
+        self._set_status(match_id, status)
+        if status.over:
             self._ended[match_id] = entry.at
         if added is not None:
             added()
@@ -110,10 +110,10 @@ class MemoryStore:
     async def _head(self, match_id: str) -> int:
         return len(self._entries.get(match_id, []))
 
-    def _stand(self, match_id: str, standing: Standing) -> None:
+    def _set_status(self, match_id: str, status: MatchStatus) -> None:
         self._due.pop(match_id, None)
-        if standing.due is not None:
-            self._due[match_id] = standing.due
+        if status.due is not None:
+            self._due[match_id] = status.due
 
 
 def _repeats(entries: list[Entry], entry: Entry) -> bool:

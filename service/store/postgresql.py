@@ -21,13 +21,13 @@ from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
-from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
+from service.store.interface import Due, Entry, Header, Listed, MatchStatus, Query, Snapshot, Stored
 
 CHANNEL = "croupier"
 CONNECTIONS = 8
 COMMITTERS = 2  # So that one commit is under way while the next one is being made up.
-BATCH_MOST = 256
-WAITING_MOST = 8192
+MAX_BATCH = 256
+MAX_WAITING = 8192
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 POLL_SECONDS = 2.0
@@ -53,7 +53,7 @@ class _Append(NamedTuple):
     match_id: str
     version: int
     entry: Entry
-    standing: Standing
+    status: MatchStatus
     added: Callable[[], None] | None
     answer: "asyncio.Future[bool]"
 
@@ -123,8 +123,8 @@ class PostgresStore:
 
         return await self._use("write", ask)
 
-    async def create(self, header: Header, standing: Standing) -> None:
-        values = (*header._replace(bots=bytes(header.bots)), standing.due)  # type: ignore[arg-type]
+    async def create(self, header: Header, status: MatchStatus) -> None:
+        values = (*header._replace(bots=bytes(header.bots)), status.due)  # type: ignore[arg-type]
         began = time.perf_counter()
         created = await self._use(
             "write", lambda connection: connection.fetchval(tables.CREATE, *values)
@@ -199,13 +199,13 @@ class PostgresStore:
         match_id: str,
         version: int,
         entry: Entry,
-        standing: Standing,
+        status: MatchStatus,
         added: Callable[[], None] | None = None,
     ) -> bool:
-        if len(self._appends) >= WAITING_MOST:
+        if len(self._appends) >= MAX_WAITING:
             raise store_unavailable()
         answer = asyncio.get_running_loop().create_future()
-        self._appends.append(_Append(match_id, version, entry, standing, added, answer))
+        self._appends.append(_Append(match_id, version, entry, status, added, answer))
         if len(self._committing) < COMMITTERS:
             task = asyncio.create_task(self._commit_all())
             self._committing.add(task)
@@ -235,7 +235,7 @@ class PostgresStore:
     def _take(self) -> list[_Append]:
         batch: dict[str, _Append] = {}
         others: list[_Append] = []
-        while self._appends and len(batch) < BATCH_MOST:
+        while self._appends and len(batch) < MAX_BATCH:
             each = self._appends.popleft()
             # Of two for the same match, only the log can say which one was added.
             if each.match_id in batch:
@@ -376,7 +376,7 @@ async def _reset(connection: Any) -> None:
 
 
 def _row(each: _Append) -> tuple[object, ...]:
-    entry, standing = each.entry, each.standing
+    entry, status = each.entry, each.status
     return (
         each.match_id,
         each.version + 1,
@@ -386,8 +386,8 @@ def _row(each: _Append) -> tuple[object, ...]:
         entry.action,
         entry.expected_version,
         entry.request_id.encode(),
-        standing.over,
-        standing.due,
+        status.over,
+        status.due,
     )
 
 

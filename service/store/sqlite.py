@@ -25,13 +25,13 @@ from service.store import sqlite_faults, sqlite_recovery
 from service.store import sqlite_tables as tables
 from service.store.changes import Changes
 from service.store.faults import Faults
-from service.store.interface import Due, Entry, Header, Listed, Query, Snapshot, Standing, Stored
+from service.store.interface import Due, Entry, Header, Listed, MatchStatus, Query, Snapshot, Stored
 
 FILE = "croupier.db"
-BATCH_MOST = 256
-GATHER_MOST = 32
+MAX_BATCH = 256
+MAX_GATHER = 32
 GATHER_TURNS = 16  # Of the event loop, one after the other, that bring nothing more.
-WAITING_MOST = 8192  # Beyond it the disk is too slow for what is asked, and callers are told so.
+MAX_WAITING = 8192  # Beyond it the disk is too slow for what is asked, and callers are told so.
 HEADS_KEPT = 65536
 READERS = 2
 BUSY_SECONDS = 2.0
@@ -51,14 +51,14 @@ class _Append(NamedTuple):
     match_id: str
     version: int
     entry: Entry
-    standing: Standing
+    status: MatchStatus
     added: Callable[[], None] | None
 
 
 class _Create(NamedTuple):
     answer: "asyncio.Future[Any]"
     header: Header
-    standing: Standing
+    status: MatchStatus
 
     @property
     def match_id(self) -> str:
@@ -154,7 +154,7 @@ class SqliteStore:
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,  # The thread that closes the log ends the first one.
-            cached_statements=BATCH_MOST * 2,
+            cached_statements=MAX_BATCH * 2,
         )
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -178,8 +178,8 @@ class SqliteStore:
 
         return bytes(await self._ask_for(work))
 
-    async def create(self, header: Header, standing: Standing) -> None:
-        if not await self._ask(_Create(self._loop.create_future(), header, standing)):
+    async def create(self, header: Header, status: MatchStatus) -> None:
+        if not await self._ask(_Create(self._loop.create_future(), header, status)):
             raise ValueError("there is a match of this id already")
 
     def append(
@@ -187,11 +187,11 @@ class SqliteStore:
         match_id: str,
         version: int,
         entry: Entry,
-        standing: Standing,
+        status: MatchStatus,
         added: Callable[[], None] | None = None,
     ) -> "asyncio.Future[bool]":
         answer = self._loop.create_future()
-        return self._ask(_Append(answer, match_id, version, entry, standing, added))
+        return self._ask(_Append(answer, match_id, version, entry, status, added))
 
     async def postpone(self, due: Due, to: int) -> bool:
         def work(connection: sqlite3.Connection) -> bool:
@@ -212,7 +212,7 @@ class SqliteStore:
         return self._ask(_Work(self._loop.create_future(), work))
 
     def _ask(self, job: _Job) -> "asyncio.Future[Any]":
-        if self._unanswered >= WAITING_MOST:
+        if self._unanswered >= MAX_WAITING:
             raise store_unavailable()
         self._unanswered += 1
         self._gathered.append(job)
@@ -229,7 +229,7 @@ class SqliteStore:
         # more than some microseconds.
         count = len(self._gathered)
         turns = turns - 1 if count == known else GATHER_TURNS
-        if turns and count < GATHER_MOST:
+        if turns and count < MAX_GATHER:
             self._loop.call_soon(self._gather, count, turns)
         else:
             self._hand_over()
@@ -304,7 +304,7 @@ class SqliteStore:
                 continue
             while job is not None:
                 jobs.append(job)
-                if len(jobs) == BATCH_MOST or self._jobs.empty():
+                if len(jobs) == MAX_BATCH or self._jobs.empty():
                     break
                 job = self._jobs.get_nowait()
             going = job is not None
@@ -416,8 +416,8 @@ class SqliteStore:
         # Nothing is to be written but an entry.
         return (
             isinstance(job, _Append)
-            and not job.standing.over
-            and job.standing.due is None
+            and not job.status.over
+            and job.status.due is None
             and job.match_id not in self._due
         )
 
@@ -429,7 +429,7 @@ class SqliteStore:
         rows: list[Any],
         together: bool,
     ) -> bool:
-        _, match_id, version, entry, standing, _ = job
+        _, match_id, version, entry, status, _ = job
         head = heads.get(match_id, self._heads.get(match_id))
         if head is None:
             head = tables.read_head(connection, match_id)
@@ -453,8 +453,8 @@ class SqliteStore:
             except sqlite3.IntegrityError:
                 return False
         heads[match_id] = version + 1
-        self._stand(connection, match_id, standing)
-        if standing.over:
+        self._set_status(connection, match_id, status)
+        if status.over:
             connection.execute(
                 "UPDATE matches SET ended = ? WHERE match_id = ?", (entry.at, match_id)
             )
@@ -469,14 +469,16 @@ class SqliteStore:
         if not done.rowcount:
             return False
         heads[header.match_id] = 0
-        self._stand(connection, header.match_id, job.standing)
+        self._set_status(connection, header.match_id, job.status)
         return True
 
-    def _stand(self, connection: sqlite3.Connection, match_id: str, standing: Standing) -> None:
-        if standing.due is not None:
+    def _set_status(
+        self, connection: sqlite3.Connection, match_id: str, status: MatchStatus
+    ) -> None:
+        if status.due is not None:
             connection.execute(
                 "INSERT INTO agenda VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
-                (match_id, standing.due),
+                (match_id, status.due),
             )
         elif match_id in self._due:
             connection.execute("DELETE FROM agenda WHERE match_id = ?", (match_id,))
@@ -487,7 +489,7 @@ class SqliteStore:
             del self._heads[next(iter(self._heads))]
         for job, answer in zip(jobs, answers, strict=True):
             if answer is True and not isinstance(job, _Work):
-                if job.standing.due is None:
+                if job.status.due is None:
                     self._due.discard(job.match_id)
                 else:
                     self._due.add(job.match_id)

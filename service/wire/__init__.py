@@ -62,7 +62,7 @@ class ViewModule(Protocol):
 
 
 @cache
-def hosted() -> dict[str, type[engine.Game]]:
+def hosted_games() -> dict[str, type[engine.Game]]:
     """The games that this server can host, by id, in order."""
     translated = {module.name for module in pkgutil.iter_modules(__path__)}
     return {
@@ -123,7 +123,7 @@ def _varint(number: int) -> bytes:
 def read_ruleset(ruleset: Ruleset, path: str) -> engine.Game:
     """The game under a ruleset that came in the field `path`; raises Refusal."""
     game_id = game_of(ruleset)
-    if game_id not in hosted():
+    if game_id not in hosted_games():
         raise game_not_found(game_id)
     try:
         return _game(game_id, getattr(ruleset, game_id).SerializeToString(deterministic=True))
@@ -139,7 +139,7 @@ def _game(game_id: str, options: bytes) -> engine.Game:
     ruleset = Ruleset()
     message = getattr(ruleset, game_id)
     message.ParseFromString(options)
-    return hosted()[game_id](_module(game_id).ruleset_to_fields(message))
+    return hosted_games()[game_id](_module(game_id).ruleset_to_fields(message))
 
 
 def write_ruleset(game: engine.Game) -> Ruleset:
@@ -269,7 +269,7 @@ def game_not_found(game_id: str) -> Refusal:
     """There is no such game."""
     return Refusal(
         ErrorReason.ERROR_REASON_GAME_NOT_FOUND,
-        f"there is no game {game_id!r}; there are {', '.join(hosted())}",
+        f"there is no game {game_id!r}; there are {', '.join(hosted_games())}",
         metadata={"game": f"games/{game_id}"},
     )
 

@@ -20,9 +20,9 @@ VIEW_PATHS = {
 _SEATS = (0, 1)
 _TYPES = len(pb.CastleRampageCard.values())  # With the one that is no card.
 _FIRST_SCHEME = pb.CASTLE_RAMPAGE_CARD_VOLLEY
-_STACK_MOST = 104
-_STORY_MOST = 1600
-_DRAWN_MOST = 800
+_MAX_STACK = 104
+_MAX_STORY = 1600
+_MAX_DRAWN = 800
 _NOBODY = 255  # No winner, where the engine writes a seat.
 _SHARED = ("phase", "set_ups", "turn", "active", "strengthened", "draw_size")
 _SIDE = ("hand_size", "catapults", "granaries")
@@ -197,14 +197,14 @@ def view_to_fields(game: Game, message: pb.CastleRampageView, seat: int) -> Fiel
             "winner": _NOBODY,
             "discards": _counts(message.discards, "discards"),
             "sides": [
-                {**plain(side, _SIDE), **_memory("story", side.story, _STORY_MOST)}
+                {**plain(side, _SIDE), **_memory("story", side.story, _MAX_STORY)}
                 for side in message.sides
             ],
         },
         "own": {
             "hand": _counts(message.hand, "hand"),
             "kept": message.kept,
-            **_memory("drawn", message.drawn, _DRAWN_MOST),
+            **_memory("drawn", message.drawn, _MAX_DRAWN),
         },
         "stacks": [
             _stack_to_fields(getattr(side, name), f"sides[{i}].{name}")
@@ -226,6 +226,6 @@ def _stack_to_fields(message: pb.CastleRampageStack, path: str) -> Fields:
     return {
         "count": len(cards),
         "top": len(fallen),
-        "cards": filled(cards, _STACK_MOST, 0, path),
-        "known": filled(known, _STACK_MOST, 0, path),
+        "cards": filled(cards, _MAX_STACK, 0, path),
+        "known": filled(known, _MAX_STACK, 0, path),
     }

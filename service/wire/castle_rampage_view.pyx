@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.castle_rampage.rules cimport (
-    CARDS, CASTLE, CATAPULT, GATE, GRANARY, STRUCTURES, CastleRampage, Common, Side, Sight, Stack
+    CARDS, CASTLE, CATAPULT, GATE, GRANARY, STRUCTURES, CastleRampage, Common, Side, CastleView, Stack
 )
 from engine.game cimport SEATS, SPECTATOR, uint8_t
 from service.wire.writer cimport (
@@ -42,8 +42,8 @@ cdef enum:
 def write_view(CastleRampage game not None, view):
     """The message, serialized."""
     cdef bytes data = bytes(view)
-    cdef Sight* sight = <Sight*> PyBytes_AS_STRING(data)
-    cdef Common* common = &sight.common
+    cdef CastleView* seen = <CastleView*> PyBytes_AS_STRING(data)
+    cdef Common* common = &seen.common
     cdef Writer out
     cdef int seat
     out.used = 0
@@ -55,12 +55,12 @@ def write_view(CastleRampage game not None, view):
     put(&out, VIEW_DRAW_SIZE, common.draw_size)
     put_counted(&out, VIEW_DISCARDS, common.discards, CARDS, 0)
     for seat in range(SEATS):
-        write_side(&out, &common.sides[seat], &sight.stacks[seat * STRUCTURES])
-    put_counted(&out, VIEW_HAND, sight.own.hand, CARDS, 0)
-    put(&out, VIEW_KEPT, sight.own.kept)
-    if sight.seat != SPECTATOR:
-        write_unseen(&out, game, sight)
-    put_bytes(&out, VIEW_DRAWN, sight.own.drawn, sight.own.drawn_length)
+        write_side(&out, &common.sides[seat], &seen.stacks[seat * STRUCTURES])
+    put_counted(&out, VIEW_HAND, seen.own.hand, CARDS, 0)
+    put(&out, VIEW_KEPT, seen.own.kept)
+    if seen.seat != SPECTATOR:
+        write_unseen(&out, game, seen)
+    put_bytes(&out, VIEW_DRAWN, seen.own.drawn, seen.own.drawn_length)
     return written(&out)
 
 
@@ -88,20 +88,20 @@ cdef void write_stack(Writer* out, int field, const Stack* stack) noexcept nogil
     end(out, begun)
 
 
-cdef void write_unseen(Writer* out, CastleRampage game, const Sight* sight) noexcept:
+cdef void write_unseen(Writer* out, CastleRampage game, const CastleView* seen) noexcept:
     cdef uint8_t[CARDS] counts
     cdef const Side* side
     cdef const Stack* stack
     cdef int card, seat, i
     for card in range(CARDS):
-        counts[card] = game.copies[card] - sight.own.hand[card] - sight.common.discards[card]
+        counts[card] = game.copies[card] - seen.own.hand[card] - seen.common.discards[card]
     for seat in range(SEATS):
-        side = &sight.common.sides[seat]
+        side = &seen.common.sides[seat]
         counts[CATAPULT] -= <uint8_t> side.catapults
         counts[GRANARY] -= <uint8_t> side.granaries
-    counts[sight.own.kept] -= 1
+    counts[seen.own.kept] -= 1
     for i in range(SEATS * STRUCTURES):
-        stack = &sight.stacks[i]
+        stack = &seen.stacks[i]
         for card in stack.cards[stack.top:stack.count]:
             counts[card] -= 1
     # What is not known, or is no card.

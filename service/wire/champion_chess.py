@@ -11,8 +11,8 @@ from service.wire.fields import counted, filled, options, plain
 VIEW_PATHS = {"side[": "sides[", "own.": ""}
 
 _CARDS = len(pb.ChampionChessCard.values()) - 1
-_HAND_MOST = 7
-_TURNS_MOST = 48  # The engine's room for the turns of a memory.
+_MAX_HAND = 7
+_MAX_TURNS = 48  # The engine's room for the turns of a memory.
 _NO_TURN = {
     "mulligan": 0,
     "champion": 0,
@@ -20,7 +20,7 @@ _NO_TURN = {
     "won": 0,
     "aid_count": 0,
     "discard_count": 0,
-    "cards": [0] * _HAND_MOST,
+    "cards": [0] * _MAX_HAND,
 }
 
 
@@ -164,7 +164,7 @@ def _side_to_fields(message: pb.ChampionChessSide, path: str) -> Fields:
             "reserve": _counts(memory.reserve, f"{path}.memory.reserve"),
             "castling": memory.castling,
             "size": len(turns),
-            "turns": filled(turns, _TURNS_MOST, _NO_TURN, all_turns),
+            "turns": filled(turns, _MAX_TURNS, _NO_TURN, all_turns),
         },
     }
 
@@ -181,5 +181,5 @@ def _turn_to_fields(message: pb.ChampionChessTurn, path: str) -> Fields:
         "won": int(message.won),
         "aid_count": len(message.aid),
         "discard_count": len(message.discards),
-        "cards": filled(shown, _HAND_MOST, 0, path),
+        "cards": filled(shown, _MAX_HAND, 0, path),
     }

@@ -2,7 +2,7 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from engine.champion_chess.rules cimport CARDS, ChampionChess, Memory, Side, Sight, Turn
+from engine.champion_chess.rules cimport CARDS, ChampionChess, Memory, Side, ChessView, Turn
 from engine.game cimport SEATS, uint8_t
 from service.wire.writer cimport (
     Writer, begin, end, put, put_counted, put_list, written
@@ -46,23 +46,23 @@ cdef enum:
 def write_view(ChampionChess game not None, view):
     """The message, serialized."""
     cdef bytes data = bytes(view)
-    cdef Sight* sight = <Sight*> PyBytes_AS_STRING(data)
+    cdef ChessView* seen = <ChessView*> PyBytes_AS_STRING(data)
     cdef uint8_t[CARDS] known
     cdef Writer out
     cdef int seat, card
     cdef size_t side
-    in_hands = known_in_hands(data[:sizeof(Sight)], game.hand_most)
+    in_hands = known_in_hands(data[:sizeof(ChessView)], game.max_hand)
     out.used = 0
-    put(&out, VIEW_PHASE, sight.phase)
-    put(&out, VIEW_CHALLENGE, sight.challenge)
+    put(&out, VIEW_PHASE, seen.phase)
+    put(&out, VIEW_CHALLENGE, seen.challenge)
     for seat in range(SEATS):
         for card in range(CARDS):
             known[card] = in_hands[seat][card]
         side = begin(&out, VIEW_SIDES)
-        write_side(&out, game, &sight.side[seat], known)
+        write_side(&out, game, &seen.side[seat], known)
         end(&out, side)
-    put_counted(&out, VIEW_HAND, sight.own.hand, CARDS, FIRST)
-    put(&out, VIEW_CASTLING_USED, sight.own.castling_used)
+    put_counted(&out, VIEW_HAND, seen.own.hand, CARDS, FIRST)
+    put(&out, VIEW_CASTLING_USED, seen.own.castling_used)
     return written(&out)
 
 

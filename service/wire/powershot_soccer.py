@@ -16,8 +16,8 @@ VIEW_PATHS = {
 
 _SEATS = (0, 1)
 _TYPES = 60
-_PLAYS_MOST = 180
-_KICK_OFFS_MOST = 8
+_MAX_PLAYS = 180
+_MAX_KICK_OFFS = 8
 _PLAY = ("seat", "card", "role", "outcome")
 _NO_PLAY = dict.fromkeys(_PLAY, 0)
 _SHARED = ("phase", "half", "possession", "standing", "attack_start", "first_kick_off")
@@ -115,11 +115,11 @@ def view_to_fields(game: Game, message: pb.PowerShotSoccerView, seat: int) -> Fi
         "common": {
             **plain(message, _SHARED),
             "kick_offs": len(pairs),
-            "kick_off_cards": filled(pairs, _KICK_OFFS_MOST, [0, 0], "kick_offs"),
+            "kick_off_cards": filled(pairs, _MAX_KICK_OFFS, [0, 0], "kick_offs"),
             "goals": [side.goals for side in message.sides],
             "draw_sizes": [side.draw_pile_size for side in message.sides],
             "play_count": len(plays),
-            "plays": filled(plays, _PLAYS_MOST, _NO_PLAY, "plays"),
+            "plays": filled(plays, _MAX_PLAYS, _NO_PLAY, "plays"),
         },
         "hand": counted(message.hand, _TYPES, "hand"),
     }

@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy
 
 from engine.game cimport SEATS, SPECTATOR, uint8_t
-from engine.powershot_soccer.rules cimport TYPES_MOST, Common, Play, PowerShotSoccer, Sight
+from engine.powershot_soccer.rules cimport MAX_TYPES, Common, Play, PowerShotSoccer, SoccerView
 from service.wire.writer cimport (
     Writer, begin, end, end_list, put, put_counted, put_list, put_varint, written
 )
@@ -41,8 +41,8 @@ cdef enum:
 def write_view(PowerShotSoccer game not None, view):
     """The message, serialized."""
     cdef bytes data = bytes(view)
-    cdef Sight* sight = <Sight*> PyBytes_AS_STRING(data)
-    cdef Common* common = &sight.common
+    cdef SoccerView* seen = <SoccerView*> PyBytes_AS_STRING(data)
+    cdef Common* common = &seen.common
     cdef Writer out
     cdef int i
     out.used = 0
@@ -52,10 +52,10 @@ def write_view(PowerShotSoccer game not None, view):
     put(&out, VIEW_STANDING, common.standing)
     for i in range(SEATS):
         write_side(&out, game, common, i)
-    put_counted(&out, VIEW_HAND, sight.hand, TYPES_MOST, 0)
-    if sight.seat != SPECTATOR:
-        write_left(&out, VIEW_DRAW_PILE, game, common, sight.seat, sight.hand)
-        write_left(&out, VIEW_UNSEEN, game, common, 1 - sight.seat, NULL)
+    put_counted(&out, VIEW_HAND, seen.hand, MAX_TYPES, 0)
+    if seen.seat != SPECTATOR:
+        write_left(&out, VIEW_DRAW_PILE, game, common, seen.seat, seen.hand)
+        write_left(&out, VIEW_UNSEEN, game, common, 1 - seen.seat, NULL)
     for i in range(common.play_count):
         write_play(&out, &common.plays[i])
     put(&out, VIEW_ATTACK_START, common.attack_start)
@@ -93,16 +93,16 @@ cdef void write_left(
     Writer* out, int field, PowerShotSoccer game, const Common* common, int side,
     const uint8_t* hand
 ) noexcept:
-    cdef uint8_t[TYPES_MOST] counts
+    cdef uint8_t[MAX_TYPES] counts
     cdef int card, i
     memcpy(counts, game.copies, sizeof(counts))
     for i in range(common.play_count):
         if common.plays[i].seat == side:
             counts[common.plays[i].card] -= 1
     if hand:
-        for card in range(TYPES_MOST):
+        for card in range(MAX_TYPES):
             counts[card] -= hand[card]
-    put_counted(out, field, counts, TYPES_MOST, 0)
+    put_counted(out, field, counts, MAX_TYPES, 0)
 
 
 cdef void write_play(Writer* out, const Play* play) noexcept nogil:

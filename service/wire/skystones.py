@@ -12,7 +12,7 @@ VIEW_PATHS = {"common.": ""}
 _NONE = 255  # No seat, where the engine writes one.
 _TYPES = 60
 _SQUARES = 9
-_PLACEMENTS_MOST = 90
+_MAX_PLACEMENTS = 90
 _NO_SQUARE = {"field": 0, "card": 0, "owner": 0}
 _PLACEMENT = ("round", "seat", "card", "square")
 _NO_PLACEMENT = dict.fromkeys(_PLACEMENT, 0)
@@ -121,7 +121,7 @@ def view_to_fields(game: Game, message: pb.SkystonesView, seat: int) -> Fields:
             "board": filled(board, _SQUARES, _NO_SQUARE, "board"),
             "sides": [plain(side, ("points", "hand_size", "pile_size")) for side in message.sides],
             "placement_count": len(placements),
-            "placements": filled(placements, _PLACEMENTS_MOST, _NO_PLACEMENT, "placements"),
+            "placements": filled(placements, _MAX_PLACEMENTS, _NO_PLACEMENT, "placements"),
         },
         "hand": counted(message.hand, _TYPES, "hand"),
         "pile": counted(message.pile, _TYPES, "pile"),

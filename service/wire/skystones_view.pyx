@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.game cimport SEATS, SPECTATOR, uint8_t
-from engine.skystones.rules cimport TYPES_MOST, Common, Placement, Side, Sight, Skystones, Square
+from engine.skystones.rules cimport MAX_TYPES, Common, Placement, Side, SkystonesView, Skystones, Square
 from service.wire.writer cimport Writer, begin, end, put, put_counted, put_set, written
 
 cdef enum:
@@ -37,8 +37,8 @@ cdef enum:
 def write_view(Skystones game not None, view):
     """The message, serialized."""
     cdef bytes data = bytes(view)
-    cdef Sight* sight = <Sight*> PyBytes_AS_STRING(data)
-    cdef Common* common = &sight.common
+    cdef SkystonesView* seen = <SkystonesView*> PyBytes_AS_STRING(data)
+    cdef Common* common = &seen.common
     cdef Writer out
     cdef int i
     out.used = 0
@@ -49,10 +49,10 @@ def write_view(Skystones game not None, view):
         write_square(&out, &common.board[i])
     for i in range(SEATS):
         write_side(&out, &common.sides[i])
-    put_counted(&out, VIEW_HAND, sight.hand, TYPES_MOST, 0)
-    put_counted(&out, VIEW_PILE, sight.pile, TYPES_MOST, 0)
-    if sight.seat != SPECTATOR:
-        write_unseen(&out, game, sight)
+    put_counted(&out, VIEW_HAND, seen.hand, MAX_TYPES, 0)
+    put_counted(&out, VIEW_PILE, seen.pile, MAX_TYPES, 0)
+    if seen.seat != SPECTATOR:
+        write_unseen(&out, game, seen)
     for i in range(common.placement_count):
         write_placement(&out, &common.placements[i])
     put(&out, VIEW_FIRST_STARTER, common.first_starter)
@@ -77,14 +77,14 @@ cdef void write_side(Writer* out, const Side* side) noexcept nogil:
     end(out, begun)
 
 
-cdef void write_unseen(Writer* out, Skystones game, const Sight* sight) noexcept:
-    cdef uint8_t[TYPES_MOST] counts
+cdef void write_unseen(Writer* out, Skystones game, const SkystonesView* seen) noexcept:
+    cdef uint8_t[MAX_TYPES] counts
     cdef int card, i
-    for card in range(TYPES_MOST):
-        counts[card] = game.copies[card] - sight.hand[card] - sight.pile[card]
-    for i in range(sight.common.placement_count):
-        counts[sight.common.placements[i].card] -= 1
-    put_counted(out, VIEW_UNSEEN, counts, TYPES_MOST, 0)
+    for card in range(MAX_TYPES):
+        counts[card] = game.copies[card] - seen.hand[card] - seen.pile[card]
+    for i in range(seen.common.placement_count):
+        counts[seen.common.placements[i].card] -= 1
+    put_counted(out, VIEW_UNSEEN, counts, MAX_TYPES, 0)
 
 
 cdef void write_placement(Writer* out, const Placement* placement) noexcept nogil:

@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 
 from ai.endings import prove
-from ai.search import Parameters, Search, search
+from ai.results import Parameters
+from ai.search import Search, search
 from ai.worker import Stop
 from engine import games
 from engine.game import Position
@@ -217,7 +218,7 @@ def test_a_proof_is_of_the_actions_that_are_asked_for():
 @pytest.mark.parametrize("game_id", games())
 def test_a_match_that_has_just_begun_is_not_solved(game_id):
     game = games()[game_id]()
-    if game.searched_from_deal:
+    if game.from_deal:
         return
     position = Position.deal(game, 1)
     seat = position.deciders[0]

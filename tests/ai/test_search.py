@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 
-from ai.search import Parameters, Search, search
+from ai.results import Parameters
+from ai.search import Search, search
 from ai.worker import Stop
 from engine import games
 from engine.game import Position, SeatView, ViewError
@@ -30,7 +31,7 @@ def test_a_seed_gives_the_same_answer(game_id):
     _, view = start(game_id)
     assert search(view, iterations=500, seed=5) == search(view, iterations=500, seed=5)
     results = [search(view, iterations=500, seed=seed) for seed in range(5, 25)]
-    if games()[game_id].searched_from_deal:
+    if games()[game_id].from_deal:
         # All is read off the same search; the seed draws the action.
         assert all(result.actions == results[0].actions for result in results)
         assert len({result.action for result in results}) > 1
@@ -63,7 +64,7 @@ def test_the_figures_of_a_result_fit_together(game_id, threads):
     assert result.stop_reason == "iterations"
     assert sorted(one.action for one in result.actions) == list(position.legal(view.seat))
     came_by = 1000  # A search from the deal also goes where the seat does not know what it knows.
-    if games()[game_id].searched_from_deal:
+    if games()[game_id].from_deal:
         came_by = result.actions[0].availability
         assert 0 < came_by < 1000
     assert sum(one.visits for one in result.actions) == came_by

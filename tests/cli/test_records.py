@@ -15,8 +15,8 @@ from croupier.v1 import match_pb2
 from service import wire
 from service.api.tokens import read_operator_token
 from service.hosting import records
-from service.hosting.match_state import Hosted
-from service.store import Listed, Query, Standing
+from service.hosting.match_state import MatchState
+from service.store import Listed, MatchStatus, Query
 from tests.support.play import seeded
 from tests.support.played import played
 from tests.support.stores import (
@@ -32,7 +32,7 @@ from tests.support.stores import (
 
 TOKEN = "an operator's token, of 32 or more".replace(" ", "-")
 SECONDS = 20
-GAMES = tuple(wire.hosted())
+GAMES = tuple(wire.hosted_games())
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -208,10 +208,10 @@ def test_old_matches_are_deleted_and_no_others(place):
     async def test():
         async with asyncio.timeout(SECONDS), opened(place) as store:
             for number in range(7):
-                await store.create(header(f"m{number}", created=number), Standing(due=5))
+                await store.create(header(f"m{number}", created=number), MatchStatus(due=5))
                 if number != 3:
                     end = resignation(0, at=100 + number)
-                    await store.append(f"m{number}", 0, end, Standing(over=True))
+                    await store.append(f"m{number}", 0, end, MatchStatus(over=True))
             assert await store.forget(100, 10) == []
             assert await store.forget(106, 2) == ["m0", "m1"]
             assert await store.forget(106, 9) == ["m2", "m4", "m5"]
@@ -340,15 +340,15 @@ def test_two_servers_asked_at_once_make_one_rematch(servers, postgres):
     for _ in range(10):
         match = clients[0].create_match("champion_chess")
         match.seats[0].resign()
-        hosted = [
+        state = [
             servers.run(server.matches.load(match.name.removeprefix("matches/")))
             for server, _ in running
         ]
 
-        async def both(hosted=hosted):
+        async def both(state=state):
             calls = (
                 server.matches.rematch(each)
-                for (server, _), each in zip(running, hosted, strict=True)
+                for (server, _), each in zip(running, state, strict=True)
             )
             return await asyncio.gather(*calls)
 
@@ -407,12 +407,12 @@ def test_records_are_exported_verified_and_imported(operate, tmp_path, form, cap
 
     for match, each in zip(made, asyncio.run(stored()), strict=True):
         # As if it had been played there.
-        assert Hosted.load(each).record() == match.spectator.record()
+        assert MatchState.load(each).record() == match.spectator.record()
 
 
 def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
-    hosted = played(GAMES[0], "default", seeded("import"))
-    path = record_files.write(hosted.record(), tmp_path, "json")
+    state = played(GAMES[0], "default", seeded("import"))
+    path = record_files.write(state.record(), tmp_path, "json")
     place = PostgresPlace(postgres)
     assert status("import", "--store", place.url, path) == 0
 
@@ -421,9 +421,9 @@ def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
             return await store.find(Query(over=True), 9)
 
     (found,) = asyncio.run(listed())
-    assert found.match_id == hosted.header.match_id
-    assert (found.created, found.ended) == (hosted.header.created, hosted.time)
-    assert found.version == hosted.version
+    assert found.match_id == state.header.match_id
+    assert (found.created, found.ended) == (state.header.created, state.time)
+    assert found.version == state.version
 
 
 def test_nothing_is_imported_if_one_record_is_not_true(tmp_path, capsys):

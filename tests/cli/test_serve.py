@@ -84,7 +84,7 @@ def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
     services = ProtoReflectionDescriptorDatabase(client.channel).get_services()
     assert set(SERVICES) < set(services)
 
-    game_id = next(iter(wire.hosted()))
+    game_id = next(iter(wire.hosted_games()))
     table = client.create(ruleset_of(game_id), seed=SEED)
     play_on(table, seeded("process"))
     # A refusal is counted after it is sent, so another call comes between it and the metrics.
@@ -196,7 +196,7 @@ def test_the_commands_that_ask_a_server(start):
     asked, own = run("games", "--server", server.address), run("games")
     assert asked.returncode == own.returncode == 0
     assert asked.stdout == own.stdout
-    assert [line.split()[0] for line in own.stdout.splitlines()] == list(wire.hosted())
+    assert [line.split()[0] for line in own.stdout.splitlines()] == list(wire.hosted_games())
     server.end()
     for command in ("health", "games"):
         unanswered = run(command, "--server", server.address)
@@ -206,13 +206,13 @@ def test_the_commands_that_ask_a_server(start):
 
 def test_the_catalog_describes_every_game(client):
     listed = client.catalog.ListGames(catalog_pb2.ListGamesRequest()).games
-    assert [game.name for game in listed] == [f"games/{game_id}" for game_id in wire.hosted()]
+    assert [game.name for game in listed] == [f"games/{game_id}" for game_id in wire.hosted_games()]
     for game in listed:
         assert not game.cards
         request = catalog_pb2.GetGameRequest(name=game.name)
         whole = client.catalog.GetGame(request).game
         game_id = game.name.removeprefix("games/")
-        assert len(whole.cards) == len(wire.hosted()[game_id]().cards()) > 0
+        assert len(whole.cards) == len(wire.hosted_games()[game_id]().cards()) > 0
         assert all(card.id and card.title and card.kind and card.numbers for card in whole.cards)
         del whole.cards[:]
         assert whole == game
@@ -232,7 +232,7 @@ def test_matches_and_tokens_outlast_the_server(start, tmp_path, number):
     options = ("--metrics-port", "0", "--store", "sqlite", "--data", str(tmp_path / "data"))
     server = start(*options)
     rng = seeded("outlast", number)
-    tables = [Client(server.address).create(ruleset_of(game_id)) for game_id in wire.hosted()]
+    tables = [Client(server.address).create(ruleset_of(game_id)) for game_id in wire.hosted_games()]
     for table in tables:
         play_on(table, rng, 3)
     seen = [table.views() for table in tables]

@@ -1,11 +1,12 @@
-"""Guides: what they choose is legal and rests on what their seat knows, and it is sensible."""
+"""Playout policies: what they choose is legal and rests on what their seat knows, and it is sensible."""
 
 import itertools
 import random
 
 import pytest
 
-from ai.search import Parameters, search
+from ai.results import Parameters
+from ai.search import search
 from engine import games
 from engine.game import Game, Position
 
@@ -32,58 +33,63 @@ def positions(game: Game, seed: int) -> list[Position]:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_its_choices_are_legal_and_its_estimates_are_probabilities(game: Game) -> None:
-    guide = game.guide()
+    policy = game.playout_policy()
     for seed in range(MATCHES):
         stage = -1
         for ply, position in enumerate(positions(game, seed)):
             where = f"seed {seed}, ply {ply}"
             for seat in position.deciders:
                 for chance in range(3):
-                    assert guide.action(position, seat, chance) in position.legal(seat), where
-            score, draw = guide.score(position)
+                    assert policy.action(position, seat, chance) in position.legal(seat), where
+            score, draw = policy.score(position)
             assert draw / 2 <= score <= 1 - draw / 2 and draw >= 0, where
-            assert guide.at(position) >= stage, where
-            stage = guide.at(position)
+            assert policy.at(position) >= stage, where
+            stage = policy.at(position)
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_it_chooses_by_what_its_seat_knows(game: Game) -> None:
-    guide = game.guide()
+    policy = game.playout_policy()
     for seed in range(MATCHES // 2):
         for ply, position in enumerate(positions(game, seed)[::4]):
             for seat in position.deciders:
                 sampler = game.sampler(position.view(seat))
-                chosen = {guide.action(sampler.sample(world), seat, ply) for world in range(WORLDS)}
-                assert chosen == {guide.action(position, seat, ply)}, f"seed {seed}, ply {ply * 4}"
+                chosen = {
+                    policy.action(sampler.sample(world), seat, ply) for world in range(WORLDS)
+                }
+                assert chosen == {policy.action(position, seat, ply)}, f"seed {seed}, ply {ply * 4}"
 
 
 @pytest.mark.parametrize("game", HOSTED)
 def test_it_beats_random_play(game: Game) -> None:
-    guide = game.guide()
+    policy = game.playout_policy()
     score = 0.0
-    for seed, guided in itertools.product(range(25), (0, 1)):
+    for seed, informed in itertools.product(range(25), (0, 1)):
         chance = random.Random(seed)
         position = Position.deal(game, seed)
         for ply in itertools.count():
             if position.over:
                 break
             joint = {
-                seat: guide.action(position, seat, seed * 7_919 + ply)
-                if seat == guided
+                seat: policy.action(position, seat, seed * 7_919 + ply)
+                if seat == informed
                 else chance.choice(position.legal(seat))
                 for seat in position.deciders
             }
             position.apply(joint, seed * 100_003 + ply)
         assert position.scores is not None
-        score += position.scores[guided]
-    # Each guide scores at least 95 % over hundreds of matches.
+        score += position.scores[informed]
+    # Each policy scores at least 95 % over hundreds of matches.
     assert score / 50 > 0.8
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_seat_expects_what_the_other_does_not(game: Game) -> None:
     # Both seats of a deal are alike, so over many deals each expects as much.
-    scores = [game.guide().playouts(Position.deal(game, seed), 20, seed)[0] for seed in range(200)]
+    scores = [
+        game.playout_policy().playouts(Position.deal(game, seed), 20, seed)[0]
+        for seed in range(200)
+    ]
     mean = sum(scores) / len(scores)
     deviation = (sum((score - mean) ** 2 for score in scores) / len(scores) ** 2) ** 0.5
     assert abs(mean - 0.5) < 5 * deviation

@@ -29,7 +29,7 @@ WORLDS = 8
 HABITS = int(os.environ.get("CROUPIER_HABITS", "60"))  # Matches.
 SIMULATED = 60_000
 STEPS = 6  # Joint actions.
-MOST_VIEWS = 30  # The most frequent ones after each number of them,
+MAX_VIEWS = 30  # The most frequent ones after each number of them,
 LEAST = 40  # unless they are seen less often.
 DRAWN = 4  # Worlds for each one seen.
 P = 0.001
@@ -96,7 +96,7 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
     tested = [
         (step, view, worlds)
         for step, views in enumerate(seen)
-        for view, worlds in sorted(views.items(), key=lambda item: -item[1].total())[:MOST_VIEWS]
+        for view, worlds in sorted(views.items(), key=lambda item: -item[1].total())[:MAX_VIEWS]
         if worlds.total() >= LEAST
     ]
     assert any(len(worlds) > 1 for _, _, worlds in tested)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ai.search import Parameters, search
+from ai.results import Parameters
+from ai.search import search
 from ai.strengths import STRENGTHS, Strength, slip
 from croupier.v1.match_pb2 import BotStrength
 from engine import games
@@ -113,7 +114,7 @@ def test_an_illegal_action_is_not_played(spies, monkeypatch):
 
 
 def test_a_run_repeats_whatever_the_number_of_workers():
-    one = pairing("skystones", "search:iterations=30", "guide")
+    one = pairing("skystones", "search:iterations=30", "policy")
     alone = arena.run(one, pairs=6, seed=2)
     assert figures(alone) == figures(arena.run(one, pairs=6, seed=2, workers=2))
     assert figures(alone)["pairs"] != figures(arena.run(one, pairs=6, seed=3))["pairs"]

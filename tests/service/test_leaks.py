@@ -30,11 +30,11 @@ def received(table, viewers):
     return [message.SerializeToString(deterministic=True) for message in messages]
 
 
-def another_world(hosted, seat, rng):
+def another_world(state, seat, rng):
     """The same match, but for what a seat cannot know: hidden cards, what the other has decided,
     what it did not see happen, and the secret of all chance to come."""
-    match = hosted.match
-    position = hosted.game.sampler(match.view(seat)).sample(rng.getrandbits(64))
+    match = state.match
+    position = state.game.sampler(match.view(seat)).sample(rng.getrandbits(64))
     data = bytes(match)
     other = 1 - seat
     held = [match.held.get(0, 0), match.held.get(1, 0)]
@@ -42,19 +42,19 @@ def another_world(hosted, seat, rng):
         held[other] = rng.choice(position.legal(other))
     secret = rng.randbytes(32)
     head = data[:24] + b"".join(action.to_bytes(8, "big") for action in held)
-    world = copy.copy(hosted)
+    world = copy.copy(state)
     world.match = Match.from_bytes(
-        hosted.game, head + secret + bytes(position) + data[72 + len(bytes(position)) :]
+        state.game, head + secret + bytes(position) + data[72 + len(bytes(position)) :]
     )
-    world.header = hosted.header._replace(secret=secret)
+    world.header = state.header._replace(secret=secret)
     world._views = {}
-    world._history = copy.copy(hosted._history)
+    world._history = copy.copy(state._history)
     world._history.events = [
         tuple(
             event if event.seen_by(seat) else event._replace(values=event.values[::-1])
             for event in events
         )
-        for events in hosted._history.events
+        for events in state._history.events
     ]
     return world
 
@@ -81,7 +81,7 @@ def test_nothing_hidden_is_in_what_is_received(client, server, game_id, name):
             kept[match_id] = truth
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_worlds_differ(client, server, game_id):
     # The test above would show nothing if the worlds it compares were all the same.
     table = client.create(ruleset_of(game_id), seed=1)
@@ -115,12 +115,12 @@ def test_a_held_decision_shows_nowhere(client, game_id, seat):
 def test_a_stream_holds_only_what_its_reader_saw(client, server, game_id, name):
     table = client.create(ruleset_of(game_id, name), seed=2)
     play_on(table, seeded(game_id, name, "stream"))
-    hosted = server.matches._kept[table.name.removeprefix("matches/")]
+    state = server.matches._kept[table.name.removeprefix("matches/")]
     for viewer, player in enumerate(table.everyone()):
         for response in player.watch():
             expected = [
-                wire.write_event(hosted.game, event, response.version)
-                for event in hosted._history.events[response.version]
+                wire.write_event(state.game, event, response.version)
+                for event in state._history.events[response.version]
                 if event.seen_by(viewer)
             ]
             assert [event for event in response.events if event.HasField(game_id)] == expected

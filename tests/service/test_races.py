@@ -132,7 +132,7 @@ class Contested:
 
 
 def test_of_two_that_race_one_wins_and_the_other_is_told_the_version(pair, request):
-    games = list(wire.hosted())
+    games = list(wire.hosted_games())
     rng = seeded(request.node.callspec.id)
     run = begun = 0
     matches = []

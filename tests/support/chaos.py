@@ -51,7 +51,7 @@ class Ordeal:
 
     def __init__(self, seed, addresses, tables, games=None):
         self.seed = seed
-        self._games = games or list(wire.hosted())
+        self._games = games or list(wire.hosted_games())
         self.figures = Counter()
         self.records = []
         self._addresses = addresses

@@ -25,10 +25,10 @@ def plant():
                 waiting.append(later.get_nowait())
             await asyncio.gather(*(append(*arguments) for arguments in waiting))
 
-    async def answer_at_once(self, match_id, version, entry, standing, added):
+    async def answer_at_once(self, match_id, version, entry, status, added):
         if not hasattr(self, "committing"):
             self.committing = asyncio.create_task(commit_later())
-        later.put_nowait((self, match_id, version, entry, standing))
+        later.put_nowait((self, match_id, version, entry, status))
         added()
         return True
 

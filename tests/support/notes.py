@@ -3,7 +3,7 @@
 from time import monotonic_ns
 
 from service.hosting import records
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from tests.support.history import Decision, Refused, pictures
 from tests.support.serving import read_error, view_of
 
@@ -41,8 +41,8 @@ def log_of(record):
 
 def mistaken_pictures(history, record):
     """What was shown, and is not what the record shows when it is played again."""
-    hosted = records.verify(record)
-    entries, course = hosted.entries, [Hosted(hosted.header)]
+    state = records.verify(record)
+    entries, course = state.entries, [MatchState(state.header)]
     for entry in entries:
         course.append(course[-1].after(entry))
     for what, viewer, version, picture in set(pictures(history)):

@@ -3,7 +3,7 @@
 import hashlib
 
 from service import wire
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header
 from tests.support.serving import ruleset_of
 
@@ -25,28 +25,28 @@ def played(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, res
         created=1_700_000_000_000 + rng.randrange(10**6),
         entropy_from_seats=entropy,
     )
-    hosted = Hosted(header)
+    state = MatchState(header)
     if entropy:
-        hosted = hosted.after(*contributions(hosted, rng))
-    while not hosted.over:
-        at = hosted.time + rng.choice((0, 1, 2500))
-        if hosted.version == resign_at:
-            hosted = hosted.after(Entry(EntryKind.RESIGNATION, seats.index(0), at))
+        state = state.after(*contributions(state, rng))
+    while not state.over:
+        at = state.time + rng.choice((0, 1, 2500))
+        if state.version == resign_at:
+            state = state.after(Entry(EntryKind.RESIGNATION, seats.index(0), at))
             break
-        seat = rng.choice(hosted.deciders)
-        action = wire.write_action(hosted.game, rng.choice(hosted.match.legal(seat)))
+        seat = rng.choice(state.deciders)
+        action = wire.write_action(state.game, rng.choice(state.match.legal(seat)))
         data = action.SerializeToString(deterministic=True)
-        hosted = hosted.after(Entry(EntryKind.ACTION, seat, at, data, hosted.version))
-    return hosted
+        state = state.after(Entry(EntryKind.ACTION, seat, at, data, state.version))
+    return state
 
 
-def contributions(hosted, rng):
+def contributions(state, rng):
     """The entries by which the open seats of a match contribute to its chance."""
-    seats = [seat for seat in (0, 1) if not hosted.header.bots[seat]]
+    seats = [seat for seat in (0, 1) if not state.header.bots[seat]]
     rng.shuffle(seats)
     bytes_of = {seat: rng.randbytes(rng.randrange(16, 65)) for seat in seats}
     hashes = {seat: hashlib.sha256(data).digest() for seat, data in bytes_of.items()}
-    at = hosted.header.created
+    at = state.header.created
     return [
         *(Entry(EntryKind.ENTROPY_HASH, seat, at + 5, hashes[seat]) for seat in seats),
         *(Entry(EntryKind.ENTROPY, seat, at + 9, bytes_of[seat]) for seat in reversed(seats)),

@@ -42,14 +42,14 @@ def hosted_cases():
     """A parameter for each game that a server hosts, and each of its rulesets."""
     return [
         pytest.param(game_id, name, id=f"{game_id}-{name}")
-        for game_id in wire.hosted()
+        for game_id in wire.hosted_games()
         for name in facts_of(game_id).rulesets
     ]
 
 
 def simultaneous_games():
     """The games whose first decision is one of both seats."""
-    return [name for name, game in wire.hosted().items() if len(_first_deciders(game)) == 2]
+    return [name for name, game in wire.hosted_games().items() if len(_first_deciders(game)) == 2]
 
 
 def _first_deciders(game):
@@ -63,9 +63,9 @@ def ruleset_of(game_id, name="default"):
     return wire.write_ruleset(game_of(game_id, name)[0])
 
 
-def view_of(hosted, viewer):
+def view_of(state, viewer):
     """What a viewer knows of a match in memory, as a message."""
-    return game_pb2.View.FromString(hosted.view(viewer))
+    return game_pb2.View.FromString(state.view(viewer))
 
 
 class Servers:

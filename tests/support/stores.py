@@ -2,10 +2,10 @@
 
 import contextlib
 
-from service.store import Entry, EntryKind, Header, MemoryStore, SqliteStore, Standing
+from service.store import Entry, EntryKind, Header, MatchStatus, MemoryStore, SqliteStore
 from service.store.postgresql import PostgresStore
 
-NOTHING = Standing()
+NOTHING = MatchStatus()
 
 
 def header(match_id="one", **fields):

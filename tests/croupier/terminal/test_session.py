@@ -34,7 +34,7 @@ ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
     "TERM": "xterm-256color",
 }
-GAMES = tuple(wire.hosted())
+GAMES = tuple(wire.hosted_games())
 LIMIT = 30.0  # Seconds that a session may take.
 
 

@@ -21,7 +21,7 @@ KNOWN = ["", ":seen", ":shown"]
 SHOWN = 2
 TOLD = ["decided", "drew", "spent", "lost", "placed", "took_back", "showed", "reshuffled"]
 TOLD_BITS = 3
-TOLD_VALUE_MOST = 31
+MAX_TOLD_VALUE = 31
 
 
 def is_purple(card):
@@ -134,8 +134,8 @@ class Half:
         for turn in range(past):
             drawn = left if turn == past - 1 else min(draws[turn], left)
             left -= drawn
-            for some in range(drawn, 0, -TOLD_VALUE_MOST):
-                tell("drew", min(some, TOLD_VALUE_MOST))
+            for some in range(drawn, 0, -MAX_TOLD_VALUE):
+                tell("drew", min(some, MAX_TOLD_VALUE))
             for card in (self.permanents + self.spent) * (turn == past - 1):
                 decide()
                 tell("spent", card)

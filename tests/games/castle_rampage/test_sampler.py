@@ -31,10 +31,10 @@ RULESETS = {
 }
 TURNS = 70
 MATCHES = 12
-WORLDS_MOST = 1500  # Of the filter; a match goes on no further.
+MAX_WORLDS = 1500  # Of the filter; a match goes on no further.
 SHARE = 0.2  # Of the positions that are tested.
 DRAWS = 20  # For each world of the filter,
-DRAWS_MOST = 4000  # and how many at the most.
+MAX_DRAWS = 4000  # and how many at the most.
 CERTAIN = 25  # What is expected so often comes up.
 P = 1e-3
 LONG_MATCHES = 5
@@ -106,7 +106,7 @@ def count_worlds(sampler, draws, rng):
 
 def p_of_draws(sampler, expected, rng):
     """The p-value of some draws; asserts that no world is drawn, or left out, wrongly."""
-    draws = min(DRAWS * len(expected) + 200, DRAWS_MOST)
+    draws = min(DRAWS * len(expected) + 200, MAX_DRAWS)
     drawn = count_worlds(sampler, draws, rng)
     assert drawn.keys() <= expected.keys(), "a world that cannot be"
     assert drawn.keys() >= {world for world, p in expected.items() if p * draws > CERTAIN}
@@ -128,7 +128,7 @@ def positions(game, rng, filters):
     while True:
         for each in filters:
             each.see(events, decider)
-        if match.over or max(len(each.worlds) for each in filters) > WORLDS_MOST:
+        if match.over or max(len(each.worlds) for each in filters) > MAX_WORLDS:
             return
         yield match.position
         decider = match.deciders[0] if len(match.deciders) == 1 else None

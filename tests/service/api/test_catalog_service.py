@@ -26,7 +26,7 @@ def texts_of(game):
     return [text.rstrip(" 0123456789") for text in texts]
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
     english = game_in(client, game_id)
     assert list(english.language_codes) == LANGUAGES
@@ -41,7 +41,7 @@ def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
         assert len(titles) == len({card.title for card in english.cards})
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_card_can_be_drawn(client, game_id, language):
     game = game_in(client, game_id, language)
@@ -55,7 +55,7 @@ def test_every_card_can_be_drawn(client, game_id, language):
         assert all(number.title for number in card.numbers)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_language_changes_texts_and_nothing_else(client, game_id):
     def without_texts(game):
         for field in ("title", "rules", "seat_titles", "language_code"):
@@ -101,7 +101,7 @@ def test_a_language_is_looked_up_by_its_tag(client, wanted, given):
     assert game_in(client, "skystones", wanted).language_code == given
     request = catalog_pb2.ListGamesRequest(language_code=wanted)
     games = client.catalog.ListGames(request, timeout=TIMEOUT).games
-    assert [game.name for game in games] == [f"games/{game_id}" for game_id in wire.hosted()]
+    assert [game.name for game in games] == [f"games/{game_id}" for game_id in wire.hosted_games()]
     assert {game.language_code for game in games} == {given}
     assert not any(game.cards for game in games)
 

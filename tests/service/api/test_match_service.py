@@ -92,7 +92,7 @@ def check_record(table, record, final, *, seeded):
         assert len(watched) == len(seen)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_stream_resumes_from_any_version_without_gap_or_double(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1)
     play_on(table, seeded(game_id, "resume"))
@@ -107,7 +107,7 @@ def test_a_stream_resumes_from_any_version_without_gap_or_double(client, game_id
         ]
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_stream_shows_each_change_as_it_happens(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1)
     rng = seeded(game_id, "live")
@@ -122,7 +122,7 @@ def test_a_stream_shows_each_change_as_it_happens(client, game_id):
         stream.cancel()
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
     # It takes 1 KB at a time, and reads nothing until the match is over.
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
@@ -194,7 +194,7 @@ def test_of_two_racing_decisions_of_a_seat_one_is_refused_as_stale(client, game_
     assert player.view().version == 1
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_same_request_is_applied_once_and_answered_alike(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1)
     rng = seeded(game_id, "again")
@@ -220,7 +220,7 @@ def test_another_seat_may_use_the_same_request_id(client):
     assert table.spectator.view().version == 2
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_seat_resigns_out_of_turn(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1)
     streams = [each.watch() for each in table.everyone()]

@@ -9,7 +9,7 @@ import pytest
 from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
-from service.store import Standing
+from service.store import MatchStatus
 from tests.support.play import seeded
 from tests.support.serving import (
     TIMEOUT,
@@ -64,7 +64,7 @@ def waits_of(server):
     return waits
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_stream_goes_on_at_another_server_from_where_one_has_stopped(servers, replicas, game_id):
     (server, client), (_, other) = replicas
     table = client.create(ruleset_of(game_id))
@@ -130,18 +130,18 @@ def count_views(server):
     made = []
     keep = server.matches._keep
 
-    def kept(hosted):
-        made.append(hosted)
-        keep(hosted)
+    def kept(state):
+        made.append(state)
+        keep(state)
 
     server.matches._keep = kept
-    return lambda: sum(2 in hosted._views for hosted in made)
+    return lambda: sum(2 in state._views for state in made)
 
 
 # Waiting for a version
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_who_waits_gets_the_view_when_it_is_there(replicas, game_id):
     (_, client), (_, other) = replicas
     table = client.create(ruleset_of(game_id))
@@ -229,7 +229,7 @@ def test_a_match_of_other_rules_is_refused(servers, tmp_path, game, rules_versio
     store = place.store()
     ruleset = ruleset_of("skystones").SerializeToString()
     other = header("other", game=game, ruleset=ruleset, rules_version=rules_version)
-    servers.run(store.create(other, Standing()))
+    servers.run(store.create(other, MatchStatus()))
     (tmp_path / "key").write_bytes(KEY)
     server, address = servers.start(store, token_key_file=tmp_path / "key")
     token = Tokens(KEY).make(Caller("other", 0))

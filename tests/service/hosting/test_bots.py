@@ -8,10 +8,10 @@ import pytest
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.hosting.bots import Bots
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.metrics import Metrics
-from service.searching.pool import Lane
+from service.searching.pool import SearchPool
 from service.store import Entry, EntryKind, Header, MemoryStore
 from tests.support.play import seeded
 from tests.support.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games, view_of
@@ -39,7 +39,7 @@ def test_a_match_of_two_bots_runs_to_its_end(client, game_id, name):
     assert record_of(table).entries
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_seed_repeats_a_match_of_bots(client, game_id):
     seats = [bot("BEGINNER"), bot("RANDOM")]
     ruleset = ruleset_of(game_id)
@@ -70,7 +70,7 @@ def what_happened(record):
     return happened
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("seats", [[OPEN, bot("CASUAL")], [bot("CASUAL"), OPEN]])
 def test_a_seed_and_the_same_actions_repeat_a_match_against_a_bot(client, game_id, seats):
     records = []
@@ -99,13 +99,13 @@ def test_a_bot_decides_at_once_though_the_other_seat_has_not(client, game_id):
 def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
     async def run():
         ruleset = ruleset_of(game_id).SerializeToString()
-        before = Hosted(Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
+        before = MatchState(Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
         action = view_of(before, 0).legal_actions[0].SerializeToString()
         after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
-        bots = Bots(Matches(MemoryStore(), Metrics()), Lane("bot", 1, Metrics()))
+        bots = Bots(Matches(MemoryStore(), Metrics()), SearchPool("bot", 1, Metrics()))
         for seed in range(10):
-            for hosted in (before, after):
-                hosted.header = hosted.header._replace(secret=bytes([seed]) * 32)
+            for state in (before, after):
+                state.header = state.header._replace(secret=bytes([seed]) * 32)
             assert await bots._choose(before, 1) == await bots._choose(after, 1)
 
     asyncio.run(run())

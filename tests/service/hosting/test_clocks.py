@@ -13,7 +13,7 @@ from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.game import ActionError
 from service import wire
 from service.hosting import records
-from service.hosting.match_state import Hosted, digest
+from service.hosting.match_state import MatchState, digest
 from service.store import Entry, EntryKind, Header, Stored
 from tests.support.chi_squared import p_of_distribution
 from tests.support.manual_clock import ManualClock
@@ -100,39 +100,39 @@ CONTROLS = [
 
 def clocked_match(game_id, time_control, rng):
     """A random match whose seats now and then are too slow: at each version, with its reckoning."""
-    hosted, reckoned = Hosted(header(game_id, time_control)), Reckoned(time_control)
-    yield hosted, reckoned
-    while not hosted.over:
+    state, reckoned = MatchState(header(game_id, time_control)), Reckoned(time_control)
+    yield state, reckoned
+    while not state.over:
         passed = rng.randrange(1500) if rng.random() < 0.8 else rng.randrange(8000)
-        left = min(reckoned.until(seat) for seat in hosted.deciders)
-        first = [seat for seat in hosted.deciders if reckoned.until(seat) == left]
-        at = hosted.time + passed
-        reckoned.pass_by(hosted.deciders, passed)
-        seat = rng.choice(hosted.deciders)
-        action = rng.choice(view_of(hosted, seat).legal_actions).SerializeToString()
-        entry = Entry(EntryKind.ACTION, seat, at, action, hosted.version)
-        expiry = hosted.expiry(at)
+        left = min(reckoned.until(seat) for seat in state.deciders)
+        first = [seat for seat in state.deciders if reckoned.until(seat) == left]
+        at = state.time + passed
+        reckoned.pass_by(state.deciders, passed)
+        seat = rng.choice(state.deciders)
+        action = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
+        entry = Entry(EntryKind.ACTION, seat, at, action, state.version)
+        expiry = state.expiry(at)
         if left > passed:
             assert expiry is None
         else:
             # Nothing else can be added then, and this not before.
             with pytest.raises(ActionError):
-                hosted.after(entry)
+                state.after(entry)
             with pytest.raises(ActionError):
-                hosted.after(expiry._replace(at=hosted.time + left - 1))
+                state.after(expiry._replace(at=state.time + left - 1))
             assert expiry.kind == EntryKind.EXPIRY
             assert expiry.seat == first[0]
             entry, seat = expiry, expiry.seat
-        hosted = hosted.after(entry)
+        state = state.after(entry)
         if entry.action:
             reckoned.decide(seat)
         else:
             assert time_control.on_expiry == clock_pb2.EXPIRY_POLICY_FORFEIT
-            assert hosted.forfeited == tuple(first)
-        yield hosted, reckoned
+            assert state.forfeited == tuple(first)
+        yield state, reckoned
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("number", range(len(CONTROLS)))
 def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
     time_control = CONTROLS[number]
@@ -140,39 +140,37 @@ def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
     for seed in range(4):
         with told(seed=seed):
             rng = seeded(game_id, number, seed)
-            for hosted, reckoned in clocked_match(game_id, time_control, rng):
-                clocks = view_of(hosted, SPECTATOR).clocks
+            for state, reckoned in clocked_match(game_id, time_control, rng):
+                clocks = view_of(state, SPECTATOR).clocks
                 assert clocks.time_control == time_control
-                assert clocks.time.ToMilliseconds() == hosted.time
+                assert clocks.time.ToMilliseconds() == state.time
                 shown = {
                     clock.seat: clock.deadline.ToMilliseconds()
                     for clock in clocks.seats
                     if clock.HasField("deadline")
                 }
-                assert shown == {
-                    seat: hosted.time + reckoned.until(seat) for seat in hosted.deciders
-                }
-                assert hosted.deadline == min(shown.values(), default=None)
+                assert shown == {seat: state.time + reckoned.until(seat) for seat in state.deciders}
+                assert state.deadline == min(shown.values(), default=None)
                 for clock in clocks.seats:
                     assert clock.HasField("time_left") == time_control.HasField("per_match")
-                    if clock.HasField("time_left") and not hosted.over:
+                    if clock.HasField("time_left") and not state.over:
                         left = reckoned.left[clock.seat] - reckoned.spent[clock.seat]
                         assert clock.time_left.ToMilliseconds() == max(0, left)
-            kinds = collections.Counter(entry.kind for entry in hosted.entries)
+            kinds = collections.Counter(entry.kind for entry in state.entries)
             expiries += kinds[EntryKind.EXPIRY]
-            if hosted.forfeited:
-                assert hosted.result.reason == TIME
-                assert not hosted.deciders
+            if state.forfeited:
+                assert state.result.reason == TIME
+                assert not state.deciders
     assert expiries
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("number", range(len(CONTROLS)))
 def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number):
     matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
     last = matches[-1]
     for match in matches[:-1:9]:
-        loaded = Hosted.load(Stored(last.header, list(last.entries), match.snapshot()))
+        loaded = MatchState.load(Stored(last.header, list(last.entries), match.snapshot()))
         skipped = [None] * match.version
         assert loaded._history.events[1:] == skipped + last._history.events[match.version + 1 :]
         assert loaded.clocks == last.clocks
@@ -221,12 +219,12 @@ def changes_of(record):
         yield change.__name__, changed
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("number", range(len(CONTROLS)))
 def test_a_record_is_verified_by_its_clocks_too(game_id, number):
     for seed in range(20):
-        *_, (hosted, _) = clocked_match(game_id, CONTROLS[number], seeded(game_id, seed))
-        record = hosted.record()
+        *_, (state, _) = clocked_match(game_id, CONTROLS[number], seeded(game_id, seed))
+        record = state.record()
         assert records.verify(record).record() == record
         if expiries_of(record):
             break
@@ -235,23 +233,23 @@ def test_a_record_is_verified_by_its_clocks_too(game_id, number):
             records.verify(changed)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_what_is_played_by_default_is_any_legal_action(game_id):
     time_control = control(1000, default=True)
     drawn = collections.defaultdict(collections.Counter)
     for number in range(400):
-        hosted = Hosted(header(game_id, time_control, secret=number.to_bytes(32, "big")))
-        entry = hosted.expiry(BEGAN + 1000)
+        state = MatchState(header(game_id, time_control, secret=number.to_bytes(32, "big")))
+        entry = state.expiry(BEGAN + 1000)
         actions = [
             action.SerializeToString(deterministic=True)
-            for action in view_of(hosted, entry.seat).legal_actions
+            for action in view_of(state, entry.seat).legal_actions
         ]
         drawn[len(actions)][actions.index(entry.action)] += 1
         # Not another one: the secret says which.
         for other in actions:
             if other != entry.action:
                 with pytest.raises(ActionError):
-                    hosted.after(entry._replace(action=other))
+                    state.after(entry._replace(action=other))
     count, counted = max(drawn.items(), key=lambda item: item[1].total())
     assert count > 1
     assert p_of_distribution(counted, dict.fromkeys(range(count), 1 / count)) > 1e-6
@@ -259,8 +257,8 @@ def test_what_is_played_by_default_is_any_legal_action(game_id):
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_both_who_are_late_at_the_same_moment_draw(game_id):
-    hosted = Hosted(header(game_id, control(1000)))
-    over = hosted.after(hosted.expiry(BEGAN + 5000))
+    state = MatchState(header(game_id, control(1000)))
+    over = state.after(state.expiry(BEGAN + 5000))
     assert over.forfeited == (0, 1)
     assert list(over.result.scores) == [0.5, 0.5]
     (expired, ended) = over.happened(1, 0)
@@ -271,25 +269,25 @@ def test_both_who_are_late_at_the_same_moment_draw(game_id):
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_of_two_who_are_late_the_first_forfeits(game_id):
     # Seat 0 has spent more of its time for the match before.
-    hosted = Hosted(header(game_id, control(None, 10_000)))
+    state = MatchState(header(game_id, control(None, 10_000)))
     for seat, at in ((1, BEGAN + 1000), (0, BEGAN + 2000)):
-        action = view_of(hosted, seat).legal_actions[0].SerializeToString()
-        hosted = hosted.after(Entry(EntryKind.ACTION, seat, at, action, hosted.version))
-    while hosted.deciders != (0, 1):
-        (seat,) = hosted.deciders
-        action = view_of(hosted, seat).legal_actions[0].SerializeToString()
-        hosted = hosted.after(Entry(EntryKind.ACTION, seat, hosted.time, action, hosted.version))
-    over = hosted.after(hosted.expiry(BEGAN + 20_000))
+        action = view_of(state, seat).legal_actions[0].SerializeToString()
+        state = state.after(Entry(EntryKind.ACTION, seat, at, action, state.version))
+    while state.deciders != (0, 1):
+        (seat,) = state.deciders
+        action = view_of(state, seat).legal_actions[0].SerializeToString()
+        state = state.after(Entry(EntryKind.ACTION, seat, state.time, action, state.version))
+    over = state.after(state.expiry(BEGAN + 20_000))
     assert over.forfeited == (0,)
     assert list(over.result.scores) == [0.0, 1.0]
 
 
 def test_a_bot_has_no_clock():
-    hosted = Hosted(header("champion_chess", control(1000), bots=(1, 0)))
-    assert [clock.seat for clock in view_of(hosted, 1).clocks.seats] == [1]
-    over = hosted.after(hosted.expiry(BEGAN + 1000))
+    state = MatchState(header("champion_chess", control(1000), bots=(1, 0)))
+    assert [clock.seat for clock in view_of(state, 1).clocks.seats] == [1]
+    over = state.after(state.expiry(BEGAN + 1000))
     assert over.forfeited == (1,)
-    bots = Hosted(header("champion_chess", control(1000), bots=(1, 1)))
+    bots = MatchState(header("champion_chess", control(1000), bots=(1, 1)))
     assert not view_of(bots, 1).clocks.seats
     assert bots.expiry(BEGAN + 10**9) is None
 
@@ -368,7 +366,7 @@ def decider(table):
     return table.players[table.spectator.view().deciders[0]]
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_who_lets_his_time_run_out_forfeits_though_nobody_calls(hall, game_id):
     client = hall.open()
     table = client.create(ruleset_of(game_id), time_control=control(10_000))
@@ -430,7 +428,7 @@ def test_a_resignation_does_not_overtake_the_other_seats_clock(hall, unnoticed):
     assert result.scores[1 - slow] == 1
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_match_of_absent_players_is_played_to_its_end_by_default(hall, game_id):
     client = hall.open()
     # Each decision is made for them at once when the time for the match is used up.
@@ -522,7 +520,7 @@ def test_the_server_tells_what_time_it_is(hall):
     assert not response.view.HasField("clocks")
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1, time_control=control(10**6, 10**7))
     view = decider(table).view()

@@ -9,7 +9,7 @@ from croupier.client import OPEN, Client, CroupierError, Seat, bot
 from engine.game import Match
 from service import wire
 from service.hosting import records
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of
@@ -53,7 +53,7 @@ def finish(seats, rng):
         seat.submit(rng.choice(seat.view().legal_actions))
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_both_seats_contribute_and_the_record_is_true(address, game_id):
     with Client(address) as client, ThreadPoolExecutor() as pool:
         match = client.create_match(game_id, entropy_from_seats=True)
@@ -120,12 +120,12 @@ def test_nobody_shows_his_share_before_all_hashes_are_in(address):
 def test_the_deal_depends_on_every_share_and_on_the_secret():
     def dealt(secret, *shares):
         ruleset = ruleset_of("skystones").SerializeToString()
-        hosted = Hosted(Header("one", "skystones", ruleset, 1, secret, "one", (0, 0), 0, True))
+        state = MatchState(Header("one", "skystones", ruleset, 1, secret, "one", (0, 0), 0, True))
         for seat, share in enumerate(shares):
-            hosted = hosted.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
+            state = state.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
         for seat, share in enumerate(shares):
-            hosted = hosted.after(Entry(EntryKind.ENTROPY, seat, 0, share))
-        return bytes(hosted.match.position)
+            state = state.after(Entry(EntryKind.ENTROPY, seat, 0, share))
+        return bytes(state.match.position)
 
     share, other, secret = b"s" * 16, b"t" * 16, bytes(32)
     deals = [
@@ -196,17 +196,17 @@ def test_another_server_deals_the_same_cards(servers, postgres):
 def test_the_chance_is_drawn_as_the_documentation_says():
     ruleset = ruleset_of("skystones")
     secret, shares = bytes(range(32)), (b"x" * 16, b"y" * 64)
-    hosted = Hosted(
+    state = MatchState(
         Header("one", "skystones", ruleset.SerializeToString(), 1, secret, "one", (0, 0), 0, True)
     )
     for seat, share in enumerate(shares):
-        hosted = hosted.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
+        state = state.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
     for seat, share in enumerate(shares):
-        hosted = hosted.after(Entry(EntryKind.ENTROPY, seat, 0, share))
+        state = state.after(Entry(EntryKind.ENTROPY, seat, 0, share))
     mixed = b"croupier/entropy/v1\0" + secret
     for seat, share in enumerate(shares):
         mixed += bytes([seat, len(share)]) + share
     game = wire.read_ruleset(ruleset, "ruleset")
-    assert hosted.match == Match(game, hashlib.shake_256(mixed).digest(32), "one", 4)
-    assert hosted.match.version == hosted.version == 4
-    assert hosted.match.position != Match(game, hosted.match.secret, "one").position
+    assert state.match == Match(game, hashlib.shake_256(mixed).digest(32), "one", 4)
+    assert state.match.version == state.version == 4
+    assert state.match.position != Match(game, state.match.secret, "one").position

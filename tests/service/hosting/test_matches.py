@@ -12,7 +12,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.errors import Refusal
 from service.hosting.caller import Caller
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.hosting.matches import MATCHES_KEPT, Matches
 from service.metrics import Metrics
 from service.store import MemoryStore
@@ -106,7 +106,7 @@ def as_bytes(message):
     return message.SerializeToString(deterministic=True)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("most", [0, 1, 2, 3, None])
 def test_a_match_computed_again_shows_the_same_bytes(replicas, game_id, most):
     _, (client, other) = replicas
@@ -126,7 +126,7 @@ def test_a_match_computed_again_shows_the_same_bytes(replicas, game_id, most):
             assert as_bytes(again.record()) == as_bytes(player.record())
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_match_goes_on_at_another_server(replicas, game_id):
     _, clients = replicas
     rng = seeded(game_id, "replicas")
@@ -159,7 +159,7 @@ def test_decisions_that_race_between_servers_are_applied_once(replicas, game_id)
     assert meeting.conflicts >= 8
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_same_request_at_two_servers_is_applied_once(replicas, game_id):
     meeting, clients = replicas
     for seed in range(8):
@@ -217,22 +217,22 @@ def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
     async def play():
         store, clock = MemoryStore(), ManualClock(1000)
         server = Matches(store, Metrics(), clock)
-        hosted = await server.create(ruleset_of("skystones"), (0, 0), None)
-        match_id = hosted.header.match_id
+        state = await server.create(ruleset_of("skystones"), (0, 0), None)
+        match_id = state.header.match_id
         for version, now in enumerate((900, 1100, 50, 60)):
             # Each at a server that has just been started.
             server = Matches(store, Metrics(), ManualClock(now))
-            hosted = await server.load(match_id)
-            seat = hosted.deciders[0]
-            legal = view_of(hosted, seat).legal_actions[0]
+            state = await server.load(match_id)
+            seat = state.deciders[0]
+            legal = view_of(state, seat).legal_actions[0]
             await server.submit(Caller(match_id, seat), version, legal, f"{version}")
-        assert hosted.header.created == 1000
+        assert state.header.created == 1000
         assert [entry.at for entry in await store.read(match_id, 0)] == [1000, 1100, 1100, 1100]
 
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
     """As when a database is replaced by a standby that has not heard of the last commits."""
 
@@ -241,18 +241,18 @@ def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
         server = Matches(store, Metrics(), clock)
         control = TimeControl()
         control.per_decision.FromSeconds(10)
-        hosted = await server.create(ruleset_of(game_id), (0, 0), None, time_control=control)
-        match_id = hosted.header.match_id
+        state = await server.create(ruleset_of(game_id), (0, 0), None, time_control=control)
+        match_id = state.header.match_id
 
         async def decide():
-            hosted = await server.load(match_id)
-            seat = hosted.deciders[0]
-            action = view_of(hosted, seat).legal_actions[0]
-            await server.submit(Caller(match_id, seat), hosted.version, action, "any")
+            state = await server.load(match_id)
+            seat = state.deciders[0]
+            action = view_of(state, seat).legal_actions[0]
+            await server.submit(Caller(match_id, seat), state.version, action, "any")
 
         async def as_in_the_log():
             kept = await server.load(match_id)
-            stored = Hosted.load(await store.load(match_id))
+            stored = MatchState.load(await store.load(match_id))
             assert kept.view(0) == stored.view(0)
 
         await decide()

@@ -61,14 +61,14 @@ def test_records_of_all_games_are_true():
         kind = KINDS[number // len(hosted_cases()) % len(KINDS)]
         with told(number=number, kind=kind):
             record = record_of(number, **kind)
-            hosted = records.verify(record)
+            state = records.verify(record)
             # Written, read and written again, it is the same.
-            assert hosted.record() == record
+            assert state.record() == record
             read = match_pb2.Record.FromString(record.SerializeToString())
             assert records.verify(read).record() == record
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_change_of_a_record_is_found(game_id):
     # A short one, with an entry of every kind; and in the long form a whole one.
     kind = {} if LONG else {"entropy": True, "resign_at": 10}
@@ -82,7 +82,7 @@ def test_every_change_of_a_record_is_found(game_id):
     assert seen == {field.name for field in match_pb2.Record.DESCRIPTOR.fields}
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
 def test_changes_of_records_of_every_kind_are_found(game_id, kind):
     rng = seeded("some changes", game_id, kind)
@@ -99,7 +99,7 @@ def found(path, changed):
     return str(error) and "\n" not in str(error)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
 def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
     rng = seeded("forged", game_id, kind)
@@ -118,7 +118,7 @@ def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
     assert binding > RECORDS // 4
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_it_is_told_what_is_wrong_first(game_id):
     record = played(game_id, "default", seeded("first", game_id)).record()
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]

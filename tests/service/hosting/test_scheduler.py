@@ -9,14 +9,14 @@ from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.clock import Clock
-from service.hosting import scheduler as duties
+from service.hosting import scheduler as scheduler
 from service.hosting.bots import Bots
 from service.hosting.caller import Caller
-from service.hosting.match_state import Hosted
-from service.hosting.matches import TAKEN_OVER_AFTER, Matches, agreed_standing
-from service.hosting.scheduler import Duties
+from service.hosting.match_state import MatchState
+from service.hosting.matches import TAKEN_OVER_AFTER, Matches, scheduled_status
+from service.hosting.scheduler import Scheduler
 from service.metrics import Metrics
-from service.searching.pool import Lane
+from service.searching.pool import SearchPool
 from service.store import Due, EntryKind
 from tests.cli.test_serve import Process
 from tests.support.manual_clock import ManualClock
@@ -41,23 +41,23 @@ class Worker:
         clock = clock or Clock()
         self.metrics = Metrics()
         self.matches = Matches(store, self.metrics, clock)
-        self.lane = Lane("bot", 1, self.metrics)
-        self.duties = Duties(
-            store, self.matches, bots(self.matches, self.lane), self.metrics, clock
+        self.pool = SearchPool("bot", 1, self.metrics)
+        self.scheduler = Scheduler(
+            store, self.matches, bots(self.matches, self.pool), self.metrics, clock
         )
 
     async def __aenter__(self):
-        self.duties.start()
+        self.scheduler.start()
         return self
 
     async def rest(self):
         """Returns when it does nothing."""
-        while self.duties._tasks:
-            await asyncio.wait(self.duties._tasks.values())
+        while self.scheduler._tasks:
+            await asyncio.wait(self.scheduler._tasks.values())
 
     async def __aexit__(self, *_):
-        await self.duties.close()
-        self.lane.close()
+        await self.scheduler.close()
+        self.pool.close()
 
 
 def run_in_time(coroutine):
@@ -69,7 +69,7 @@ async def ended(store, match_id):
     """Waits until a match is over; its entries."""
     while True:
         stored = await store.load(match_id)
-        if Hosted.load(stored).over:
+        if MatchState.load(stored).over:
             return stored.entries
         await store.wait(match_id, len(stored.entries))
 
@@ -78,14 +78,14 @@ def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=Non
     return matches.create(ruleset_of(game_id), bots, None, time_control=time_control)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_match_goes_on_where_a_server_has_died_though_nobody_looks(place, game_id):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
             # A server that dies right after it has created a match.
-            hosted = await create(Matches(store, Metrics(), clock), game_id)
-            match_id = hosted.header.match_id
+            state = await create(Matches(store, Metrics(), clock), game_id)
+            match_id = state.header.match_id
             assert await store.due(clock.now(), 9) == []
         clock.advance(TAKEN_OVER_AFTER)
         async with opened(place) as store, Worker(store, clock):
@@ -102,7 +102,7 @@ def test_a_server_that_was_killed_goes_on_when_it_is_up_again(tmp_path):
     client = Client(server.address)
     tables = [
         client.create(ruleset_of(game_id), [bot("CASUAL"), bot("RANDOM")])
-        for game_id in wire.hosted()
+        for game_id in wire.hosted_games()
         for _ in range(3)
     ]
     server.end(signal.SIGKILL)
@@ -117,17 +117,17 @@ def test_a_server_that_was_killed_goes_on_when_it_is_up_again(tmp_path):
 class Slow(Bots):
     """Bots that think until they are told."""
 
-    def __init__(self, matches, lane):
-        super().__init__(matches, lane)
+    def __init__(self, matches, pool):
+        super().__init__(matches, pool)
         self.thinking = asyncio.Event()
         self.told = asyncio.Event()
         self.times = 0
 
-    async def _choose(self, hosted, seat):
+    async def _choose(self, state, seat):
         self.times += 1
         self.thinking.set()
         await self.told.wait()
-        return await super()._choose(hosted, seat)
+        return await super()._choose(state, seat)
 
 
 def test_who_thinks_longer_than_expected_is_not_overtaken(place):
@@ -138,19 +138,19 @@ def test_who_thinks_longer_than_expected_is_not_overtaken(place):
             Worker(store, clock, Slow) as worker,
             Worker(store, clock, Slow) as other,
         ):
-            hosted = await create(worker.matches)
-            slow = worker.duties._bots
+            state = await create(worker.matches)
+            slow = worker.scheduler._bots
             await slow.thinking.wait()
             for _ in range(30):
                 clock.advance(500)
                 # Both have looked what is due when they sleep again.
                 await clock.all_asleep(2)
-            assert other.duties._bots.times == 0
+            assert other.scheduler._bots.times == 0
             (due,) = await store.due(FAR, 9)
             assert due.at > clock.now()
             slow.told.set()
-            await ended(store, hosted.header.match_id)
-            assert other.duties._bots.times == 0
+            await ended(store, state.header.match_id)
+            assert other.scheduler._bots.times == 0
 
     run_in_time(run())
 
@@ -160,12 +160,12 @@ def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
         clock = ManualClock()
         async with opened(place) as store:
             async with Worker(store, clock, Slow) as worker:
-                hosted = await create(worker.matches)
-                await worker.duties._bots.thinking.wait()
+                state = await create(worker.matches)
+                await worker.scheduler._bots.thinking.wait()
                 assert await store.due(clock.now(), 9) == []
-            assert await store.due(clock.now(), 9) == [Due(hosted.header.match_id, clock.now())]
+            assert await store.due(clock.now(), 9) == [Due(state.header.match_id, clock.now())]
             async with Worker(store, clock):
-                await ended(store, hosted.header.match_id)
+                await ended(store, state.header.match_id)
 
     run_in_time(run())
 
@@ -198,26 +198,26 @@ def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
 class Failing(Bots):
     """Bots that fail, and say when."""
 
-    def __init__(self, matches, lane):
-        super().__init__(matches, lane)
+    def __init__(self, matches, pool):
+        super().__init__(matches, pool)
         self.failures = 6
         self.tries = asyncio.Queue()
 
-    async def _choose(self, hosted, seat):
-        self.tries.put_nowait(hosted)
+    async def _choose(self, state, seat):
+        self.tries.put_nowait(state)
         if self.failures:
             self.failures -= 1
             raise RuntimeError(f"seat {seat} holds this and that")
-        return await super()._choose(hosted, seat)
+        return await super()._choose(state, seat)
 
 
 def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
     async def run():
         clock = ManualClock()
         async with opened(place) as store, Worker(store, clock, Failing) as worker:
-            hosted = await create(worker.matches)
+            state = await create(worker.matches)
             began = clock.now()
-            bots = worker.duties._bots
+            bots = worker.scheduler._bots
             await bots.tries.get()
             before = 0
             for _ in range(6):
@@ -227,9 +227,9 @@ def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
                     await clock.all_asleep(1)
                 await bots.tries.get()
                 now = clock.now() - began
-                assert now - before >= max(before, duties.RETRY_LEAST)
+                assert now - before >= max(before, scheduler.MIN_RETRY)
                 before = now
-            await ended(store, hosted.header.match_id)
+            await ended(store, state.header.match_id)
             failed = worker.metrics.registry.get_sample_value("croupier_bot_failures_total")
             assert failed == 6
 
@@ -247,7 +247,7 @@ class FailingLate(Bots):
         self.tries = asyncio.Queue()
         self.may_fail = asyncio.Event()
 
-    async def _choose(self, hosted, seat):
+    async def _choose(self, state, seat):
         self.tries.put_nowait(seat)
         await self.may_fail.wait()
         raise RuntimeError("planted")
@@ -267,8 +267,8 @@ def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place)
                 return done
 
             store.postpone = postpone_slowly
-            hosted = await create(worker.matches)
-            bots = worker.duties._bots
+            state = await create(worker.matches)
+            bots = worker.scheduler._bots
             await bots.tries.get()
             while not extended.is_set():
                 clock.advance(250)
@@ -287,7 +287,7 @@ def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place)
             # When it has waited twice as long.
             (due,) = await store.due(FAR, 9)
             now = clock.now()
-            assert due == Due(hosted.header.match_id, now + now - hosted.time)
+            assert due == Due(state.header.match_id, now + now - state.time)
 
     run_in_time(run())
 
@@ -296,18 +296,18 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
     async def run():
         async with opened(place) as store, Worker(store) as worker:
             names = []
-            for game_id in wire.hosted():
+            for game_id in wire.hosted_games():
                 for _ in range(20):
-                    hosted = await create(worker.matches, game_id, (0, RANDOM))
-                    names.append(hosted.header.match_id)
+                    state = await create(worker.matches, game_id, (0, RANDOM))
+                    names.append(state.header.match_id)
             await worker.rest()
             assert await store.due(FAR, 9) == []
-            assert worker.duties._until == {}
-            assert worker.duties._changed == set()
+            assert worker.scheduler._until == {}
+            assert worker.scheduler._changed == set()
             for name in names:
-                hosted = await worker.matches.load(name)
+                state = await worker.matches.load(name)
                 # A bot has decided as far as it can, and nothing waits for the open seat.
-                assert hosted.deciders == (0,)
+                assert state.deciders == (0,)
 
     run_in_time(run())
 
@@ -315,8 +315,8 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
 def test_a_change_while_a_bot_looks_is_not_missed():
     async def run():
         async with opened(MemoryPlace()) as store, Worker(store) as worker:
-            hosted = await create(worker.matches, bots=(0, RANDOM))
-            match_id = hosted.header.match_id
+            state = await create(worker.matches, bots=(0, RANDOM))
+            match_id = state.header.match_id
             await worker.rest()
             expire = worker.matches.expire
             entered, go_on = asyncio.Event(), asyncio.Event()
@@ -328,12 +328,12 @@ def test_a_change_while_a_bot_looks_is_not_missed():
                 return looked
 
             worker.matches.expire = slowly
-            worker.duties._begin(match_id)
+            worker.scheduler._begin(match_id)
             await entered.wait()
-            hosted = await worker.matches.load(match_id)
-            action = view_of(hosted, 0).legal_actions[0]
-            await worker.matches.submit(Caller(match_id, 0), hosted.version, action, "mine")
-            version = hosted.version + 1
+            state = await worker.matches.load(match_id)
+            action = view_of(state, 0).legal_actions[0]
+            await worker.matches.submit(Caller(match_id, 0), state.version, action, "mine")
+            version = state.version + 1
             assert (await worker.matches.load(match_id)).bot_due is not None
             go_on.set()
             await asyncio.wait_for(store.wait(match_id, version), TAKEN_OVER_AFTER / 2000)
@@ -348,7 +348,7 @@ def test_what_is_overdue_is_told(place):
             await create(Matches(store, Metrics(), clock))
             clock.advance(TAKEN_OVER_AFTER + 3000)
             async with Worker(store, clock, Slow) as worker:
-                await worker.duties._bots.thinking.wait()
+                await worker.scheduler._bots.thinking.wait()
                 value = worker.metrics.registry.get_sample_value("croupier_overdue_seconds")
                 assert value == 3.0
 
@@ -356,7 +356,7 @@ def test_what_is_overdue_is_told(place):
 
 
 def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
-    monkeypatch.setattr(duties, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(scheduler, "MAX_AT_ONCE", 4)
 
     async def run():
         clock = ManualClock()
@@ -376,15 +376,15 @@ def test_a_match_of_other_rules_is_left_to_others(place, caplog):
         clock = ManualClock()
         async with opened(place) as store:
             dead = Matches(store, Metrics(), clock)
-            hosted = await create(dead)
-            header = hosted.header._replace(match_id="other", rules_version=99)
-            await store.create(header, agreed_standing(hosted))
+            state = await create(dead)
+            header = state.header._replace(match_id="other", rules_version=99)
+            await store.create(header, scheduled_status(state))
             clock.advance(TAKEN_OVER_AFTER)
             async with Worker(store, clock) as worker:
-                await ended(store, hosted.header.match_id)
+                await ended(store, state.header.match_id)
                 await worker.rest()
             (due,) = await store.due(FAR, 9)
-            assert due == Due("other", clock.now() + duties.RETRY_UNREAD)
+            assert due == Due("other", clock.now() + scheduler.RETRY_UNREAD)
 
     run_in_time(run())
     assert not caplog.text
@@ -397,9 +397,9 @@ def test_a_clock_is_due_beside_a_bot_that_fails(place):
     async def run():
         clock = ManualClock()
         async with opened(place) as store, Worker(store, clock, Failing) as worker:
-            worker.duties._bots.failures = 10**6
-            hosted = await create(worker.matches, "champion_chess", (0, RANDOM), control)
-            match_id = hosted.header.match_id
+            worker.scheduler._bots.failures = 10**6
+            state = await create(worker.matches, "champion_chess", (0, RANDOM), control)
+            match_id = state.header.match_id
             deadline = clock.now() + 100_000
             while clock.now() < deadline:
                 assert (await store.load(match_id)).entries == []

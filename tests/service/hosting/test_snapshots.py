@@ -4,7 +4,7 @@ import pytest
 
 from service import wire
 from service.hosting import snapshots
-from service.hosting.match_state import Hosted
+from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header, Snapshot, Stored
 from tests.support.play import seeded
 from tests.support.serving import SPECTATOR, ruleset_of, view_of
@@ -15,39 +15,39 @@ VIEWERS = (0, 1, SPECTATOR)
 def played(game_id, resigned=False):
     """A match at each of its versions, played at random."""
     ruleset = ruleset_of(game_id).SerializeToString()
-    hosted = Hosted(Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5))
+    state = MatchState(Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5))
     rng = seeded(game_id, "snapshots")
-    matches = [hosted]
-    while not hosted.over:
-        seat = rng.choice(hosted.deciders)
-        action = rng.choice(view_of(hosted, seat).legal_actions).SerializeToString()
-        request_id = f"{hosted.version}"
-        entry = Entry(EntryKind.ACTION, seat, 6, action, hosted.version, request_id)
-        if resigned and hosted.version == 5:
+    matches = [state]
+    while not state.over:
+        seat = rng.choice(state.deciders)
+        action = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
+        request_id = f"{state.version}"
+        entry = Entry(EntryKind.ACTION, seat, 6, action, state.version, request_id)
+        if resigned and state.version == 5:
             entry = Entry(EntryKind.RESIGNATION, seat, 7)
-        hosted = hosted.after(entry)
-        matches.append(hosted)
+        state = state.after(entry)
+        matches.append(state)
     return matches
 
 
-def shown(hosted):
+def shown(state):
     """All that a match shows, as bytes."""
-    messages = [view_of(hosted, viewer) for viewer in VIEWERS]
-    for version in range(hosted.version + 1):
-        messages += [event for viewer in VIEWERS for event in hosted.happened(version, viewer)]
-    if hosted.over:
-        messages.append(hosted.record())
+    messages = [view_of(state, viewer) for viewer in VIEWERS]
+    for version in range(state.version + 1):
+        messages += [event for viewer in VIEWERS for event in state.happened(version, viewer)]
+    if state.over:
+        messages.append(state.record())
     return [message.SerializeToString(deterministic=True) for message in messages]
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("resigned", [False, True])
 def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
     matches = played(game_id, resigned)
     last = matches[-1]
     for match in matches:
         stored = Stored(last.header, list(last.entries), match.snapshot())
-        loaded = Hosted.load(stored)
+        loaded = MatchState.load(stored)
         assert loaded.match == last.match
         assert (loaded.entries, loaded.resigned, loaded.over) == (last.entries, last.resigned, True)
         # What was skipped: the entries before the snapshot.
@@ -58,15 +58,15 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
             assert loaded.version_of(entry.seat, entry.request_id) == expected
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_match_goes_on_from_a_snapshot(game_id):
     matches = played(game_id)
     middle, last = matches[len(matches) // 2], matches[-1]
-    hosted = Hosted.load(Stored(middle.header, list(middle.entries), middle.snapshot()))
+    state = MatchState.load(Stored(middle.header, list(middle.entries), middle.snapshot()))
     for entry in last.entries[middle.version :]:
-        hosted = hosted.after(entry)
-    assert hosted.match == last.match
-    assert shown(hosted) == shown(last)
+        state = state.after(entry)
+    assert state.match == last.match
+    assert shown(state) == shown(last)
 
 
 def other_headers(header):
@@ -94,20 +94,20 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         broken.append(good._replace(data=bytes(data)))
     for snapshot in broken:
         assert snapshots.read(header, game, None, snapshot) is None
-        loaded = Hosted.load(Stored(header, list(last.entries), snapshot))
+        loaded = MatchState.load(Stored(header, list(last.entries), snapshot))
         assert None not in loaded._history.events
         assert loaded.match == last.match
     for other in other_headers(header):
         assert snapshots.read(other, game, None, good) is None
     # Of entries that are not there, as after a log was put back from a backup.
     few = list(middle.entries[:-1])
-    assert Hosted.load(Stored(header, few, good)).match == matches[middle.version - 1].match
+    assert MatchState.load(Stored(header, few, good)).match == matches[middle.version - 1].match
     # Of another build of the engine.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
     assert snapshots.read(header, game, None, good) is None
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_what_is_not_committed_leaves_nothing_in_the_match(game_id):
     before = played(game_id)[4]
     seat = before.deciders[0]

@@ -13,16 +13,17 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from ai.principal_lines import Outlook
-from ai.search import Parameters, Search
+from ai.principal_lines import PrincipalLines
+from ai.results import Parameters
+from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from engine import games
 from engine.game import Match, Position
 from service import wire
 from service.api.hint_service import HintService
 from service.metrics import Metrics
-from service.searching.hints import Question
-from service.searching.pool import Lane, Limits, Turn
+from service.searching.hints import HintRequest
+from service.searching.pool import Limits, SearchJob, SearchPool
 from tests.support.play import seeded, told
 from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refused, ruleset_of
 
@@ -142,7 +143,7 @@ def test_a_match_and_its_view_get_the_same_analysis(client):
 # Include and exclude
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_only_what_is_included_and_not_excluded_is_searched_for(client, game_id):
     view = some_view(client, game_id)
     legal = list(view.legal_actions)
@@ -194,11 +195,11 @@ def test_a_strength_instead_of_limits(client):
 # What is told beside what to play
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_beliefs_fill_the_hidden_places(client, game_id):
     view = some_view(client, game_id)
     hint = list(analysis(client, view, belief_worlds=2000))[-1].hint
-    known = {card["id"] for card in wire.hosted()[game_id]().cards()}
+    known = {card["id"] for card in wire.hosted_games()[game_id]().cards()}
     sums = {}
     for belief in hint.beliefs:
         assert belief.card in known
@@ -231,7 +232,7 @@ def test_the_best_action_of_every_world_has_all_of_them():
     position = king_facing_a_bet()
     search = Search(position.view(1), seed=1)
     search.run(iterations=1000)
-    worlds, shares = Outlook(search).compare(position.legal(1), 1000)
+    worlds, shares = PrincipalLines(search).compare(position.legal(1), 1000)
     actions = [search.sampler.game.read_action(action)["kind"] for action in position.legal(1)]
     assert worlds == 1000 // 8 // 2
     assert dict(zip(actions, shares, strict=True)) == {"call": 1.0, "fold": 0.0}
@@ -249,9 +250,9 @@ def test_beliefs_are_the_shares_of_the_worlds():
         assert belief.expected == belief.probability == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_line_can_be_played_in_some_world(game_id):
-    match = Match(wire.hosted()[game_id](), bytes(32))
+    match = Match(wire.hosted_games()[game_id](), bytes(32))
     # Where there is so much to choose from, or the opponent sets up a castle by a hand that may be
     # any, no line is followed often enough to be told.
     while len(match.legal(match.deciders[0])) > 50 or (
@@ -262,8 +263,8 @@ def test_a_line_can_be_played_in_some_world(game_id):
     seat = match.deciders[0]
     search = Search(match.view(seat), seed=1)
     search.run(iterations=5000)
-    outlook = Outlook(search)
-    lines = {each.action: outlook.line(each.action) for each in search.result().actions}
+    lines = PrincipalLines(search)
+    lines = {each.action: lines.line(each.action) for each in search.result().actions}
     assert any(lines.values())
     for action, line in lines.items():
         if not line:
@@ -289,51 +290,51 @@ class NoContext:
 
 
 def view_of_many_actions():
-    match = Match(wire.hosted()["skystones"](), bytes(32))
+    match = Match(wire.hosted_games()["skystones"](), bytes(32))
     assert len(match.legal(0)) > 10
     return match.view(0)
 
 
 def question_of(view, seed=1):
-    return Question(view, 0, (view.seat,), seed, (), (), 0, math.inf)
+    return HintRequest(view, 0, (view.seat,), seed, (), (), 0, math.inf)
 
 
 def test_a_stream_that_is_not_read_keeps_the_newest_report_only(client):
     view = some_view(client)
 
     async def run():
-        lane = Lane("test", 1, Metrics())
+        pool = SearchPool("test", 1, Metrics())
         request = hint_pb2.AnalyzePositionRequest(
             view=view,
             limits=hint_pb2.SearchLimits(time=Duration(seconds=2)),
             report_interval=OFTEN,
         )
-        reports = HintService(None, lane).AnalyzePosition(request, NoContext())
+        reports = HintService(None, pool).AnalyzePosition(request, NoContext())
         first = await anext(reports)
         assert not first.final
-        await until_idle(lane)  # Nobody reads while it goes on for nearly 2 seconds more.
+        await until_idle(pool)  # Nobody reads while it goes on for nearly 2 seconds more.
         rest = [report async for report in reports]
         assert len(rest) == 1
         assert rest[0].final
-        lane.close()
+        pool.close()
 
     asyncio.run(run())
 
 
-async def until_idle(lane):
-    while lane._running:
-        await asyncio.wait_for(_next_change(lane), TIMEOUT)
+async def until_idle(pool):
+    while pool._running:
+        await asyncio.wait_for(_next_change(pool), TIMEOUT)
 
 
-async def _next_change(lane):
+async def _next_change(pool):
     changed = asyncio.Event()
-    report = lane._report
+    report = pool._report
 
     def tell():
         report()
         changed.set()
 
-    lane._report = tell
+    pool._report = tell
     await changed.wait()
 
 
@@ -343,27 +344,27 @@ def test_a_search_that_is_given_up_ends_within_a_few_iterations(threads):
     more = []
 
     async def run():
-        lane = Lane("test", threads, Metrics())
+        pool = SearchPool("test", threads, Metrics())
         loop = asyncio.get_running_loop()
         for _ in range(10):
             began = asyncio.Event()
             turns = []
 
-            def work(turn, turns=turns, began=began):
-                turns.append(turn)
+            def work(job, turns=turns, began=began):
+                turns.append(job)
                 tell = lambda _: loop.call_soon_threadsafe(began.set)  # noqa: E731
-                return question_of(view).answer(turn, 0.02, tell)
+                return question_of(view).answer(job, 0.02, tell)
 
-            task = asyncio.create_task(lane.run(Limits(seconds=60, threads=threads), work))
+            task = asyncio.create_task(pool.run(Limits(seconds=60, threads=threads), work))
             await asyncio.wait_for(began.wait(), TIMEOUT)
-            free = asyncio.create_task(_next_change(lane))
+            free = asyncio.create_task(_next_change(pool))
             await asyncio.sleep(0)
             at = turns[0].iterations
             task.cancel()
             await asyncio.wait_for(free, 10)
             more.append(turns[0].iterations - at)
-        assert lane._free == threads
-        lane.close()
+        assert pool._free == threads
+        pool.close()
 
     asyncio.run(run())
     # The system may keep a thread waiting now and then, but not every time.
@@ -383,24 +384,24 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
     rng = random.Random(seed)
 
     async def run():
-        lane = Lane("test", 2, Metrics())
+        pool = SearchPool("test", 2, Metrics())
         loop = asyncio.get_running_loop()
         tell = lambda _: None  # noqa: E731
-        work = lambda turn: question_of(view).answer(turn, 0.001, tell)  # noqa: E731
+        work = lambda job: question_of(view).answer(job, 0.001, tell)  # noqa: E731
         used = []
         for number in range(CANCELLED):
             if number in (CANCELLED // 4, CANCELLED - 1):
-                await until_idle(lane)
+                await until_idle(pool)
                 used.append(
                     (memory(), threading.active_count(), len(os.listdir("/proc/self/task")))
                 )
             limits = Limits(seconds=60, threads=rng.choice((1, 2)))
-            task = asyncio.create_task(lane.run(limits, work))
+            task = asyncio.create_task(pool.run(limits, work))
             loop.call_later(rng.expovariate(1 / 0.003), task.cancel)
             await asyncio.wait([task])
             assert task.cancelled()
-        await until_idle(lane)
-        lane.close()
+        await until_idle(pool)
+        pool.close()
         return used
 
     threads = threading.active_count()
@@ -415,9 +416,9 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
 
 def a_hint():
     view = view_of_many_actions()
-    turn = Turn(Limits(iterations=3000), Parameters())
-    question = question_of(view)._replace(belief_worlds=500)
-    hint = question.answer(turn).hint
+    job = SearchJob(Limits(iterations=3000), Parameters())
+    hint_request = question_of(view)._replace(belief_worlds=500)
+    hint = hint_request.answer(job).hint
     return hashlib.sha256(hint.SerializeToString(deterministic=True)).hexdigest()
 
 

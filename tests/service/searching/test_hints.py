@@ -10,13 +10,14 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from ai.search import Parameters, search
+from ai.results import Parameters
+from ai.search import search
 from croupier.v1 import hint_pb2
 from engine.game import Match
 from service import server as server_module
 from service import wire
 from service.metrics import Metrics
-from service.searching.pool import LOWEST_PRIORITY, Lane, Limits, Turn
+from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPool
 from tests.support.play import seeded, told
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 
@@ -121,7 +122,7 @@ def start_hint(client, view, limits=LONG, **options):
 @pytest.fixture
 def narrow(servers, monkeypatch):
     """A server that searches once at a time and lets two wait."""
-    monkeypatch.setattr(server_module, "HINTS_WAITING_MOST", 2)
+    monkeypatch.setattr(server_module, "MAX_HINTS_WAITING", 2)
     server, address = servers.start(search_threads=1, allow_seeds=True)
     client = Client(address)
     yield client, client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
@@ -170,7 +171,7 @@ def test_a_full_queue_is_refused_with_a_delay(narrow):
 
 
 def some_view(game_id):
-    match = Match(wire.hosted()[game_id](), bytes(32))
+    match = Match(wire.hosted_games()[game_id](), bytes(32))
     return match.view(match.deciders[0])
 
 
@@ -178,18 +179,18 @@ def test_searches_of_many_threads_take_their_turn():
     view = some_view("champion_chess")
 
     async def run():
-        lane = Lane("test", 2, Metrics())
+        pool = SearchPool("test", 2, Metrics())
         order = []
 
         async def search(threads, name):
             check = lambda: order.append(name)  # noqa: E731
-            await lane.search(view, Limits(iterations=200, threads=threads), 1, check)
+            await pool.search(view, Limits(iterations=200, threads=threads), 1, check)
 
         names = [(1, "a"), (2, "b"), (1, "c"), (9, "d"), (1, "e")]
         await asyncio.gather(*(search(threads, name) for threads, name in names))
         assert order == ["a", "b", "c", "d", "e"]
-        assert lane._free == 2
-        lane.close()
+        assert pool._free == 2
+        pool.close()
 
     asyncio.run(run())
 
@@ -198,12 +199,12 @@ def test_the_wait_for_a_turn_is_no_time_of_the_search():
     view = some_view("skystones")
 
     async def run():
-        lane = Lane("test", 1, Metrics())
+        pool = SearchPool("test", 1, Metrics())
         (_, first), (_, second) = await asyncio.gather(
-            lane.search(view, Limits(seconds=1), 1), lane.search(view, Limits(iterations=1), 1)
+            pool.search(view, Limits(seconds=1), 1), pool.search(view, Limits(iterations=1), 1)
         )
         assert second < 1 <= first
-        lane.close()
+        pool.close()
 
     asyncio.run(run())
 
@@ -213,8 +214,8 @@ def test_a_search_that_is_given_up_in_the_queue_leaves_it():
 
     async def run():
         metrics = Metrics()
-        lane = Lane("test", 1, metrics)
-        tasks = [asyncio.create_task(lane.search(view, Limits(seconds=60), 1)) for _ in range(3)]
+        pool = SearchPool("test", 1, metrics)
+        tasks = [asyncio.create_task(pool.search(view, Limits(seconds=60), 1)) for _ in range(3)]
         await asyncio.sleep(0)
         value = metrics.registry.get_sample_value
         assert value("croupier_searches_waiting", {"kind": "test"}) == 2
@@ -223,36 +224,36 @@ def test_a_search_that_is_given_up_in_the_queue_leaves_it():
         await asyncio.wait(tasks[:2])
         tasks[2].cancel()
         await asyncio.wait(tasks)
-        result, _ = await lane.search(view, Limits(iterations=50), 1)
+        result, _ = await pool.search(view, Limits(iterations=50), 1)
         assert result.iterations == 50
-        assert lane._free == 1
+        assert pool._free == 1
         assert value("croupier_searches_waiting", {"kind": "test"}) == 0
-        lane.close()
+        pool.close()
 
     asyncio.run(run())
 
 
 def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
     async def run():
-        lane = Lane("test", 1, Metrics())
-        await lane._take(Limits(threads=1))
-        given_up, next_one = (asyncio.create_task(lane._take(Limits(threads=1))) for _ in range(2))
+        pool = SearchPool("test", 1, Metrics())
+        await pool._take(Limits(threads=1))
+        given_up, next_one = (asyncio.create_task(pool._take(Limits(threads=1))) for _ in range(2))
         await asyncio.sleep(0)
         given_up.cancel()
-        lane._give_back(Turn(Limits(), Parameters()), 1)
+        pool._give_back(SearchJob(Limits(), Parameters()), 1)
         await asyncio.wait_for(next_one, 5)
         assert given_up.cancelled()
-        lane._give_back(Turn(Limits(), Parameters()), 1)
-        assert lane._free == 1
+        pool._give_back(SearchJob(Limits(), Parameters()), 1)
+        assert pool._free == 1
         # Or when it has come already.
-        await lane._take(Limits(threads=1))
-        given_up = asyncio.create_task(lane._take(Limits(threads=1)))
+        await pool._take(Limits(threads=1))
+        given_up = asyncio.create_task(pool._take(Limits(threads=1)))
         await asyncio.sleep(0)
-        lane._give_back(Turn(Limits(), Parameters()), 1)
+        pool._give_back(SearchJob(Limits(), Parameters()), 1)
         given_up.cancel()
         await asyncio.wait([given_up])
-        assert lane._free == 1
-        lane.close()
+        assert pool._free == 1
+        pool.close()
 
     asyncio.run(run())
 
@@ -263,15 +264,15 @@ def test_searches_have_the_lowest_priority():
     seen = []
 
     async def run():
-        lane = Lane("test", 1, Metrics())
+        pool = SearchPool("test", 1, Metrics())
 
         def check():
             seen.append(os.getpriority(os.PRIO_PROCESS, 0))
             seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
 
         view, limits = some_view("champion_chess"), Limits(iterations=5000)
-        result, _ = await lane.search(view, limits, 1, check)
-        lane.close()
+        result, _ = await pool.search(view, limits, 1, check)
+        pool.close()
         # To give way to others changes nothing.
         assert result == search(view, iterations=5000, seed=1)
 
@@ -284,12 +285,12 @@ def test_who_asks_for_less_goes_first():
     order = []
 
     async def run():
-        lane = Lane("test", 1, Metrics())
+        pool = SearchPool("test", 1, Metrics())
         view = some_view("champion_chess")
         gate = threading.Event()
 
         async def hint(iterations, prepare):
-            await lane.search(view, Limits(iterations=iterations), 1, prepare)
+            await pool.search(view, Limits(iterations=iterations), 1, prepare)
 
         first = asyncio.ensure_future(hint(1, lambda: gate.wait() and None))
         await asyncio.sleep(0)
@@ -299,7 +300,7 @@ def test_who_asks_for_less_goes_first():
         await asyncio.sleep(0)
         gate.set()
         await asyncio.gather(first, *others)
-        lane.close()
+        pool.close()
 
     asyncio.run(run())
     assert order == [3, 4, 50, 500]

@@ -43,7 +43,7 @@ def server(disk):
         server.stop()
 
 
-def turn(table, rng=None):
+def job(table, rng=None):
     """Who is to decide at a table, and a request for it."""
     seat = table.spectator.view().deciders[0]
     player = table.players[seat]
@@ -80,7 +80,7 @@ def test_a_fault_is_said_and_hurts_nobody_for_longer(server, disk, fault, expect
     table, other = client.create(ruleset_of(GAME)), client.create(ruleset_of(GAME))
     stream = table.spectator.watch()
     next(stream)
-    player, request = turn(table)
+    player, request = job(table)
     views, of_others = table.views(), other.views()
     failures = server.metric('croupier_store_failures_total{kind="write"}')
     server.forget_log()
@@ -117,7 +117,7 @@ def test_a_fault_is_said_and_hurts_nobody_for_longer(server, disk, fault, expect
 def test_what_is_done_by_halves_is_done_whole_or_refused(server, disk, calls):
     table = server.client.create(ruleset_of(GAME))
     disk.fail(calls, what=HALF)
-    player, request = turn(table)
+    player, request = job(table)
     try:
         assert player.send(request).version == 1
     except grpc.RpcError as error:
@@ -148,7 +148,7 @@ class Diary:
         self.last = None  # Who sent the last request, and the request.
 
     def decide(self, rng):
-        self.last = turn(self.table, rng)
+        self.last = job(self.table, rng)
 
     def send(self):
         player, request = self.last

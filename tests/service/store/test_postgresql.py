@@ -291,9 +291,9 @@ def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(p
             store = through(place, proxy)
             await store.open()
             matches = Matches(store, Metrics())
-            hosted = await matches.create(ruleset_of("skystones"), (0, 0), None)
-            caller = Caller(hosted.header.match_id, hosted.deciders[0])
-            legal = view_of(hosted, caller.seat).legal_actions[0]
+            state = await matches.create(ruleset_of("skystones"), (0, 0), None)
+            caller = Caller(state.header.match_id, state.deciders[0])
+            legal = view_of(state, caller.seat).legal_actions[0]
 
             async def submit(version):
                 return await matches.submit(caller, version, legal, "a")

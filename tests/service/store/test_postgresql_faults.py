@@ -10,7 +10,7 @@ import pytest
 
 from croupier.v1 import match_pb2
 from service.errors import Refusal
-from tests.service.store.test_disk_faults import FULL, GAME, UNAVAILABLE, is_refusal, serves, turn
+from tests.service.store.test_disk_faults import FULL, GAME, UNAVAILABLE, is_refusal, job, serves
 from tests.support.play import seeded
 from tests.support.proxy import Proxy
 from tests.support.server_process import ServerProcess, refused_start
@@ -73,7 +73,7 @@ def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
     server, proxy, place, answered
 ):
     tables = [server.client.create(ruleset_of(GAME)) for _ in range(6)]
-    turns = [turn(table) for table in tables]
+    turns = [job(table) for table in tables]
     streams = [table.spectator.watch() for table in tables]
     for stream in streams:
         next(stream)
@@ -127,7 +127,7 @@ def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
     table = until_answered(client.create, ruleset_of(GAME))
     stream = table.spectator.watch()
     next(stream)
-    player, request = turn(table)
+    player, request = job(table)
     views = table.views()
     server.forget_log()
     place.server.stop()
@@ -166,7 +166,7 @@ def test_a_full_disk_is_said_and_logged(server, place):
         """,
     )
     table = until_answered(server.client.create, ruleset_of(GAME))
-    player, request = turn(table)
+    player, request = job(table)
     views = table.views()
     server.forget_log()
     for _ in range(2):
@@ -182,7 +182,7 @@ def test_a_full_disk_is_said_and_logged(server, place):
 
 def test_a_database_that_takes_no_connections_is_waited_for(server, place):
     table = until_answered(server.client.create, ruleset_of(GAME))
-    player, request = turn(table)
+    player, request = job(table)
     elsewhere = place.url.replace("@/postgres?", "@/template1?")
 
     async def allow(value):

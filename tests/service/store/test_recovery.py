@@ -15,7 +15,7 @@ from service.errors import Refusal, store_unavailable
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.server import Options, Server
 from service.store import MemoryStore, Snapshot, sqlite
-from tests.service.store.test_disk_faults import GAME, turn
+from tests.service.store.test_disk_faults import GAME, job
 from tests.support.faulty_disk import (
     ALWAYS,
     FAIL,
@@ -226,7 +226,7 @@ def crashed(tmp_path_factory):
         lengths = [wal.stat().st_size]
         # No snapshot yet, which is written when nobody waits for it.
         while len(lengths) < SNAPSHOT_EVERY:
-            player, request = turn(table, rng)
+            player, request = job(table, rng)
             player.send(request)
             lengths.append(wal.stat().st_size)
         server.kill()

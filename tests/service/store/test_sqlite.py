@@ -9,7 +9,7 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.errors import Refusal
-from service.store import Snapshot, SqliteStore, Standing, sqlite, sqlite_tables
+from service.store import MatchStatus, Snapshot, SqliteStore, sqlite, sqlite_tables
 from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
 
 SECONDS = 20
@@ -220,7 +220,7 @@ def test_a_failure_that_is_no_fault_of_the_file_does_not_stop_the_writer(place):
 
 
 def test_a_disk_that_does_not_keep_up_is_said(place, monkeypatch):
-    monkeypatch.setattr(sqlite, "WAITING_MOST", 3)
+    monkeypatch.setattr(sqlite, "MAX_WAITING", 3)
 
     async def test(store):
         calls = (store.create(header(f"match{n}"), NOTHING) for n in range(50))
@@ -301,7 +301,7 @@ def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
         await store._ask_for(lambda file: file.execute("DROP TABLE snapshots") and None)
         store.keep("one", Snapshot(1, b"x"))
         assert await add(store, 0)
-        assert await store.append("one", 1, action(1), Standing(over=True))
+        assert await store.append("one", 1, action(1), MatchStatus(over=True))
         assert len(await store.read("one", 0)) == 2
 
     on_log(place, test)

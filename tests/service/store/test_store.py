@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from service.store import Due, Snapshot, Standing
+from service.store import Due, MatchStatus, Snapshot
 from tests.support.stores import (
     NOTHING,
     MemoryPlace,
@@ -254,7 +254,7 @@ def test_the_key_is_the_first_that_was_offered(place):
 
 def test_what_is_due_is_found_until_it_is_done(place):
     def at(time):
-        return Standing(due=time)
+        return MatchStatus(due=time)
 
     async def write(store):
         await store.create(header("two"), at(30))
@@ -273,7 +273,7 @@ def test_what_is_due_is_found_until_it_is_done(place):
         # What is not added does not change what is due either.
         assert not await store.append("two", 1, action(0), NOTHING)
         assert await store.due(99, 10) == [Due("two", 30), Due("three", 40)]
-        await store.append("three", 0, resignation(0), Standing(over=True))
+        await store.append("three", 0, resignation(0), MatchStatus(over=True))
         await store.append("two", 0, action(0), at(35))
 
     async def read(store):

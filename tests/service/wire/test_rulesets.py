@@ -75,12 +75,15 @@ def player(shared_server):
         yield connected
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_catalog_shows_the_default_list(player, game_id):
     game = player.game(game_id)
     spelled_out = getattr(game.default_ruleset, game_id)
     # An empty ruleset, the default one and the cards for display are the same deck.
-    assert wire.read_ruleset(game.default_ruleset, "").ruleset == wire.hosted()[game_id]().ruleset
+    assert (
+        wire.read_ruleset(game.default_ruleset, "").ruleset
+        == wire.hosted_games()[game_id]().ruleset
+    )
     assert [card.copies for card in game.cards] == [spec.copies for spec in spelled_out.cards]
 
 
@@ -107,7 +110,9 @@ def test_a_match_of_any_list_plays_to_the_end_by_hints(player, game_id, name):
 def test_numbers_that_are_not_given_are_those_of_the_default_list():
     text = "cards { card: 1 copies: 20 } cards { card: 7 attack: 12 }"
     read = wire.read_ruleset(ruleset("castle_rampage", text), "").ruleset["cards"]
-    default = {spec["card"]: spec for spec in wire.hosted()["castle_rampage"]().ruleset["cards"]}
+    default = {
+        spec["card"]: spec for spec in wire.hosted_games()["castle_rampage"]().ruleset["cards"]
+    }
     assert read == [default[1] | {"copies": 20}, default[7] | {"attack": 12}]
 
 

@@ -91,7 +91,7 @@ def test_every_event_says_what_happened(game_id, name):
 
 def test_a_choice_is_not_taken_for_another_one():
     # The engine has one number where the schema has three names.
-    game = wire.hosted()["castle_rampage"]()
+    game = wire.hosted_games()["castle_rampage"]()
     for card, name, choice in (
         ("VOLLEY", "unit", "CASTLE_RAMPAGE_UNIT_KNIGHT"),
         ("PRIEST", "extra", True),
@@ -108,9 +108,9 @@ def test_a_choice_is_not_taken_for_another_one():
     assert wire.read_action(game, without) == wire.read_action(game, written)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_field_of_a_ruleset_is_named_by_its_path(game_id):
-    game = wire.hosted()[game_id]
+    game = wire.hosted_games()[game_id]
 
     def refuse(self, given):
         raise RulesetError("cards[2].copies", "must be otherwise")
@@ -118,13 +118,13 @@ def test_a_field_of_a_ruleset_is_named_by_its_path(game_id):
     broken = type(game.__name__, (game,), {"read_ruleset": refuse})
     wire._game.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(wire.hosted(), game_id, broken)
+        patch.setitem(wire.hosted_games(), game_id, broken)
         with pytest.raises(Refusal) as caught:
             wire.read_ruleset(ruleset_of(game_id), "view.ruleset")
     assert f"view.ruleset.{game_id}.cards[2].copies" in str(caught.value.status)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted())
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_paths_of_view_errors_are_those_of_the_schema(game_id):
     # Every path that begins as the wire module says must lead to a field of the view.
     view = getattr(game_pb2.View(), game_id)
