@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from engine.game cimport SEATS, Action, Game, Sampler, State
+from engine.game cimport SEATS, Action, Game, State
+from engine.sampler cimport Sampler
 
 cdef enum:
     NONE = 0               # No node and no information set: neither array uses its first place.

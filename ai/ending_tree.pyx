@@ -13,10 +13,8 @@ from libc.string cimport memcmp, memset
 
 from ai.game_tree cimport digest
 from ai.worker cimport now
-from engine.game cimport (
-    MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS, Rng, Script, View, mix, script_next,
-    script_probability, script_start,
-)
+from engine.chance cimport Rng, Script, mix, script_next, script_probability, script_start
+from engine.game cimport MAX_ACTIONS, NOBODY, STATE_WORDS, VIEW_WORDS, View
 
 cdef enum:
     CHECK_TIME_EVERY = 64      # Nodes.

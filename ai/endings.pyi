@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ai.results import Result
 from ai.worker import Stop
-from engine.game import Sampler
+from engine.sampler import Sampler
 
 class Proof(NamedTuple):
     action: int

@@ -29,10 +29,9 @@ from libc.string cimport memset
 
 from ai.ending_tree cimport NONE, ROOT, MAX_TURNS, EndingTree, Info, Node
 from ai.worker cimport Stop, now
-from engine.game cimport (
-    MAX_ACTIONS, NOBODY, SEATS, VIEW_BYTES, Action, Game, Rng, Sampler, Script, State, View,
-    rng_below, rng_seed, script_next, script_start,
-)
+from engine.chance cimport Rng, Script, rng_below, rng_seed, script_next, script_start
+from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, VIEW_BYTES, Action, Game, State, View
+from engine.sampler cimport Sampler
 
 from engine.game import SeatView
 
@@ -192,7 +191,7 @@ cdef class Ending(EndingTree):
                 stopped = self.ended()
             if stopped:
                 return []
-            samplers.append(self.game.sampler(SeatView(self.game, data)))
+            samplers.append(Sampler.of(SeatView(self.game, data)))
         return samplers
 
     def proof(self):

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from engine.game cimport SEATS, Action, Game, Rng, Script, State
+from engine.chance cimport Rng, Script
+from engine.game cimport SEATS, Action, Game, State
 
 cdef enum:
     NONE = 0               # No history, or no information set: neither array uses its first place.

@@ -12,10 +12,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from engine.game cimport (
-    MAX_ACTIONS, NOBODY, STATE_BYTES, STATE_WORDS, VIEW_WORDS, View, mix, rng_below, rng_double,
-    script_next, script_probability, script_start,
-)
+from engine.chance cimport mix, rng_below, rng_double, script_next, script_probability, script_start
+from engine.game cimport MAX_ACTIONS, NOBODY, STATE_BYTES, STATE_WORDS, VIEW_WORDS, View
 
 cdef enum:
     BYTES_A_HISTORY = 256      # With its state and its share of everything else.

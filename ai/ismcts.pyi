@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ai.results import ActionResult, Parameters
 from ai.worker import Worker
-from engine.game import Sampler
+from engine.sampler import Sampler
 
 class IsmctsWorker(Worker):
     def __init__(

@@ -45,10 +45,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from ai.worker cimport Worker
-from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, PlayoutPolicy, Rng, Sampler, State, mix, rng_below,
-    rng_double, rng_seed,
-)
+from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
+from engine.game cimport BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.playout_policy cimport PlayoutPolicy
+from engine.sampler cimport Sampler
 
 from ai.worker import RootAction, Summary
 
@@ -131,7 +131,7 @@ cdef class IsmctsWorker(Worker):
         self.sampler = sampler
         self.game = sampler.game
         self.uses_policy = parameters.playout_policy
-        self.policy = self.game.playout_policy() if self.uses_policy else PlayoutPolicy(self.game)
+        self.policy = PlayoutPolicy.of(self.game) if self.uses_policy else PlayoutPolicy(self.game)
         if parameters.horizon is not None:
             self.policy.horizon = parameters.horizon
         self.exploration = parameters.exploration

@@ -2,7 +2,7 @@
 
 from ai.results import Parameters
 from ai.worker import Worker
-from engine.game import Sampler
+from engine.sampler import Sampler
 
 class MccfrWorker(Worker):
     def __init__(self, sampler: Sampler, thread: int, parameters: Parameters) -> None: ...

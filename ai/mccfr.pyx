@@ -35,7 +35,9 @@ from ai.game_tree cimport (
     CHANCE, DECISION, END, NO_ROOM, NONE, ROOT, UNSEEN, Histories, History, Info,
 )
 from ai.worker cimport Worker
-from engine.game cimport MAX_ACTIONS, SEATS, Rng, Sampler, State, rng_double, rng_seed
+from engine.chance cimport Rng, rng_double, rng_seed
+from engine.game cimport MAX_ACTIONS, SEATS, State
+from engine.sampler cimport Sampler
 
 from ai.worker import RootAction, Summary
 

@@ -21,10 +21,9 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
 from ai.worker cimport Stop, Worker
-from engine.game cimport (
-    MAX_ACTIONS, NOBODY, SEATS, Action, Game, Rng, Sampler, State, mix, rng_below, rng_next,
-    rng_seed,
-)
+from engine.chance cimport Rng, mix, rng_below, rng_next, rng_seed
+from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.sampler cimport Sampler
 
 cdef enum:
     WORLDS = 128               # That a line is followed in,

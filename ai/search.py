@@ -15,9 +15,9 @@ from ai.ismcts import IsmctsWorker, drawn
 from ai.mccfr import MccfrWorker
 from ai.results import ActionResult, Parameters, Result
 from ai.worker import RootAction, Stop, Summary
-from engine.game import Sampler, SeatView
+from engine.game import SEATS, SeatView
+from engine.sampler import Sampler
 
-SEATS = 2
 PROVEN_ITERATIONS = 1000
 
 
@@ -46,7 +46,7 @@ class Search:
         only: Sequence[int] | None = None,
         max_nodes: int = 0,
     ) -> None:
-        sampler = sampler or view.game.sampler(view)
+        sampler = sampler or Sampler.of(view)
         self.legal = sampler.sample(seed).legal(view.seat)
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")

@@ -2,7 +2,8 @@
 
 from libc.stdint cimport uint64_t
 
-from engine.game cimport Action, Rng, State
+from engine.chance cimport Rng
+from engine.game cimport Action, State
 
 cdef class Stop:
     cdef volatile int flag

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint64_t
 
-from engine.game cimport Rng
+from engine.chance cimport Rng
 
 cdef class Belief:
     cdef size_t room           # Slots of the hash table, a power of two.

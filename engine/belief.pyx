@@ -7,7 +7,7 @@ its keys depends on nothing but the keys, so a seed gives the same draws everywh
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from engine.game cimport Rng, mix, rng_weighted
+from engine.chance cimport Rng, mix, rng_weighted
 
 cdef uint64_t NO_KEY = ~<uint64_t> 0
 

@@ -32,7 +32,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine import games
-from engine.game import Game, Match
+from engine.game import Game
+from engine.match import Match
 from lab import elo
 from lab.players import Configuration, ConfigurationError, Player
 

@@ -17,7 +17,7 @@ from ai.game_tree cimport (
 )
 from engine.game cimport SEATS
 
-from engine.game import Position
+from engine.position import Position
 
 
 class InfoSet(NamedTuple):

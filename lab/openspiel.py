@@ -23,10 +23,11 @@ import numpy as np
 import pyspiel
 from open_spiel.python.algorithms.ismcts import ISMCTSBot, ISMCTSFinalPolicyType
 
-from engine.game import Game, Position, SeatView
+from engine.game import SEATS, Game, SeatView
+from engine.position import Position
+from engine.sampler import Sampler
 from lab.players import Choice
 
-SEATS = 2
 MAX_ACTIONS = 1 << 20
 MAX_DECISIONS = 10_000
 FINALS = {
@@ -228,7 +229,7 @@ class Ismcts:
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
         seed = chance % 2**64
         table = Table(view.game, leader=view.seat, seed=seed)
-        sampler = view.game.sampler(view)
+        sampler = Sampler.of(view)
         rng = table.shared.rng
         bot = ISMCTSBot(
             table,

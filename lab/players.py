@@ -21,6 +21,8 @@ from ai.results import Parameters
 from ai.search import search
 from ai.strengths import STRENGTHS, Strength, slip
 from engine.game import SeatView
+from engine.playout_policy import PlayoutPolicy
+from engine.sampler import Sampler
 from lab.uct import uct
 
 LIMITS = {"iterations": int, "ms": int}
@@ -86,9 +88,9 @@ class PolicyPlayer:
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
         # A policy chooses by what its seat can know, so any world that fits will do.
-        world = view.game.sampler(view).sample(chance % 2**64)
+        world = Sampler.of(view).sample(chance % 2**64)
         return Choice(
-            view.game.playout_policy().action(world, view.seat, chance >> 64 & 2**64 - 1), 0
+            PlayoutPolicy.of(view.game).action(world, view.seat, chance >> 64 & 2**64 - 1), 0
         )
 
 

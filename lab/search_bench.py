@@ -16,7 +16,10 @@ from collections.abc import Callable, Sequence
 
 from ai.search import search
 from engine import games
-from engine.game import Game, Position, SeatView
+from engine.game import Game, SeatView
+from engine.playout_policy import PlayoutPolicy
+from engine.position import Position
+from engine.sampler import Sampler
 
 PLAYOUTS = 2_000
 ITERATIONS = 5_000
@@ -63,7 +66,7 @@ def show_games(rounds: int) -> None:
         game = game_class()
         position = Position.deal(game, 1)
         view = position.view(position.deciders[0])
-        sampler, policy = game.sampler(view), game.playout_policy()
+        sampler, policy = Sampler.of(view), PlayoutPolicy.of(game)
         speeds = rates(
             [
                 lambda seed, position=position: position.playouts(PLAYOUTS, seed),

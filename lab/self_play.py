@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine import games
-from engine.game import Event, Position
+from engine.events import Event
+from engine.position import Position
 
 MATCHES = 1_000
 GOAL = 4  # In an exchange_decided of PowerShot Soccer.

@@ -16,9 +16,9 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from engine.game cimport (
-    MAX_ACTIONS, NOBODY, SEATS, Action, Game, Rng, Sampler, State, mix, rng_below, rng_seed,
-)
+from engine.chance cimport Rng, mix, rng_below, rng_seed
+from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.sampler cimport Sampler
 
 cdef enum:
     NO_NODE = 0                # Node 0 is never used.
@@ -292,6 +292,6 @@ def uct(view, *, iterations=0, seconds=0.0, seed=0, exploration=0.5):
     """
     if iterations <= 0 and seconds <= 0:
         raise ValueError("a search needs a limit")
-    one = Uct(view.game.sampler(view), seed, exploration, iterations)
+    one = Uct(Sampler.of(view), seed, exploration, iterations)
     one.run(iterations, seconds)
     return one.most_visited(), one.iterations

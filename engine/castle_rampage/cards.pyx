@@ -3,14 +3,14 @@
 import csv
 from pathlib import Path
 
-from engine.castle_rampage.rules cimport (
-    ARCHER, ARCHER_UNIT, MAX_ATTACK, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CATAPULT, CHARGE,
-    MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, DIGGER, DRAGON, GIANT, GRAND_ASSAULT, GRANARY,
-    JESTER, KNIGHT, KNIGHT_UNIT, MERCENARY, OGRE, PRIEST, SABOTEUR, SKIRMISH, SPY, SUMMONER,
-    UNITS_END, VETERAN, VOLLEY,
+from engine.castle_rampage.state cimport (
+    ARCHER, ARCHER_UNIT, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CATAPULT, CHARGE, DIGGER, DRAGON,
+    GIANT, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHT_UNIT, MAX_ATTACK, MAX_COPIES, MAX_COST,
+    MAX_DECK, MAX_DEFENCE, MERCENARY, OGRE, PRIEST, SABOTEUR, SKIRMISH, SPY, SUMMONER, UNITS_END,
+    VETERAN, VOLLEY,
 )
 
-from engine.game import RulesetError
+from engine.errors import RulesetError
 
 CARD_NAMES = ("none", "knight", "archer", "axe_man", "giant", "mercenary", "veteran", "dragon",
               "digger", "ogre", "bomber", "saboteur", "spy", "jester", "summoner", "priest",

@@ -8,15 +8,17 @@ lasts are then weighed against each other.
 
 from libc.math cimport exp
 
-from engine.castle_rampage.rules cimport (
-    ARCHER, AXE_MAN, BOMBER, CARD_BITS, CARD_SHIFT, CARDS, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
-    MAX_DISCARDS, END_TURN, GATE, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MERCENARY, OGRE,
-    PLAY, PRIEST, SABOTEUR, SET_UP, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
-    UNITS_END, VOLLEY, MAX_WAYS, CastleRampage, Stack, CastleState, Way,
+from engine.castle_rampage.rules cimport CastleRampage, Way
+from engine.castle_rampage.state cimport (
+    ARCHER, AXE_MAN, BOMBER, CARDS, CARD_BITS, CARD_SHIFT, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
+    END_TURN, GATE, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MAX_DISCARDS, MAX_WAYS, MERCENARY, OGRE,
+    PLAY, PRIEST, SABOTEUR, SET_UP, SPY, STRENGTHEN, STRUCTURES, SUMMONER, UNITS_END, VOLLEY,
+    CastleState, Stack,
 )
-from engine.game cimport (
-    MAX_ACTIONS, Action, PlayoutPolicy, Rng, State, rng_below, uint8_t,
-)
+from engine.chance cimport Rng, rng_below
+from engine.game cimport MAX_ACTIONS, Action, State
+from engine.integers cimport uint8_t
+from engine.playout_policy cimport PlayoutPolicy
 
 # What a card is worth in hand, in tenths.
 cdef int* KEEP = [0, 10, 9, 11, 16, 12, 13, 16, 11, 20, 10, 5, 9, 5, 9, 8, 12, 14,

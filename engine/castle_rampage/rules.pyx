@@ -55,19 +55,26 @@ import itertools
 
 from libc.string cimport memset
 
+from engine.chance cimport Rng, mix, rng_below, rng_shuffle
+from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
 from engine.game cimport (
-    ASIDE, BOTH, MAX_ACTIONS, NOBODY, OPPONENT_GATE, OPPONENT_HAND, OPPONENT_PILE, SEATS,
-    SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State,
-    View, log_event, mix, rng_below, rng_shuffle, uint8_t, uint64_t,
+    BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
 )
+from engine.integers cimport uint64_t, uint8_t
 
 from engine.castle_rampage.cards import (
     CARD_NAMES, CARD_TEXTS, SCHEME_UNITS, UNIT_NAMES, card_kind, card_numbers, card_title,
     default_cards, read_cards,
 )
-from engine.game import ActionError, RulesetError
+from engine.errors import ActionError, RulesetError
 
 cdef enum:
+    # Hidden places: rows of `hidden`, named in `hidden_places`.
+    OPPONENT_HAND = 0
+    OPPONENT_PILE
+    ASIDE
+    OPPONENT_GATE            # Its structures, in their order.
+
     # What became of an attack
     WON = 0                      # The attacking card is through with all it met.
     STOPPED                      # By a higher defence.
@@ -255,6 +262,9 @@ cdef class CastleRampage(Game):
         DESTROYED: "destroyed", RETURNED: "returned",
         LOOKED: "looked", LOOKED_HIDDEN: "looked_hidden", HAND_SHOWN: "hand_shown",
     }
+    hidden_places = (
+        "opponent_hand", "opponent_pile", "set_aside", "opponent_gate", "opponent_castle",
+    )
 
     def read_ruleset(self, given):
         ruleset = {"set_ups": MAX_SET_UPS, "turns": MAX_TURNS, "cards": None}
@@ -419,14 +429,6 @@ cdef class CastleRampage(Game):
         if card == MERCENARY:
             return "Mercenary discards at most 2 cards"
         return f"{title} costs {self.cost[card]} other cards"
-
-    def sampler(self, view):
-        from engine.castle_rampage.sampler import CastleRampageSampler
-        return CastleRampageSampler(view)
-
-    def playout_policy(self):
-        from engine.castle_rampage.playout import CastleRampagePlayoutPolicy
-        return CastleRampagePlayoutPolicy(self)
 
     # The rules
 

@@ -51,17 +51,19 @@ from libc.math cimport pow
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from engine.castle_rampage.rules cimport (
-    CARDS, CATAPULT, DEAL, DECIDED, MAX_DECK, MAX_DRAWN, DREW, GRANARY, HIDDEN, LOST, NO_SEAT,
-    OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT, MAX_STACK,
-    MAX_STORY, STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleRampage,
-    Common, Own, Side, CastleView, Stack, CastleState, counts_as, is_purple,
+from engine.castle_rampage.rules cimport CastleRampage, counts_as, is_purple
+from engine.castle_rampage.state cimport (
+    CARDS, CATAPULT, DEAL, DECIDED, DREW, GRANARY, HIDDEN, LOST, MAX_DECK, MAX_DRAWN, MAX_STACK,
+    MAX_STORY, NO_SEAT, OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT,
+    STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleState, CastleView, Common,
+    Own, Side, Stack,
 )
-from engine.game cimport (
-    SEATS, Rng, Sampler, State, View, mix, rng_double, rng_seed, rng_shuffle, uint8_t, uint64_t,
-)
+from engine.chance cimport Rng, mix, rng_double, rng_seed, rng_shuffle
+from engine.game cimport SEATS, State, View
+from engine.integers cimport uint64_t, uint8_t
+from engine.sampler cimport Sampler
 
-from engine.game import ViewError
+from engine.errors import ViewError
 
 cdef enum:
     MAX_POOLS = 8               # That may still have blanks.

@@ -11,11 +11,16 @@ each side, and on who must fight with the King next.
 from libc.math cimport exp, log
 from libc.stdint cimport uint64_t
 
-from engine.champion_chess.rules cimport (
-    AID, CARDS, CHAMPION, DISCARD_TO_RESERVE, MAX_HAND, KIND_SHIFT, KING, NOBLES, PAWN,
-    PLAY_AID, ChampionChess, ChessState, only_noble_is_king, playable_aid,
+from engine.champion_chess.hand cimport only_noble_is_king, playable_aid
+from engine.champion_chess.rules cimport ChampionChess
+from engine.champion_chess.state cimport (
+    AID, CARDS, CHAMPION, DISCARD_TO_RESERVE, KIND_SHIFT, KING, MAX_HAND, NOBLES, PAWN, PLAY_AID,
+    ChessState,
 )
-from engine.game cimport Action, PlayoutPolicy, Rng, State, rng_below, rng_next, rng_shuffle, uint8_t
+from engine.chance cimport Rng, rng_below, rng_next, rng_shuffle
+from engine.game cimport Action, State
+from engine.integers cimport uint8_t
+from engine.playout_policy cimport PlayoutPolicy
 
 cdef enum:
     CATEGORIES = 3
@@ -26,8 +31,8 @@ cdef enum:
 
 # In log odds: for each factor of e in points of nobles and of aid, and where the King is the only
 # noble in hand. Fitted to 4,500 positions of 200 matches of plain UCT (lab/uct.pyx, 600 iterations)
-# against itself, by logistic regression. Between two such policies, which waste aid, everything is worth
-# less, aid most of all, and a search that believes that wastes it too.
+# against itself, by logistic regression. Between two such policies, which waste aid, everything is
+# worth less, aid most of all, and a search that believes that wastes it too.
 cdef double NOBLE_POINTS = 6.0
 cdef double AID_POINTS = 6.6
 cdef double MORE_POINTS = 20     # Are added: the last one lost is not the end.

@@ -1,108 +1,10 @@
-"""The tables of Champion Chess, shared by its rules and by what can be known of a hand."""
+"""The rules of Champion Chess, as its playout policy uses them."""
 
-from engine.game cimport SEATS, Action, Game, EventLog, Rng, uint8_t
-
-cdef enum:
-    KING, QUEEN, BISHOP, ROOK, KNIGHT                    # Nobles
-    PAWN, STEED, ARMOR, SWORD, FEINT, SHIELD, MAGIC      # Aid
-    CARDS
-    NOBLES = KNIGHT + 1
-
-    MAX_HAND = 7
-    MAX_DECK = 80
-    MAX_NOBLES = 30
-    MAX_COPIES = 15
-    MAX_POINTS = 30
-
-    # Phases
-    OVER = 0
-    CHAMPION
-    AID
-    END
-
-    # Actions: the kind in the upper four bits, four bits for each card below, as counts; for
-    # PLAY_CHAMPION the noble, and CASTLE.
-    PLAY_CHAMPION = 1
-    PLAY_AID
-    DISCARD_TO_RESERVE
-    KIND_SHIFT = 60
-    CASTLE = 1 << 8
-
-    # Events
-    DRAWN = 1
-    DRAWN_HIDDEN
-    SHUFFLED
-    SHUFFLED_HIDDEN
-    MULLIGAN
-    CHAMPION_REVEALED
-    AID_REVEALED
-    CHALLENGE_DECIDED
-    DISCARDED
-
-    # What is known of a seat's first time to castle
-    UNUSED = 0
-    USED
-    UNKNOWN
-
-    # A memory is cut at a certain point if it holds more turns than MEMORY_CUT. Between two such
-    # points each turn takes a noble from the deck, so MEMORY_CUT + 1 + MAX_NOBLES turns fit.
-    MEMORY_TURNS = 48
-    MEMORY_CUT = 16
-
-cdef struct Turn:                # What a side showed in one turn, or in a mulligan.
-    uint8_t mulligan             # The hand was shown and went to the reserve: all is in `discards`.
-    uint8_t champion             # The card that fought, a Rook if castled.
-    uint8_t castled
-    uint8_t won
-    uint8_t aid_count
-    uint8_t discard_count
-    uint8_t cards[MAX_HAND]     # The aid, then the discards.
-
-cdef struct Memory:
-    uint8_t hand[CARDS]          # At the certain point.
-    uint8_t deck[CARDS]
-    uint8_t reserve[CARDS]
-    uint8_t castling             # UNUSED, USED or UNKNOWN, at that point.
-    uint8_t size
-    Turn turns[MEMORY_TURNS]     # Since then. In the END phase the last has no discards yet.
-
-cdef struct Side:                # What everyone sees of a side.
-    uint8_t hand_size
-    uint8_t deck_size
-    uint8_t reserve[CARDS]
-    uint8_t defeated[CARDS]
-    uint8_t champion             # On the table in the AID phase: the card + 1, else 0.
-    uint8_t castled              # Whether he came by castling.
-    Memory memory
-
-cdef struct Own:                 # What only the seat itself sees.
-    uint8_t hand[CARDS]
-    uint8_t castling_used
-
-cdef struct ChessState:               # Laid over a State.
-    uint8_t phase
-    uint8_t challenge
-    uint8_t half_points          # Of seat 0, when it is over: 2 win, 1 draw, 0 loss.
-    Side side[SEATS]
-    Own own[SEATS]
-    uint8_t deck[SEATS][MAX_DECK]    # The top card last; nobody sees the order.
-
-cdef struct ChessView:               # Laid over a View.
-    uint8_t seat
-    uint8_t phase
-    uint8_t challenge
-    uint8_t half_points
-    Side side[SEATS]
-    Own own                      # Zero for a spectator.
-
-# How many cards a multiset holds, and how many nobles.
-cdef int total(const uint8_t* counts) noexcept nogil
-cdef int nobles(const uint8_t* counts) noexcept nogil
-cdef bint only_noble_is_king(const uint8_t* hand) noexcept nogil
-# Writes a multiset as a sorted list; its length.
-cdef int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil
-# Writes the most of each card that can be played together as aid; how many choices that makes.
-cdef int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil
+from engine.champion_chess.state cimport *
+from engine.chance cimport Rng
+from engine.events cimport EventLog
+from engine.game cimport Action, Game
+from engine.integers cimport uint8_t
 
 
 cdef class ChampionChess(Game):
@@ -111,7 +13,8 @@ cdef class ChampionChess(Game):
     cdef uint8_t copies[CARDS]
     cdef uint8_t points[CARDS][3]
 
-    cdef int legal_champions(self, const ChessState* chess, int seat, Action* actions) noexcept nogil
+    cdef int legal_champions(self, const ChessState* chess, int seat,
+                             Action* actions) noexcept nogil
     cdef bint may_castle(self, const ChessState* chess, int seat) noexcept nogil
     cdef void begin_turn(self, ChessState* chess, Rng* rng, EventLog* log) noexcept nogil
     cdef void fill_hand(self, ChessState* chess, int seat, Rng* rng, EventLog* log) noexcept nogil

@@ -39,15 +39,22 @@ from pathlib import Path
 
 from libc.string cimport memcpy, memset
 
-from engine.game cimport (
-    BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
-    TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State, View, log_event, mix, rng_below, rng_next,
-    rng_shuffle, uint8_t, uint64_t,
+from engine.champion_chess.hand cimport (
+    nobles, only_noble_is_king, playable_aid, spread, total,
 )
+from engine.chance cimport Rng, mix, rng_below, rng_next, rng_shuffle
+from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.integers cimport uint64_t, uint8_t
 
-from engine.game import ActionError, RulesetError
+from engine.champion_chess.replay import known_in_hands
+from engine.errors import ActionError, RulesetError
 
 cdef enum:
+    # Hidden places: rows of `hidden`, named in `hidden_places`.
+    OPPONENT_HAND = 0
+    OPPONENT_PILE
+
     SMALL_DECK = 16
 
 CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
@@ -62,35 +69,8 @@ assert sizeof(ChessState) <= sizeof(State)
 assert sizeof(ChessView) <= sizeof(View)
 
 
-cdef int total(const uint8_t* counts) noexcept nogil:
-    cdef int card, n = 0
-    for card in range(CARDS):
-        n += counts[card]
-    return n
-
-
-cdef int nobles(const uint8_t* counts) noexcept nogil:
-    cdef int card, n = 0
-    for card in range(NOBLES):
-        n += counts[card]
-    return n
-
-
-cdef bint only_noble_is_king(const uint8_t* hand) noexcept nogil:
-    return hand[KING] > 0 and nobles(hand) == hand[KING]
-
-
 cdef inline int count_in(Action action, int card) noexcept nogil:
     return (action >> (4 * card)) & 15
-
-
-cdef int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil:
-    cdef int card, _i, n = 0
-    for card in range(CARDS):
-        for _i in range(counts[card]):
-            cards[n] = card
-            n += 1
-    return n
 
 
 cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
@@ -122,15 +102,6 @@ cdef int sub_multisets(Action kind, const uint8_t* most, int first, Action* acti
             return n
         count[card] += 1
         action += <Action> 1 << (4 * card)
-
-
-cdef int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil:
-    cdef int card, choices = 1
-    memset(most, 0, CARDS)
-    for card in range(PAWN, CARDS):
-        most[card] = hand[card] if card == PAWN else hand[card] > 0
-        choices *= most[card] + 1
-    return choices
 
 
 cdef int castling_known(const Memory* memory) noexcept nogil:
@@ -195,6 +166,7 @@ cdef class ChampionChess(Game):
         AID_REVEALED: "aid_revealed", CHALLENGE_DECIDED: "challenge_decided",
         DISCARDED: "discarded",
     }
+    hidden_places = ("opponent_hand", "opponent_pile")
 
     def read_ruleset(self, given):
         with open(Path(__file__).with_name("cards.csv"), newline="") as file:
@@ -261,7 +233,6 @@ cdef class ChampionChess(Game):
 
     cdef view_fields(self, const View* view):
         # With each side's `known`, the cards that are known to be in its hand.
-        from engine.champion_chess.sampler import known_in_hands
         cdef ChessView* seen = <ChessView*> view
         known = known_in_hands((<char*> view)[:sizeof(ChessView)], self.max_hand)
         return {
@@ -333,18 +304,10 @@ cdef class ChampionChess(Game):
             return "the battle deck holds no Rook"
         return f"{given} is not legal now"
 
-    def sampler(self, view):
-        from engine.champion_chess.sampler import ChampionChessSampler
-        return ChampionChessSampler(view)
-
     @property
     def max_mixed_actions(self):
         # A mixture in a large deck takes more visits than a search gets (docs/search.md).
         return super().max_mixed_actions if sum(self.copies) <= SMALL_DECK else 0
-
-    def playout_policy(self):
-        from engine.champion_chess.playout import ChampionChessPlayoutPolicy
-        return ChampionChessPlayoutPolicy(self)
 
     # The rules
 
@@ -372,7 +335,8 @@ cdef class ChampionChess(Game):
             return sub_multisets(PLAY_AID, most, PAWN, actions)
         return sub_multisets(DISCARD_TO_RESERVE, hand, 0, actions)
 
-    cdef int legal_champions(self, const ChessState* chess, int seat, Action* actions) noexcept nogil:
+    cdef int legal_champions(self, const ChessState* chess, int seat,
+                             Action* actions) noexcept nogil:
         cdef const uint8_t* hand = chess.own[seat].hand
         cdef int card, n = 0
         for card in range(NOBLES):
@@ -394,7 +358,8 @@ cdef class ChampionChess(Game):
                 return True
         return False
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void apply(self, State* state, const Action* joint, Rng* rng,
+                    EventLog* log) noexcept nogil:
         cdef ChessState* chess = <ChessState*> state
         if chess.phase == CHAMPION:
             self.play_champions(chess, joint, rng, log)

@@ -1,158 +1,28 @@
 """What can be known of a hand of Champion Chess.
 
-From a point at which the hand was certain, a `Memory` keeps what it has shown since, turn by turn.
-A `Replay` of these turns gives what follows for certain; the sampler adds what follows by Bayes'
-rule. See engine/champion_chess/rules.pyx.
+A `Replay` of the turns in a seat's `Memory` gives what follows from them for certain; the sampler
+adds what follows by Bayes' rule. See engine/champion_chess/rules.pyx.
 """
 
 from libc.string cimport memcpy, memset
 
 from engine.belief cimport Belief
-from engine.champion_chess.rules cimport (
-    AID, CARDS, CHAMPION, MAX_DECK, END, MAX_HAND, KING, MEMORY_CUT, MEMORY_TURNS, NOBLES, OVER,
-    ROOK, UNKNOWN, USED, Memory, Side, ChessView, ChessState, Turn, nobles, only_noble_is_king,
-    playable_aid, spread, total,
+from engine.champion_chess.hand cimport nobles, only_noble_is_king, playable_aid, spread, total
+from engine.champion_chess.replay cimport (
+    Replay, replay_champion, replay_fill, replay_memory, replay_start, replay_turn,
 )
-from engine.game cimport (
-    SEATS, Rng, Sampler, State, rng_part, rng_reject, rng_shuffle, uint8_t, uint64_t,
+from engine.champion_chess.state cimport (
+    AID, CARDS, CHAMPION, END, KING, MAX_DECK, MAX_HAND, MEMORY_TURNS, NOBLES, OVER, ROOK,
+    UNKNOWN, USED, ChessState, ChessView, Memory, Side, Turn,
 )
+from engine.chance cimport Rng, rng_part, rng_reject, rng_shuffle
+from engine.game cimport SEATS, State
+from engine.integers cimport uint64_t, uint8_t
+from engine.sampler cimport Sampler
 
 from engine.champion_chess.rules import CARD_NAMES
-from engine.game import ViewError
+from engine.errors import ViewError
 
-
-# What follows from a memory for certain
-
-cdef struct Replay:
-    uint8_t unseen[CARDS]        # In hand or deck.
-    uint8_t reserve[CARDS]
-    uint8_t known[CARDS]         # In hand for certain: a shown card is taken from these first.
-    int hand_size
-    int deck_size
-    int draws                    # Cards drawn since the hand was last equal to `known`, or shown.
-    bint certain                 # The last fill found the hand certain: it is `known` and `draws`.
-    bint reshuffled              # In the last fill.
-
-
-cdef void replay_start(const Memory* memory, Replay* replay) noexcept nogil:
-    cdef int card
-    for card in range(CARDS):
-        replay.unseen[card] = memory.hand[card] + memory.deck[card]
-        replay.reserve[card] = memory.reserve[card]
-        replay.known[card] = memory.hand[card]
-    replay.hand_size = total(memory.hand)
-    replay.deck_size = total(memory.deck)
-    replay.draws = 0
-    replay.certain = False
-
-
-cdef void replay_fill(Replay* replay, int max_hand) noexcept nogil:
-    cdef int card, n
-    replay.draws = 0
-    replay.certain = False
-    replay.reshuffled = False
-    while replay.hand_size < max_hand:
-        if replay.deck_size == 0:
-            replay.deck_size = total(replay.reserve)
-            if replay.deck_size == 0:
-                break
-            memcpy(replay.known, replay.unseen, CARDS)
-            replay.certain = True
-            replay.reshuffled = True
-            for card in range(CARDS):
-                replay.unseen[card] += replay.reserve[card]
-                replay.reserve[card] = 0
-        n = min(max_hand - replay.hand_size, replay.deck_size)
-        replay.hand_size += n
-        replay.deck_size -= n
-        replay.draws = n
-        if replay.deck_size == 0:
-            memcpy(replay.known, replay.unseen, CARDS)
-            replay.certain = True
-            replay.draws = 0
-
-
-cdef bint replay_loss(Replay* replay, int card) noexcept nogil:
-    # A card of the hand was shown and left it. False: it cannot have been there.
-    if replay.unseen[card] == 0 or replay.hand_size == 0:
-        return False
-    replay.unseen[card] -= 1
-    replay.hand_size -= 1
-    if replay.known[card]:
-        replay.known[card] -= 1
-    return True
-
-
-cdef bint replay_champion(Replay* replay, int champion, bint castled) noexcept nogil:
-    if not castled:
-        return replay_loss(replay, champion)
-    # The King left the hand for the deck, which a Rook left.
-    if champion != ROOK or not replay_loss(replay, KING) or replay.unseen[ROOK] == 0:
-        return False
-    replay.unseen[KING] += 1
-    replay.unseen[ROOK] -= 1
-    return True
-
-
-cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil:
-    cdef int i
-    if turn.aid_count + turn.discard_count > MAX_HAND:
-        return False
-    for i in range(turn.aid_count + turn.discard_count):
-        if turn.cards[i] >= CARDS:
-            return False
-    if turn.mulligan:
-        if turn.discard_count != replay.hand_size or turn.aid_count:
-            return False
-    else:
-        if (turn.champion >= NOBLES
-                or not replay_champion(replay, turn.champion, turn.castled)):
-            return False
-        if turn.won:
-            replay.reserve[turn.champion] += 1
-    for i in range(turn.aid_count + turn.discard_count):
-        if not replay_loss(replay, turn.cards[i]):
-            return False
-        if i >= turn.aid_count:
-            replay.reserve[turn.cards[i]] += 1
-    return True
-
-
-cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
-                        Replay* replay) noexcept nogil:
-    # Up to now, but for a champion on the table. False: it contradicts itself.
-    cdef int i
-    replay_start(memory, replay)
-    if memory.size > MEMORY_TURNS:
-        return False
-    for i in range(memory.size):
-        replay_fill(replay, max_hand)
-        if not replay_turn(replay, &memory.turns[i]):
-            return False
-        # So long a memory would have been cut at the last point.
-        if i + memory.turns[i].mulligan > MEMORY_CUT and (
-                replay.reshuffled or memory.turns[i].mulligan):
-            return False
-    if phase != CHAMPION and phase != AID:
-        return True
-    replay_fill(replay, max_hand)
-    return not replay.reshuffled or memory.size <= MEMORY_CUT
-
-
-def known_in_hands(bytes data, int max_hand):
-    """The cards known to be in each seat's hand, by the view in `data`: two multisets."""
-    cdef ChessView* seen = <ChessView*> <char*> data
-    cdef Replay replay
-    known = []
-    for seat in range(SEATS):
-        replay_memory(&seen.side[seat].memory, seen.phase, max_hand, &replay)
-        if seen.side[seat].champion:
-            replay_champion(&replay, seen.side[seat].champion - 1, seen.side[seat].castled)
-        known.append(replay.known)
-    return known
-
-
-# What follows from it by Bayes' rule
 
 cdef enum:
     USED_BIT = 63                # Of a key of the belief: the first time to castle is used up.

@@ -14,62 +14,30 @@ as well as possible.
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
-from engine.game cimport (
-    NOBODY,
-    OPPONENT_HAND,
-    SEATS,
-    TO_PUBLIC,
-    TO_RECORD,
-    TO_SEAT_0,
-    Action,
-    Cards,
-    Game,
-    EventLog,
-    Rng,
-    Sampler,
-    State,
-    View,
-    log_event,
-    rng_below,
-    rng_shuffle,
-    uint8_t,
+from engine.chance cimport Rng, rng_shuffle
+from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, EventLog, log_event
+from engine.game cimport NOBODY, SEATS, Action, Cards, Game, State, View
+from engine.integers cimport uint8_t
+from engine.kuhn_poker.betting cimport (
+    decisions_made, faces_bet, is_over, is_showdown, stake, to_decide,
+)
+from engine.kuhn_poker.state cimport (
+    BET, CALL, CARDS, CHECK, FOLD, JACK, KING, QUEEN, KuhnState, KuhnView,
 )
 
-from engine.game import ActionError, ViewError
-
-cdef enum:
-    CARDS = 3
-    NO_CARD = 0
-    JACK = 1
-    QUEEN = 2
-    KING = 3
-
-cdef enum:
-    MAX_DECISIONS = 3
-    CHECK = 1
-    BET = 2
-    CALL = 3
-    FOLD = 4
+from engine.errors import ActionError
 
 cdef enum:
     DEALT = 1
     DECIDED = 2
     SHOWN = 3
 
+cdef enum:
+    # Hidden places: rows of `hidden`, named in `hidden_places`.
+    OPPONENT_HAND = 0
+
 CARD_TITLES = {JACK: "Jack", QUEEN: "Queen", KING: "King"}
 ACTION_KINDS = {CHECK: "check", BET: "bet", CALL: "call", FOLD: "fold"}
-
-
-cdef struct KuhnState:
-    uint8_t cards[2]              # By seat.
-    uint8_t decisions[3]          # In order; 0 where there is none yet.
-
-
-cdef struct KuhnView:
-    uint8_t seat
-    uint8_t cards[2]              # By seat; NO_CARD if the viewer has not seen it.
-    uint8_t decisions[3]
-
 
 assert sizeof(KuhnState) <= sizeof(State) and sizeof(KuhnView) <= sizeof(View)
 
@@ -81,6 +49,7 @@ cdef class KuhnPoker(Game):
     title = "Kuhn poker"
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", SHOWN: "shown"}
+    hidden_places = ("opponent_hand",)
     reference = True
     sequential_regret = True
     from_deal = True
@@ -114,9 +83,6 @@ cdef class KuhnPoker(Game):
         kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
         return f"{ACTION_KINDS.get(action, 'this')} is not possible now: {' or '.join(kinds)} is"
 
-    def sampler(self, view):
-        return KuhnSampler(view)
-
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
         cdef KuhnState* poker = <KuhnState*> state
         cdef uint8_t deck[CARDS]
@@ -145,7 +111,8 @@ cdef class KuhnPoker(Game):
             actions[1] = BET
         return 2
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void apply(self, State* state, const Action* joint, Rng* rng,
+                    EventLog* log) noexcept nogil:
         cdef KuhnState* poker = <KuhnState*> state
         cdef int seat = to_decide(poker.decisions)
         cdef uint8_t decision = <uint8_t> joint[seat]
@@ -183,84 +150,3 @@ cdef class KuhnPoker(Game):
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return (<const KuhnState*> state).cards[seat]
-
-
-cdef class KuhnSampler(Sampler):
-    # Both decisions that a seat ever has are legal whatever its card is, so an opponent who chooses
-    # at random tells nothing: the two cards that he can hold are equally likely.
-
-    def __init__(self, view):
-        Sampler.__init__(self, view)
-        cdef KuhnView* seen = <KuhnView*> &self.view
-        cdef int own = seen.cards[self.seat], other = seen.cards[1 - self.seat]
-        if not is_history(seen.decisions):
-            raise ViewError("decisions", "must be a line of play")
-        if not JACK <= own <= KING:
-            raise ViewError(f"cards[{self.seat}]", "must be a card: a seat knows its own")
-        if not is_showdown(seen.decisions):
-            if other != NO_CARD:
-                raise ViewError(f"cards[{1 - self.seat}]", "must be unseen before a showdown")
-        elif not JACK <= other <= KING or other == own:
-            raise ViewError(f"cards[{1 - self.seat}]", "must be another card at a showdown")
-
-    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef KuhnState* poker = <KuhnState*> state
-        cdef const KuhnView* seen = <const KuhnView*> &self.view
-        cdef int other = 1 - self.seat
-        memset(state, 0, sizeof(State))
-        memcpy(poker.cards, seen.cards, sizeof(poker.cards))
-        memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
-        if poker.cards[other] == NO_CARD:
-            # 1 or 2 places after the own card, in the circle Jack, Queen, King.
-            poker.cards[other] = (poker.cards[self.seat] + rng_below(rng, 2)) % CARDS + 1
-
-
-cdef int decisions_made(const uint8_t* decisions) noexcept nogil:
-    cdef int n = 0
-    while n < MAX_DECISIONS and decisions[n]:
-        n += 1
-    return n
-
-
-cdef int to_decide(const uint8_t* decisions) noexcept nogil:
-    return decisions_made(decisions) % SEATS
-
-
-cdef bint faces_bet(const uint8_t* decisions) noexcept nogil:
-    cdef int n = decisions_made(decisions)
-    return n > 0 and decisions[n - 1] == BET
-
-
-cdef bint is_showdown(const uint8_t* decisions) noexcept nogil:
-    cdef int n = decisions_made(decisions)
-    return n > 0 and (decisions[n - 1] == CALL or (n == 2 and decisions[1] == CHECK))
-
-
-cdef bint is_over(const uint8_t* decisions) noexcept nogil:
-    cdef int n = decisions_made(decisions)
-    return is_showdown(decisions) or (n > 0 and decisions[n - 1] == FOLD)
-
-
-cdef int stake(const uint8_t* decisions) noexcept nogil:
-    return 2 if decisions[decisions_made(decisions) - 1] == CALL else 1
-
-
-cdef bint is_history(const uint8_t* decisions) noexcept nogil:
-    # Whether the decisions are those of a match, from its first on.
-    cdef uint8_t past[MAX_DECISIONS]
-    cdef int i, n = decisions_made(decisions)
-    memset(past, 0, sizeof(past))
-    for i in range(MAX_DECISIONS):
-        if i >= n:
-            if decisions[i]:
-                return False
-            continue
-        if is_over(past):
-            return False
-        if faces_bet(past):
-            if decisions[i] != CALL and decisions[i] != FOLD:
-                return False
-        elif decisions[i] != CHECK and decisions[i] != BET:
-            return False
-        past[i] = decisions[i]
-    return True

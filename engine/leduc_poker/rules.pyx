@@ -24,47 +24,19 @@ bluff: opponent modelling in poker", UAI 2005.
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
-from engine.game cimport (
-    NOBODY,
-    OPPONENT_HAND,
-    SEATS,
-    TO_PUBLIC,
-    TO_RECORD,
-    TO_SEAT_0,
-    Action,
-    Cards,
-    Game,
-    EventLog,
-    Rng,
-    Sampler,
-    State,
-    View,
-    log_event,
-    rng_below,
-    uint8_t,
+from engine.chance cimport Rng, rng_below
+from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, EventLog, log_event
+from engine.game cimport NOBODY, SEATS, Action, Cards, Game, State, View
+from engine.integers cimport uint8_t
+from engine.leduc_poker.betting cimport (
+    decisions_made, faces_raise, is_over, is_showdown, latest, raises, round_of, stake, to_decide,
+)
+from engine.leduc_poker.state cimport (
+    CALL, CARDS, CHECK, FOLD, JACK, KING, MAX_DECISIONS, MAX_RAISES, MOST, NO_CARD, QUEEN, RAISE,
+    SUITS, LeducState, LeducView,
 )
 
-from engine.game import ActionError, ViewError
-
-cdef enum:
-    SUITS = 2
-    NO_CARD = 0
-    JACK = 1
-    QUEEN = 2
-    KING = 3
-    CARDS = SUITS * KING
-
-cdef enum:
-    ROUNDS = 2
-    MAX_DECISIONS = 4             # In a round.
-    MAX_RAISES = 2                # In a round.
-    ANTE = 1
-    RAISE_BY = 2                  # In the first round; twice that in the second.
-    MOST = 13                     # That a seat can lose.
-    CHECK = 1
-    RAISE = 2
-    CALL = 3
-    FOLD = 4
+from engine.errors import ActionError
 
 cdef enum:
     DEALT = 1
@@ -73,22 +45,12 @@ cdef enum:
     SHOWN = 4
     NOBODYS = 255                 # The seat of an event that is nobody's.
 
+cdef enum:
+    # Hidden places: rows of `hidden`, named in `hidden_places`.
+    OPPONENT_HAND = 0
+
 CARD_TITLES = {JACK: "Jack", QUEEN: "Queen", KING: "King"}
 ACTION_KINDS = {CHECK: "check", RAISE: "raise", CALL: "call", FOLD: "fold"}
-
-
-cdef struct LeducState:
-    uint8_t cards[2]              # By seat.
-    uint8_t common                # Face down in the first round.
-    uint8_t decisions[8]          # A round after the other, 0 where there is none yet.
-
-
-cdef struct LeducView:
-    uint8_t seat
-    uint8_t cards[2]              # By seat; NO_CARD if the viewer has not seen it.
-    uint8_t common                # NO_CARD in the first round.
-    uint8_t decisions[8]
-
 
 assert sizeof(LeducState) <= sizeof(State) and sizeof(LeducView) <= sizeof(View)
 
@@ -100,6 +62,7 @@ cdef class LeducPoker(Game):
     title = "Leduc poker"
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", TURNED_UP: "turned_up", SHOWN: "shown"}
+    hidden_places = ("opponent_hand",)
     reference = True
     sequential_regret = True
     from_deal = True
@@ -132,9 +95,6 @@ cdef class LeducPoker(Game):
     def explain(self, position, int seat, action):
         kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
         return f"{ACTION_KINDS.get(action, 'this')} is not possible now: {' or '.join(kinds)} is"
-
-    def sampler(self, view):
-        return LeducSampler(view)
 
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
         cdef LeducState* poker = <LeducState*> state
@@ -173,7 +133,8 @@ cdef class LeducPoker(Game):
         actions[n + 1] = FOLD
         return n + 2
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void apply(self, State* state, const Action* joint, Rng* rng,
+                    EventLog* log) noexcept nogil:
         cdef LeducState* poker = <LeducState*> state
         cdef int now = round_of(poker.decisions)
         cdef int seat = to_decide(poker.decisions)
@@ -231,63 +192,7 @@ cdef class LeducPoker(Game):
         return (<const LeducState*> state).cards[seat]
 
 
-cdef class LeducSampler(Sampler):
-    # What a seat may decide never depends on its card, so an opponent who chooses at random tells
-    # nothing: every card that is left is equally likely.
-
-    cdef uint8_t deck[CARDS]      # The cards that the seat has not seen.
-    cdef int deck_size
-
-    def __init__(self, view):
-        Sampler.__init__(self, view)
-        cdef LeducView* seen = <LeducView*> &self.view
-        cdef int own = seen.cards[self.seat], other = seen.cards[1 - self.seat]
-        cdef int left[KING + 1]
-        cdef int rank
-        if not is_history(seen.decisions):
-            raise ViewError("decisions", "must be a line of play")
-        if not JACK <= own <= KING:
-            raise ViewError(f"cards[{self.seat}]", "must be a card: a seat knows its own")
-        if round_of(seen.decisions) == 0:
-            if seen.common != NO_CARD:
-                raise ViewError("common", "must be unseen in the first round")
-        elif not JACK <= seen.common <= KING:
-            raise ViewError("common", "must be a card in the second round")
-        if not is_showdown(seen.decisions):
-            if other != NO_CARD:
-                raise ViewError(f"cards[{1 - self.seat}]", "must be unseen before a showdown")
-        elif not JACK <= other <= KING:
-            raise ViewError(f"cards[{1 - self.seat}]", "must be a card at a showdown")
-        left[JACK] = left[QUEEN] = left[KING] = SUITS
-        for rank in (own, other, seen.common):
-            if rank != NO_CARD:
-                left[rank] -= 1
-        if min(left[JACK], left[QUEEN], left[KING]) < 0:
-            raise ViewError("cards", f"must have no card more than {SUITS} times")
-        for rank in range(JACK, KING + 1):
-            for _ in range(left[rank]):
-                self.deck[self.deck_size] = rank
-                self.deck_size += 1
-
-    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        cdef LeducState* poker = <LeducState*> state
-        cdef const LeducView* seen = <const LeducView*> &self.view
-        cdef uint8_t deck[CARDS]
-        cdef int other = 1 - self.seat, n = self.deck_size
-        memcpy(deck, self.deck, n)
-        memset(state, 0, sizeof(State))
-        memcpy(poker.cards, seen.cards, sizeof(poker.cards))
-        memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
-        poker.common = seen.common
-        if poker.cards[other] == NO_CARD:
-            poker.cards[other] = take(deck, n, rng)
-            n -= 1
-        if poker.common == NO_CARD:
-            poker.common = take(deck, n, rng)
-
-
 cdef uint8_t take(uint8_t* deck, int n, Rng* rng) noexcept nogil:
-    # One of n cards; the last one takes its place.
     cdef int i = rng_below(rng, n)
     cdef uint8_t card = deck[i]
     deck[i] = deck[n - 1]
@@ -296,92 +201,3 @@ cdef uint8_t take(uint8_t* deck, int n, Rng* rng) noexcept nogil:
 
 cdef int value(const uint8_t* cards, int seat, int common) noexcept nogil:
     return cards[seat] + KING if cards[seat] == common else cards[seat]
-
-
-# A round
-
-cdef int decisions_made(const uint8_t* decisions) noexcept nogil:
-    cdef int n = 0
-    while n < MAX_DECISIONS and decisions[n]:
-        n += 1
-    return n
-
-
-cdef int raises(const uint8_t* decisions) noexcept nogil:
-    cdef int i, n = 0
-    for i in range(MAX_DECISIONS):
-        n += decisions[i] == RAISE
-    return n
-
-
-cdef bint faces_raise(const uint8_t* decisions) noexcept nogil:
-    cdef int n = decisions_made(decisions)
-    return n > 0 and decisions[n - 1] == RAISE
-
-
-cdef bint is_round_over(const uint8_t* decisions) noexcept nogil:
-    cdef int n = decisions_made(decisions)
-    return n > 0 and (decisions[n - 1] == CALL or (n == 2 and decisions[1] == CHECK))
-
-
-# A match
-
-cdef int round_of(const uint8_t* decisions) noexcept nogil:
-    return 1 if is_round_over(decisions) else 0
-
-
-cdef const uint8_t* latest(const uint8_t* decisions) noexcept nogil:
-    # Those of the round that is played.
-    return decisions + MAX_DECISIONS * round_of(decisions)
-
-
-cdef int to_decide(const uint8_t* decisions) noexcept nogil:
-    return decisions_made(latest(decisions)) % SEATS
-
-
-cdef bint is_showdown(const uint8_t* decisions) noexcept nogil:
-    return is_round_over(decisions + MAX_DECISIONS)
-
-
-cdef bint is_over(const uint8_t* decisions) noexcept nogil:
-    cdef const uint8_t* now = latest(decisions)
-    cdef int n = decisions_made(now)
-    return is_showdown(decisions) or (n > 0 and now[n - 1] == FOLD)
-
-
-cdef int stake(const uint8_t* decisions, int seat) noexcept nogil:
-    # What a seat has put in.
-    cdef int put_in[SEATS]
-    cdef int now, i, side
-    put_in[0] = put_in[1] = ANTE
-    for now in range(ROUNDS):
-        for i in range(MAX_DECISIONS):
-            side = i % SEATS
-            if decisions[MAX_DECISIONS * now + i] == RAISE:
-                put_in[side] = put_in[1 - side] + RAISE_BY * (now + 1)
-            elif decisions[MAX_DECISIONS * now + i] == CALL:
-                put_in[side] = put_in[1 - side]
-    return put_in[seat]
-
-
-cdef bint is_history(const uint8_t* decisions) noexcept nogil:
-    # Whether the decisions are those of a match, from its first on.
-    cdef uint8_t past[ROUNDS * MAX_DECISIONS]
-    cdef const uint8_t* now
-    cdef int i, decision
-    memset(past, 0, sizeof(past))
-    for i in range(ROUNDS * MAX_DECISIONS):
-        decision = decisions[i]
-        if decision == 0:
-            continue
-        now = latest(past)
-        if is_over(past) or now + decisions_made(now) != past + i:
-            return False
-        if faces_raise(now):
-            if not (decision == CALL or decision == FOLD
-                    or (decision == RAISE and raises(now) < MAX_RAISES)):
-                return False
-        elif decision != CHECK and decision != RAISE:
-            return False
-        past[i] = decision
-    return True

@@ -8,7 +8,10 @@ random walk until the last card is drawn.
 
 from libc.math cimport erf, sqrt
 
-from engine.game cimport SEATS, Action, PlayoutPolicy, Rng, State, rng_below, uint8_t
+from engine.chance cimport Rng, rng_below
+from engine.game cimport SEATS, Action, State
+from engine.integers cimport uint8_t
+from engine.playout_policy cimport PlayoutPolicy
 from engine.powershot_soccer.rules cimport (
     ATTACK, BONUS, CROSS, DECLINE, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT,
     NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, SAVE, MAX_SAVE, SHOOT, STAR_PLAYER, Common,

@@ -44,15 +44,18 @@ from pathlib import Path
 
 from libc.string cimport memcpy, memset
 
-from engine.game cimport (
-    NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD, TO_SEAT_0,
-    TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State, View, log_event, mix, rng_below, rng_shuffle,
-    uint8_t, uint64_t,
-)
+from engine.chance cimport Rng, mix, rng_below, rng_shuffle
+from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.game cimport NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.integers cimport uint64_t, uint8_t
 
-from engine.game import ActionError, RulesetError
+from engine.errors import ActionError, RulesetError
 
 cdef enum:
+    # Hidden places: rows of `hidden`, named in `hidden_places`.
+    OPPONENT_HAND = 0
+    OPPONENT_PILE
+
     # An action: the card, and in the lower four bits the role it is played in.
     ROLE_BITS = 4
     NO_SEAT = 255
@@ -144,6 +147,7 @@ cdef class PowerShotSoccer(Game):
         KICK_OFF_SHOWN: "kick_off_shown", HALF_STARTED: "half_started", PLAYED: "played",
         EXCHANGE_DECIDED: "exchange_decided", HALF_ENDED: "half_ended",
     }
+    hidden_places = ("opponent_hand", "opponent_pile")
 
     def read_ruleset(self, given):
         ruleset = {"hand_size": MAX_HAND, "cards": None}
@@ -241,14 +245,6 @@ cdef class PowerShotSoccer(Game):
             rule += (f": a shot with it needs {needed_to_shoot(self.roles[card])} standing "
                      f"possession cards, there being {common['standing']}")
         return rule
-
-    def sampler(self, view):
-        from engine.powershot_soccer.sampler import PowerShotSoccerSampler
-        return PowerShotSoccerSampler(view)
-
-    def playout_policy(self):
-        from engine.powershot_soccer.playout import PowerShotSoccerPlayoutPolicy
-        return PowerShotSoccerPlayoutPolicy(self)
 
     # The rules
 

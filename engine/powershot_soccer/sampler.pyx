@@ -20,13 +20,16 @@ from math import comb
 from libc.string cimport memcmp, memset
 
 from engine.belief cimport Belief
-from engine.game cimport SEATS, Rng, Sampler, State, rng_part, rng_shuffle, uint8_t, uint64_t
+from engine.chance cimport Rng, rng_part, rng_shuffle
+from engine.game cimport SEATS, State
+from engine.integers cimport uint64_t, uint8_t
+from engine.sampler cimport Sampler
 from engine.powershot_soccer.rules cimport (
     ATTACK, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, OVER, MAX_PLAYS, MAX_ROLES, STAR_PLAYER,
     MAX_TYPES, Common, Play, PowerShotSoccer, SoccerView, SoccerState, half_is_over, seat_to_play,
 )
 
-from engine.game import ViewError
+from engine.errors import ViewError
 
 cdef enum:
     COUNT_BITS = 4

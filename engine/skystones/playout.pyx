@@ -8,7 +8,10 @@ stronger piles and towards who starts.
 
 from libc.math cimport erf, sqrt
 
-from engine.game cimport Action, PlayoutPolicy, Rng, State, rng_below, uint8_t
+from engine.chance cimport Rng, rng_below
+from engine.game cimport Action, State
+from engine.integers cimport uint8_t
+from engine.playout_policy cimport PlayoutPolicy
 from engine.skystones.rules cimport (
     BLOCKED, EDGES, OPPOSITE, PICK, PLACE_CARD, KIND_SHIFT, MAX_SQUARES, MAX_TYPES,
     Skystones, SkystonesState, accepts,

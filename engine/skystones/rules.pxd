@@ -1,6 +1,9 @@
 """The tables of Skystones, shared by its rules and by what can be known of the hidden cards."""
 
-from engine.game cimport SEATS, Action, Game, EventLog, Rng, uint8_t
+from engine.chance cimport Rng
+from engine.events cimport EventLog
+from engine.game cimport SEATS, Action, Game
+from engine.integers cimport uint8_t
 
 cdef enum:
     FIRE = 1

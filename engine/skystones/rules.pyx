@@ -35,13 +35,18 @@ from pathlib import Path
 
 from libc.string cimport memcpy, memmove, memset
 
-from engine.game cimport (
-    ASIDE, BOTH, NOBODY, OPPONENT_HAND, OPPONENT_PILE, SEATS, SPECTATOR, TO_PUBLIC, TO_RECORD,
-    TO_SEAT_0, TO_SEAT_1, Action, Cards, Game, EventLog, Rng, State, View, log_event, mix, rng_below,
-    rng_shuffle, uint8_t, uint64_t,
-)
+from engine.chance cimport Rng, mix, rng_below, rng_shuffle
+from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.integers cimport uint64_t, uint8_t
 
-from engine.game import ActionError, RulesetError
+from engine.errors import ActionError, RulesetError
+
+cdef enum:
+    # Hidden places: rows of `hidden`, named in `hidden_places`.
+    OPPONENT_HAND = 0
+    OPPONENT_PILE
+    ASIDE
 
 ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
 EDGE_KEYS = ("north", "east", "south", "west")
@@ -99,6 +104,7 @@ cdef class Skystones(Game):
         PICKED: "picked", PICKED_HIDDEN: "picked_hidden",
         PLACED: "placed", PASSED: "passed", ROUND_ENDED: "round_ended",
     }
+    hidden_places = ("opponent_hand", "opponent_pile", "set_aside")
 
     def read_ruleset(self, given):
         ruleset = {"special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND,
@@ -238,14 +244,6 @@ cdef class Skystones(Game):
             return f"square {given['square']} is blocked"
         return (f"square {given['square']} takes only {ELEMENT_NAMES[square['field']]} cards, and "
                 f"card {given['card']} is {ELEMENT_NAMES[self.elements[given['card']]]}")
-
-    def sampler(self, view):
-        from engine.skystones.sampler import SkystonesSampler
-        return SkystonesSampler(view)
-
-    def playout_policy(self):
-        from engine.skystones.playout import SkystonesPlayoutPolicy
-        return SkystonesPlayoutPolicy(self)
 
     # The rules
 

@@ -7,16 +7,17 @@ it was played from, and so of the card that was set aside. See engine/skystones/
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
-from engine.game cimport (
-    SEATS, Rng, Sampler, State, rng_below, rng_reject, rng_weighted, uint8_t, uint64_t,
-)
+from engine.chance cimport Rng, rng_below, rng_reject, rng_weighted
+from engine.game cimport SEATS, State
+from engine.integers cimport uint64_t, uint8_t
+from engine.sampler cimport Sampler
 from engine.skystones.rules cimport (
     ANY_ELEMENT, BLOCKED, MAX_CARDS, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_HAND, NONE, OVER,
     PICK, PLACE, MAX_SQUARES, MAX_TOTAL, MAX_TYPES, Common, Placement, Side, SkystonesView, Skystones,
     Stack, SkystonesState, accepts, bits, clear, take_at,
 )
 
-from engine.game import ViewError
+from engine.errors import ViewError
 
 
 cdef struct Play:                # What a seat has shown in one round.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from croupier.v1.game_pb2 import Action, Ruleset
 from croupier.v1.match_pb2 import SubmitActionRequest
-from engine.game import Match
+from engine.match import Match
 from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SPECTATOR
 from service import wire
 from service.api.authentication import Authenticator
 from service.api.interceptor import Context
@@ -13,7 +14,7 @@ from service.api.pages import read_page, write_page_token
 from service.api.tokens import Tokens
 from service.clock import Clock
 from service.errors import Refusal, invalid_field, shutting_down
-from service.hosting.caller import SPECTATOR, Caller, check_seat
+from service.hosting.caller import Caller, check_seat
 from service.hosting.match_state import write_seats
 from service.hosting.matches import Matches
 from service.metrics import Metrics

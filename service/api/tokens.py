@@ -8,8 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SPECTATOR
 from service.errors import Refusal
-from service.hosting.caller import SPECTATOR, Caller
+from service.hosting.caller import Caller
 from service.store import KEY_BYTES
 
 MIN_OPERATOR_TOKEN = 32

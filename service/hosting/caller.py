@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SPECTATOR
 from service.errors import Refusal
-
-SPECTATOR = 2  # As a viewer, as the engine numbers it.
 
 
 class Caller(NamedTuple):

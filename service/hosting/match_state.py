@@ -6,11 +6,13 @@ from typing import Any
 
 from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from engine import game as engine
+from engine.errors import ActionError
+from engine.events import Event
+from engine.game import SPECTATOR, Game
+from engine.match import Match
 from service import wire
 from service.errors import Refusal
 from service.hosting import snapshots
-from service.hosting.caller import SPECTATOR
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import CONTRIBUTIONS, Contributions, not_owed
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, Stored
@@ -28,7 +30,7 @@ class _History:
         self,
         entries: list[Entry],
         # By version, what happened; None: it was skipped, and is computed if someone asks.
-        events: list[tuple[engine.Event, ...] | None],
+        events: list[tuple[Event, ...] | None],
         requests: dict[tuple[int, str], int],
     ) -> None:
         self.entries = entries
@@ -40,7 +42,7 @@ class _History:
         self,
         version: int,
         entries: Sequence[Entry],
-        events: Sequence[tuple[engine.Event, ...] | None],
+        events: Sequence[tuple[Event, ...] | None],
     ) -> "_History":
         """The history of a version, and what comes next."""
         history = self
@@ -74,11 +76,11 @@ class MatchState:
         self.forfeited: tuple[int, ...] = ()
         control = read_control(header.time_control)
         self.clocks = None if control is None else Clocks.start(control, header.created)
-        dealt: tuple[engine.Event, ...] = ()
+        dealt: tuple[Event, ...] = ()
         if header.entropy_from_seats:
             self.waiting = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
         else:
-            self.match = engine.Match(self.game, header.secret, header.chance_id)
+            self.match = Match(self.game, header.secret, header.chance_id)
             dealt = tuple(self.match.events)
         self._history = _History([], [dealt], {})
         self._views: dict[int, bytes] = {}
@@ -109,23 +111,23 @@ class MatchState:
             return self
         waiting, clocks, forfeited = self.waiting, self.clocks, self.forfeited
         match = None if waiting else self.match.copy()
-        happened: list[tuple[engine.Event, ...] | None] = []
+        happened: list[tuple[Event, ...] | None] = []
         for version, entry in enumerate(entries, self.version + 1):
-            events: list[engine.Event] = []
+            events: list[Event] = []
             expired = clocks.expired(self._clocked(match), entry.at) if clocks and match else ()
             expires = entry.kind == EntryKind.EXPIRY
             if expires != bool(expired) or (expires and entry.seat != expired[0]):
-                raise engine.ActionError("at", "this is not what the clocks say")
+                raise ActionError("at", "this is not what the clocks say")
             if expired and clocks and clocks.control.forfeits != (not entry.action):
-                raise engine.ActionError("action", "this is not what happens when time is up")
+                raise ActionError("action", "this is not what happens when time is up")
             if expired and not entry.action:
                 forfeited = expired
             elif entry.kind in _DECISIONS:
                 if match is None:
-                    raise engine.ActionError("seat", "the cards are not dealt yet")
+                    raise ActionError("seat", "the cards are not dealt yet")
                 action = wire.parse_action(self.game, entry.action)
                 if expired and action != _default_action(match, expired[0]):
-                    raise engine.ActionError("action", "this is not what is played by default")
+                    raise ActionError("action", "this is not what is played by default")
                 events = match.apply(entry.seat, action)
                 clocks = clocks and clocks.after(entry.seat, entry.at)
             elif entry.kind in CONTRIBUTIONS:
@@ -141,18 +143,18 @@ class MatchState:
             happened.append(tuple(events))
         return self._next(match, waiting, clocks, forfeited, entries, happened)
 
-    def _deal(self, contributed: Contributions, version: int) -> engine.Match:
+    def _deal(self, contributed: Contributions, version: int) -> Match:
         secret = contributed.mixed_into(self.header.secret)
-        return engine.Match(self.game, secret, self.header.chance_id, version)
+        return Match(self.game, secret, self.header.chance_id, version)
 
     def _next(
         self,
-        match: engine.Match | None,
+        match: Match | None,
         waiting: Contributions | None,
         clocks: Clocks | None,
         forfeited: tuple[int, ...],
         entries: Sequence[Entry],
-        happened: Sequence[tuple[engine.Event, ...] | None],
+        happened: Sequence[tuple[Event, ...] | None],
     ) -> "MatchState":
         state = MatchState.__new__(MatchState)
         state.header, state.game = self.header, self.game
@@ -210,7 +212,7 @@ class MatchState:
                 return seat
         return None
 
-    def _clocked(self, match: engine.Match) -> list[int]:
+    def _clocked(self, match: Match) -> list[int]:
         # The seats whose clocks run.
         return [seat for seat in match.deciders if not self.header.bots[seat]]
 
@@ -336,7 +338,7 @@ class MatchState:
             events.append(game_pb2.Event(version=version, match_ended=ended))
         return events
 
-    def _happened(self, version: int) -> tuple[engine.Event, ...]:
+    def _happened(self, version: int) -> tuple[Event, ...]:
         if self._history.events[version] is None:
             self._history = MatchState(self.header).after(*self.entries)._history
         return self._history.events[version] or ()
@@ -409,7 +411,7 @@ def _contribution(entry: Entry) -> dict[str, Any]:
     return {"entropy": game_pb2.SeatEntropy(seat=entry.seat, entropy=entry.action)}
 
 
-def _game(header: Header, ruleset: game_pb2.Ruleset) -> engine.Game:
+def _game(header: Header, ruleset: game_pb2.Ruleset) -> Game:
     game = None
     if header.game in wire.hosted_games():
         game = wire.read_ruleset(ruleset, "ruleset")
@@ -432,7 +434,7 @@ def _scores_without(*losers: int) -> tuple[float, float]:
     return float(losers[0] != 0), float(losers[0] != 1)
 
 
-def _default_action(match: engine.Match, seat: int) -> int:
+def _default_action(match: Match, seat: int) -> int:
     # A fixed choice, the lowest action say, would tell of the hand that it holds nothing lower.
     # What is drawn with equal chances tells no more than what it is, and only the server can know
     # it before.

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Action, Ruleset
-from engine.game import ActionError
+from engine.errors import ActionError
 from service import wire
 from service.clock import Clock
 from service.errors import Refusal

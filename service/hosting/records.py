@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from croupier.v1 import match_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from engine.game import ActionError
+from engine.errors import ActionError
 from service import wire
 from service.errors import Refusal
 from service.hosting.match_state import MatchState

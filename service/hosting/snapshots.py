@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import engine
-from engine import game as face
+from engine.game import Game
+from engine.match import Match
 from service.hosting.clocks import Clocks, Control
 from service.store import Header, Snapshot
 
@@ -20,7 +21,7 @@ _DIGEST_BYTES = 32
 _CLOCKS = struct.Struct("<4q")  # As `left` of each seat, -1 for None, and `since`.
 
 
-def write(header: Header, version: int, match: face.Match, clocks: Clocks | None) -> Snapshot:
+def write(header: Header, version: int, match: Match, clocks: Clocks | None) -> Snapshot:
     """A snapshot of a match as it is after `version` entries."""
     data = bytes(match)
     if clocks is not None:
@@ -30,8 +31,8 @@ def write(header: Header, version: int, match: face.Match, clocks: Clocks | None
 
 
 def read(
-    header: Header, game: face.Game, control: Control | None, snapshot: Snapshot
-) -> tuple[face.Match, Clocks | None] | None:
+    header: Header, game: Game, control: Control | None, snapshot: Snapshot
+) -> tuple[Match, Clocks | None] | None:
     """The match out of a snapshot; None if it is not one of this match, by this engine."""
     digest, data = snapshot.data[:_DIGEST_BYTES], snapshot.data[_DIGEST_BYTES:]
     # The engine trusts these bytes as it trusts its own.
@@ -42,7 +43,7 @@ def read(
         *left, one, other = _CLOCKS.unpack_from(data)
         clocks = Clocks(control, tuple(None if each < 0 else each for each in left), (one, other))
         data = data[_CLOCKS.size :]
-    return face.Match.from_bytes(game, data), clocks
+    return Match.from_bytes(game, data), clocks
 
 
 def _digest(header: Header, version: int, data: bytes) -> bytes:

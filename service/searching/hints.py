@@ -11,7 +11,9 @@ from ai.results import Result
 from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from engine.game import ActionError, Game, Sampler, SeatView, ViewError
+from engine.errors import ActionError, ViewError
+from engine.game import Game, SeatView
+from engine.sampler import Sampler
 from service import wire
 from service.errors import Refusal, invalid_field
 from service.searching.pool import SearchJob
@@ -144,7 +146,7 @@ class HintRequest(NamedTuple):
 def checked_sampler(view: SeatView, deciders: tuple[int, ...]) -> Sampler:
     """The worlds of a view; raises Refusal if there are none, or if other seats decide in them."""
     try:
-        sampler = view.game.sampler(view)
+        sampler = Sampler.of(view)
         position = sampler.sample(0)
     except ViewError as error:
         raise wire.inconsistent_view(error, view.game.id, "view") from None

@@ -17,7 +17,8 @@ from ai.results import Parameters, Result
 from ai.search import Search
 from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
-from engine.game import Sampler, SeatView
+from engine.game import SeatView
+from engine.sampler import Sampler
 from service.errors import Refusal
 from service.metrics import Metrics
 

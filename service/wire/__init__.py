@@ -20,8 +20,9 @@ from google.protobuf.message import Message
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import Action, Event, Ruleset, View
-from engine import game as engine
-from engine import games
+from engine import events, games
+from engine.errors import ActionError, GameError, RulesetError, ViewError
+from engine.game import Game, SeatView
 from service.errors import Refusal, invalid_field
 
 Fields = dict[str, Any]
@@ -41,28 +42,28 @@ class WireModule(Protocol):
     def ruleset_to_proto(self, fields: Fields) -> Any:
         """A whole ruleset, every option spelled out."""
 
-    def view_to_fields(self, game: engine.Game, message: Any, seat: int) -> Fields:
+    def view_to_fields(self, game: Game, message: Any, seat: int) -> Fields:
         """The fields of a view by `seat`; outputs are not read. Raises ViewError if it must."""
 
-    def action_to_proto(self, game: engine.Game, fields: Fields) -> Any:
+    def action_to_proto(self, game: Game, fields: Fields) -> Any:
         """An action, from its fields."""
 
     def action_to_fields(self, message: Any) -> Fields:
         """The fields of an action."""
 
-    def event_to_proto(self, event: engine.Event) -> Any:
+    def event_to_proto(self, event: events.Event) -> Any:
         """An event. One that is said twice, openly and hidden, becomes the same message."""
 
 
 class ViewModule(Protocol):
     """What the module offers that writes a game's views."""
 
-    def write_view(self, game: engine.Game, view: engine.SeatView) -> bytes:
+    def write_view(self, game: Game, view: SeatView) -> bytes:
         """What is known of the game, as the message that a view has of it, serialized."""
 
 
 @cache
-def hosted_games() -> dict[str, type[engine.Game]]:
+def hosted_games() -> dict[str, type[Game]]:
     """The games that this server can host, by id, in order."""
     translated = {module.name for module in pkgutil.iter_modules(__path__)}
     return {
@@ -120,21 +121,21 @@ def _varint(number: int) -> bytes:
 # Rulesets
 
 
-def read_ruleset(ruleset: Ruleset, path: str) -> engine.Game:
+def read_ruleset(ruleset: Ruleset, path: str) -> Game:
     """The game under a ruleset that came in the field `path`; raises Refusal."""
     game_id = game_of(ruleset)
     if game_id not in hosted_games():
         raise game_not_found(game_id)
     try:
         return _game(game_id, getattr(ruleset, game_id).SerializeToString(deterministic=True))
-    except engine.RulesetError as error:
+    except RulesetError as error:
         raise _refusal(
             ErrorReason.ERROR_REASON_INVALID_RULESET, f"{path}.{game_id}", error.field, error
         ) from None
 
 
 @lru_cache(maxsize=_RULESETS_KEPT)
-def _game(game_id: str, options: bytes) -> engine.Game:
+def _game(game_id: str, options: bytes) -> Game:
     # A Game never changes, so one serves all matches under its ruleset.
     ruleset = Ruleset()
     message = getattr(ruleset, game_id)
@@ -142,7 +143,7 @@ def _game(game_id: str, options: bytes) -> engine.Game:
     return hosted_games()[game_id](_module(game_id).ruleset_to_fields(message))
 
 
-def write_ruleset(game: engine.Game) -> Ruleset:
+def write_ruleset(game: Game) -> Ruleset:
     """The ruleset of a game, every option and its card list spelled out."""
     message = _module(game.id).ruleset_to_proto(game.ruleset)
     return Ruleset(**{game.id: message})
@@ -151,46 +152,46 @@ def write_ruleset(game: engine.Game) -> Ruleset:
 # Actions
 
 
-def write_action(game: engine.Game, action: int) -> Action:
+def write_action(game: Game, action: int) -> Action:
     """An action as a message."""
     # To read it takes less than to put it together.
     return Action.FromString(serialize_action(game, action))
 
 
-def read_action(game: engine.Game, action: Action) -> int:
+def read_action(game: Game, action: Action) -> int:
     """An action out of a message; raises ActionError if there is no such action."""
     return game.make_action(_module(game.id).action_to_fields(getattr(action, game.id)))
 
 
 @lru_cache(maxsize=_ACTIONS_KEPT)
-def serialize_action(game: engine.Game, action: int) -> bytes:
+def serialize_action(game: Game, action: int) -> bytes:
     """An action as the log has it."""
     message = _module(game.id).action_to_proto(game, game.read_action(action))
     return Action(**{game.id: message}).SerializeToString(deterministic=True)
 
 
 @lru_cache(maxsize=_ACTIONS_KEPT)
-def parse_action(game: engine.Game, data: bytes) -> int:
+def parse_action(game: Game, data: bytes) -> int:
     """An action out of a serialized message; raises ActionError if there is no such action."""
     return read_action(game, Action.FromString(data))
 
 
-def canonical_action(game: engine.Game, action: Action) -> bytes:
+def canonical_action(game: Game, action: Action) -> bytes:
     """An action as the log has it, or as it came if there is no such action."""
     data = action.SerializeToString(deterministic=True)
     try:
         return serialize_action(game, parse_action(game, data))
-    except engine.ActionError:
+    except ActionError:
         return data
 
 
-def check_game(game: engine.Game, message: Action, path: str) -> None:
+def check_game(game: Game, message: Action, path: str) -> None:
     """Raises Refusal if an action that came in the field `path` is one of another game."""
     if game_of(message) != game.id:
         raise invalid_field(f"{path}.{game_of(message)}", f"must be an action of {game.id}")
 
 
-def illegal_action(error: engine.ActionError, action: Action, path: str) -> Refusal:
+def illegal_action(error: ActionError, action: Action, path: str) -> Refusal:
     """The refusal of an action that came in the field `path`."""
     message = getattr(action, game_of(action))
     field = "" if error.field in ("seat", "action", "kind") else error.field
@@ -206,13 +207,13 @@ def illegal_action(error: engine.ActionError, action: Action, path: str) -> Refu
 # Events and views
 
 
-def write_event(game: engine.Game, event: engine.Event, version: int) -> Event:
+def write_event(game: Game, event: events.Event, version: int) -> Event:
     """An event as a message."""
     message = _module(game.id).event_to_proto(event)
     return Event(version=version, **{game.id: message})
 
 
-def write_view(game: engine.Game, view: engine.SeatView) -> bytes:
+def write_view(game: Game, view: SeatView) -> bytes:
     """What a view tells of the game, as a serialized View of nothing else."""
     return field(_view_field(game.id), _view_module(game.id).write_view(game, view))
 
@@ -222,17 +223,17 @@ def _view_field(game_id: str) -> int:
     return View.DESCRIPTOR.fields_by_name[game_id].number
 
 
-def write_legal_actions(game: engine.Game, actions: Iterable[int]) -> bytes:
+def write_legal_actions(game: Game, actions: Iterable[int]) -> bytes:
     """The actions that are legal, as a serialized View of nothing else."""
     return b"".join([_legal_action(game, action) for action in actions])
 
 
 @lru_cache(maxsize=_ACTIONS_KEPT)
-def _legal_action(game: engine.Game, action: int) -> bytes:
+def _legal_action(game: Game, action: int) -> bytes:
     return View(legal_actions=[write_action(game, action)]).SerializeToString()
 
 
-def read_view(message: View, path: str) -> engine.SeatView:
+def read_view(message: View, path: str) -> SeatView:
     """A seat's view out of a message that came in the field `path`; raises Refusal."""
     if not message.HasField("seat"):
         raise invalid_field(f"{path}.seat", "must be set: a spectator has nothing to decide")
@@ -241,12 +242,12 @@ def read_view(message: View, path: str) -> engine.SeatView:
         raise invalid_field(f"{path}.{game_of(message)}", f"must be a view of {game.id}")
     try:
         fields = _module(game.id).view_to_fields(game, getattr(message, game.id), message.seat)
-        return engine.SeatView.from_fields(game, fields)
-    except engine.ViewError as error:
+        return SeatView.from_fields(game, fields)
+    except ViewError as error:
         raise inconsistent_view(error, game.id, path) from None
 
 
-def inconsistent_view(error: engine.ViewError, game_id: str, path: str) -> Refusal:
+def inconsistent_view(error: ViewError, game_id: str, path: str) -> Refusal:
     """The refusal of a view that came in the field `path`."""
     field = error.field
     for start, instead in view_paths(game_id).items():
@@ -278,7 +279,7 @@ def _refusal(
     reason: ErrorReason,
     path: str,
     field: str,
-    error: engine.GameError,
+    error: GameError,
     metadata: Mapping[str, str] | None = None,
 ) -> Refusal:
     whole = f"{path}.{field}" if field else path

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from croupier.v1 import castle_rampage_pb2 as pb
-from engine.game import ActionError, Event, Game, ViewError
+from engine.errors import ActionError, ViewError
+from engine.events import Event
+from engine.game import Game
 from service.wire import Fields
 from service.wire.fields import counted, filled, options, plain
 

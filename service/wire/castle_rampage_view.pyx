@@ -2,10 +2,12 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from engine.castle_rampage.rules cimport (
-    CARDS, CASTLE, CATAPULT, GATE, GRANARY, STRUCTURES, CastleRampage, Common, Side, CastleView, Stack
+from engine.castle_rampage.rules cimport CastleRampage
+from engine.castle_rampage.state cimport (
+    CARDS, CASTLE, CATAPULT, GATE, GRANARY, STRUCTURES, CastleView, Common, Side, Stack,
 )
-from engine.game cimport SEATS, SPECTATOR, uint8_t
+from engine.game cimport SEATS, SPECTATOR
+from engine.integers cimport uint8_t
 from service.wire.writer cimport (
     Writer, begin, end, put, put_bytes, put_counted, put_list, written
 )

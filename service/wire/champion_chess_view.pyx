@@ -2,13 +2,15 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from engine.champion_chess.rules cimport CARDS, ChampionChess, Memory, Side, ChessView, Turn
-from engine.game cimport SEATS, uint8_t
+from engine.champion_chess.rules cimport ChampionChess
+from engine.champion_chess.state cimport CARDS, ChessView, Memory, Side, Turn
+from engine.game cimport SEATS
+from engine.integers cimport uint8_t
 from service.wire.writer cimport (
     Writer, begin, end, put, put_counted, put_list, written
 )
 
-from engine.champion_chess.sampler import known_in_hands
+from engine.champion_chess.replay import known_in_hands
 
 cdef enum:
     # The fields of the schema, by number.

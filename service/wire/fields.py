@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from engine.game import ViewError
+from engine.errors import ViewError
 
 _T = TypeVar("_T")
 

@@ -3,7 +3,8 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy
 
-from engine.game cimport SEATS, SPECTATOR, uint8_t
+from engine.game cimport SEATS, SPECTATOR
+from engine.integers cimport uint8_t
 from engine.powershot_soccer.rules cimport MAX_TYPES, Common, Play, PowerShotSoccer, SoccerView
 from service.wire.writer cimport (
     Writer, begin, end, end_list, put, put_counted, put_list, put_varint, written

@@ -3,7 +3,9 @@
 from typing import cast
 
 from croupier.v1 import skystones_pb2 as pb
-from engine.game import Event, Game, ViewError
+from engine.errors import ViewError
+from engine.events import Event
+from engine.game import Game
 from service.wire import Fields
 from service.wire.fields import counted, filled, options, plain
 

@@ -2,7 +2,8 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 
-from engine.game cimport SEATS, SPECTATOR, uint8_t
+from engine.game cimport SEATS, SPECTATOR
+from engine.integers cimport uint8_t
 from engine.skystones.rules cimport MAX_TYPES, Common, Placement, Side, SkystonesView, Skystones, Square
 from service.wire.writer cimport Writer, begin, end, put, put_counted, put_set, written
 

@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
 from libc.string cimport memmove
 
-from engine.game cimport uint8_t
+from engine.integers cimport uint8_t
 
 cdef enum:
     ROOM = 1 << 14         # More than the longest view needs; a length takes two bytes at most.

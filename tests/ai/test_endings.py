@@ -13,7 +13,8 @@ from ai.results import Parameters
 from ai.search import Search, search
 from ai.worker import Stop
 from engine import games
-from engine.game import Position
+from engine.position import Position
+from engine.sampler import Sampler
 from lab.exploit import presets
 from tests.games import facts_of
 from tests.support.play import random_joint, seeded, told
@@ -57,7 +58,7 @@ def late_decisions(game, case, last):
 def proofs(game, case, last):
     """Proven decisions: the seed, position and seat, the proof and the naive form of the game."""
     for seed, position, seat in late_decisions(game, case, last):
-        sampler = game.sampler(position.view(seat))
+        sampler = Sampler.of(position.view(seat))
         proof = prove(sampler, position.legal(seat), nodes=NODES)
         if proof is None:
             continue
@@ -96,7 +97,7 @@ def test_what_the_opponent_cannot_know_must_not_matter(name):
         with told(seed=seed, seat=seat):
             expected = needs_no_knowledge(game, position.view(seat))
             if expected is not None:
-                sampler = game.sampler(position.view(seat))
+                sampler = Sampler.of(position.view(seat))
                 proven = prove(sampler, position.legal(seat)) is not None
                 assert proven == expected
                 seen[proven] += 1
@@ -113,8 +114,8 @@ def needs_no_knowledge(game, view):
     best = collections.defaultdict(list)  # By what he knows: his best choices in each world.
     clear = True  # Whether he has no better and no worse choices in the worlds of the view.
     own = set()
-    for known in {world.view(other) for world in game.sampler(view).worlds(NODES)}:
-        for world in game.sampler(known).worlds(NODES):
+    for known in {world.view(other) for world in Sampler.of(view).worlds(NODES)}:
+        for world in Sampler.of(known).worlds(NODES):
             for action in world.legal(me):
                 after = step(world, {me: action})
                 if after.deciders != (other,) or len(after.legal(other)) < 2:
@@ -156,7 +157,7 @@ def late_view():
 
 def test_a_search_ends_with_the_proof():
     view = late_view()
-    proof = prove(view.game.sampler(view), view.game.sampler(view).sample(0).legal(view.seat))
+    proof = prove(Sampler.of(view), Sampler.of(view).sample(0).legal(view.seat))
     result = search(view, iterations=2_000, seed=1)
     assert result.stop_reason == "proven"
     assert 0 < result.iterations < 2_000
@@ -222,4 +223,4 @@ def test_a_match_that_has_just_begun_is_not_solved(game_id):
         return
     position = Position.deal(game, 1)
     seat = position.deciders[0]
-    assert prove(game.sampler(position.view(seat)), position.legal(seat)) is None
+    assert prove(Sampler.of(position.view(seat)), position.legal(seat)) is None

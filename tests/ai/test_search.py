@@ -13,7 +13,9 @@ from ai.results import Parameters
 from ai.search import Search, search
 from ai.worker import Stop
 from engine import games
-from engine.game import Position, SeatView, ViewError
+from engine.errors import ViewError
+from engine.game import SeatView
+from engine.position import Position
 from tests.support.chi_squared import compare, upper_tail
 from tests.support.play import seeded
 

@@ -5,7 +5,10 @@ import itertools
 import pytest
 
 from engine import games
-from engine.game import ActionError, Match, Position, SeatView
+from engine.errors import ActionError
+from engine.game import SeatView
+from engine.match import Match
+from engine.position import Position
 from tests.games import facts_of
 from tests.support.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
 

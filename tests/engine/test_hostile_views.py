@@ -5,7 +5,10 @@ import copy
 import pytest
 
 from ai.search import search
-from engine.game import Position, SeatView, ViewError
+from engine.errors import ViewError
+from engine.game import SeatView
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.support.play import cases, game_of, random_joint, seeded, told
 
 POSITIONS = 12
@@ -48,7 +51,7 @@ def change(fields, path, rng):
 def try_view(game, view):
     """Whether a view is taken; if so, plays on from what it says."""
     try:
-        sampler = game.sampler(view)
+        sampler = Sampler.of(view)
     except ViewError as error:
         assert error.rule
         return False

@@ -8,7 +8,10 @@ import pytest
 from ai.results import Parameters
 from ai.search import search
 from engine import games
-from engine.game import Game, Position
+from engine.game import Game
+from engine.playout_policy import PlayoutPolicy
+from engine.position import Position
+from engine.sampler import Sampler
 
 MATCHES = 10
 WORLDS = 5
@@ -33,7 +36,7 @@ def positions(game: Game, seed: int) -> list[Position]:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_its_choices_are_legal_and_its_estimates_are_probabilities(game: Game) -> None:
-    policy = game.playout_policy()
+    policy = PlayoutPolicy.of(game)
     for seed in range(MATCHES):
         stage = -1
         for ply, position in enumerate(positions(game, seed)):
@@ -49,11 +52,11 @@ def test_its_choices_are_legal_and_its_estimates_are_probabilities(game: Game) -
 
 @pytest.mark.parametrize("game", GAMES)
 def test_it_chooses_by_what_its_seat_knows(game: Game) -> None:
-    policy = game.playout_policy()
+    policy = PlayoutPolicy.of(game)
     for seed in range(MATCHES // 2):
         for ply, position in enumerate(positions(game, seed)[::4]):
             for seat in position.deciders:
-                sampler = game.sampler(position.view(seat))
+                sampler = Sampler.of(position.view(seat))
                 chosen = {
                     policy.action(sampler.sample(world), seat, ply) for world in range(WORLDS)
                 }
@@ -62,7 +65,7 @@ def test_it_chooses_by_what_its_seat_knows(game: Game) -> None:
 
 @pytest.mark.parametrize("game", HOSTED)
 def test_it_beats_random_play(game: Game) -> None:
-    policy = game.playout_policy()
+    policy = PlayoutPolicy.of(game)
     score = 0.0
     for seed, informed in itertools.product(range(25), (0, 1)):
         chance = random.Random(seed)
@@ -87,7 +90,7 @@ def test_it_beats_random_play(game: Game) -> None:
 def test_a_seat_expects_what_the_other_does_not(game: Game) -> None:
     # Both seats of a deal are alike, so over many deals each expects as much.
     scores = [
-        game.playout_policy().playouts(Position.deal(game, seed), 20, seed)[0]
+        PlayoutPolicy.of(game).playouts(Position.deal(game, seed), 20, seed)[0]
         for seed in range(200)
     ]
     mean = sum(scores) / len(scores)

@@ -12,7 +12,10 @@ import os
 
 import pytest
 
-from engine.game import Match, Position, ViewError
+from engine.errors import ViewError
+from engine.match import Match
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.support.chi_squared import compare, upper_tail
 from tests.support.play import (
     cases,
@@ -46,7 +49,7 @@ def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
                 position = match.position
                 for seat in range(2):
                     view = position.view(seat)
-                    sampler = game.sampler(view)
+                    sampler = Sampler.of(view)
                     for n in range(WORLDS):
                         world = sampler.sample(n)
                         assert world.view(seat) == view
@@ -72,7 +75,7 @@ def test_every_view_of_a_match_has_worlds(game_id, ruleset):
             position = Position.deal(game, seed)
             while not position.over:
                 for seat in position.deciders:
-                    game.sampler(position.view(seat))
+                    Sampler.of(position.view(seat))
                 joint = random_joint(position, rng)
                 for seat in joint:
                     if rng.random() < habit:
@@ -103,7 +106,7 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
     total, freedom = 0, 0
     for step, view, worlds in tested:
         with told(step=step, view=facts.show_view(game, view.fields)):
-            sampler = game.sampler(view)
+            sampler = Sampler.of(view)
             hidden = functools.partial(facts.hidden, game, seat=view.seat)
             drawn = count_worlds(sampler, DRAWN * worlds.total(), rng, hidden)
             assert {world for world, n in worlds.items() if n > 5} <= drawn.keys()
@@ -117,5 +120,5 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
 def test_a_spectator_has_no_worlds(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     with pytest.raises(ViewError) as error:
-        game.sampler(Position.deal(game, 0).view(2))
+        Sampler.of(Position.deal(game, 0).view(2))
     assert error.value.field == "seat"

@@ -4,7 +4,10 @@ import collections
 
 import pytest
 
-from engine.game import ActionError, Match, Position
+from engine.errors import ActionError
+from engine.match import Match
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.support.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
 
 MATCHES = 12
@@ -35,7 +38,7 @@ def test_what_happens_tells_a_seat_no_more_than_its_view(game_id, ruleset):
         while not position.over:
             joint = random_joint(position, rng)
             for seat in range(2):
-                sampler = game.sampler(position.view(seat))
+                sampler = Sampler.of(position.view(seat))
                 told_by_view = collections.defaultdict(list)
                 for n in range(WORLDS):
                     world = sampler.sample(n)

@@ -14,7 +14,8 @@ from ai.search import search
 from ai.strengths import STRENGTHS, Strength, slip
 from croupier.v1.match_pb2 import BotStrength
 from engine import games
-from engine.game import ActionError, Position
+from engine.errors import ActionError
+from engine.position import Position
 from lab import arena, players
 from lab.arena import Pairing, Result, Task
 from lab.elo import Sprt

@@ -8,7 +8,7 @@ import pyspiel
 import pytest
 
 from engine import games
-from engine.game import Position
+from engine.position import Position
 from lab.openspiel import Ismcts, Playouts, Table
 from tests.support.play import seeded, told
 

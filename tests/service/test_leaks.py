@@ -5,10 +5,12 @@ import copy
 import pytest
 
 from croupier.v1 import hint_pb2
-from engine.game import Match
+from engine.game import SPECTATOR
+from engine.match import Match
+from engine.sampler import Sampler
 from service import wire
 from tests.support.play import seeded, told
-from tests.support.serving import SPECTATOR, hosted_cases, play_on, ruleset_of, simultaneous_games
+from tests.support.serving import hosted_cases, play_on, ruleset_of, simultaneous_games
 
 POSITIONS = 6
 WORLDS = 3
@@ -34,7 +36,7 @@ def another_world(state, seat, rng):
     """The same match, but for what a seat cannot know: hidden cards, what the other has decided,
     what it did not see happen, and the secret of all chance to come."""
     match = state.match
-    position = state.game.sampler(match.view(seat)).sample(rng.getrandbits(64))
+    position = Sampler.of(match.view(seat)).sample(rng.getrandbits(64))
     data = bytes(match)
     other = 1 - seat
     held = [match.held.get(0, 0), match.held.get(1, 0)]

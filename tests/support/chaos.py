@@ -17,11 +17,12 @@ from time import monotonic, monotonic_ns
 import grpc
 
 from croupier.v1 import clock_pb2, match_pb2, match_pb2_grpc
+from engine.game import SPECTATOR
 from service import wire
 from tests.support.history import Decision, History, Read, Received, Stream, Write, faults
 from tests.support.notes import log_of, mistaken_pictures, picture_of, refusal_of
 from tests.support.play import told
-from tests.support.serving import OPEN, SPECTATOR, bot, ruleset_of
+from tests.support.serving import OPEN, bot, ruleset_of
 
 UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 PATIENCE = 90  # Seconds for which one request is sent again and again.

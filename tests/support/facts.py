@@ -49,12 +49,15 @@ import random
 import textwrap
 from pathlib import Path
 
-from engine.game import GameError, Match, Position, RulesetError, SeatView
+from engine.errors import GameError, RulesetError
+from engine.game import SPECTATOR, SeatView
+from engine.match import Match
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.games import Facts, facts_of
 
 FOLDER = Path(__file__).parents[1] / "games"
 RULE = "----"
-SPECTATOR = 2
 DRAWS = 2000
 
 
@@ -169,7 +172,7 @@ class Stage:
         for name in parents:
             part = part[int(name) if name.isdecimal() else name]
         part[int(last) if last.isdecimal() else last] = int(number)
-        self.game.sampler(SeatView.from_fields(self.game, fields))
+        Sampler.of(SeatView.from_fields(self.game, fields))
 
     def do_cards(self, rest):
         return [
@@ -212,7 +215,7 @@ class Stage:
 
     def do_possible(self, rest):
         reader, field = rest.split()
-        sampler = self.game.sampler(self.position.view(self.reader(reader)))
+        sampler = Sampler.of(self.position.view(self.reader(reader)))
         return sorted(
             {
                 self.facts.show_state(self.game, sampler.sample(seed).fields)[field] or "nothing"

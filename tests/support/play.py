@@ -7,9 +7,10 @@ import random
 import pytest
 
 from engine import games
+from engine.game import SEATS, SPECTATOR
 from tests.games import facts_of
 
-VIEWERS = (0, 1, 2)
+VIEWERS = (*range(SEATS), SPECTATOR)
 
 
 def cases(rulesets):

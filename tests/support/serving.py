@@ -19,7 +19,7 @@ from croupier.v1 import (
     match_pb2,
     match_pb2_grpc,
 )
-from engine.game import Position
+from engine.position import Position
 from service import wire
 from service.server import Options, Server
 from service.store import MemoryStore
@@ -28,7 +28,6 @@ from tests.support.play import game_of
 
 TIMEOUT = 30
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
-SPECTATOR = 2
 
 _NUMBERS = itertools.count()
 

@@ -2,10 +2,9 @@
 
 import pytest
 
+from engine.game import SPECTATOR
 from tests.support.history import Decision, History, Read, Received, Refused, Stream, Write, faults
 from tests.support.play import seeded, told
-
-SPECTATOR = 2
 
 
 def picture(version, viewer):

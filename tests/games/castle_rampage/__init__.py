@@ -39,7 +39,7 @@ import itertools
 from collections import Counter
 from typing import ClassVar
 
-from engine.game import Position
+from engine.position import Position
 from tests.games import Facts
 from tests.games.castle_rampage.layout import (
     CATAPULT,

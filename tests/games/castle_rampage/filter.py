@@ -12,7 +12,7 @@ import itertools
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-from engine.game import Position
+from engine.position import Position
 from tests.games.castle_rampage.layout import CATAPULT, GRANARY, NAMES, OGRE, is_purple, spread
 
 

@@ -7,7 +7,11 @@ from collections import Counter, defaultdict
 import pytest
 
 from engine import games
-from engine.game import Match, Position, RulesetError, SeatView, ViewError
+from engine.errors import RulesetError, ViewError
+from engine.game import SeatView
+from engine.match import Match
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.games import facts_of
 from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import Filter, world_of
@@ -154,7 +158,7 @@ def test_draws_are_in_proportion(name):
                 if len(exact.worlds) == 1 or rng.random() > SHARE:
                     continue
                 view = position.view(seat)
-                sampler = game.sampler(view)
+                sampler = Sampler.of(view)
                 assert sampler.exact and not sampler.thinned
                 p_values.append(p_of_draws(sampler, exact.worlds, rng))
                 sampler = type(sampler)(view, exact_most=0)
@@ -203,7 +207,7 @@ class Script:
     def worlds(self):
         """What the filters say, once many draws of the sampler have agreed with each."""
         rng = seeded("script")
-        exact = self.game.sampler(self.position.view(0))
+        exact = Sampler.of(self.position.view(0))
         blind = type(exact)(self.position.view(0), exact_most=0)
         for sampler, each in zip((exact, blind), self.filters, strict=True):
             assert not sampler.thinned
@@ -401,7 +405,7 @@ def test_a_long_match_always_has_worlds(habit):
                 if rng.random() < SHARE:
                     for seat in range(2):
                         view = position.view(seat)
-                        world = game.sampler(view).sample(decisions)
+                        world = Sampler.of(view).sample(decisions)
                         assert world.view(seat) == view
                         facts.check_conserved(game, world.fields)
                 joint = {
@@ -431,7 +435,7 @@ def test_no_deck_and_no_whim_leaves_a_view_without_worlds():
             while not position.over:
                 if rng.random() < SHARE:
                     view = position.view(rng.randrange(2))
-                    assert game.sampler(view).sample(seed).view(view.seat) == view
+                    assert Sampler.of(view).sample(seed).view(view.seat) == view
                 joint = {}
                 for seat in position.deciders:
                     legal = position.legal(seat)
@@ -455,7 +459,7 @@ def test_a_structure_has_no_more_cards_than_there_were_turns():
     for change in ({"strengthened": 0}, {"turn": 1, "active": 0}):
         lie = {**fields, "common": {**fields["common"], **change}}
         with pytest.raises(ViewError, match="turn"):
-            script.game.sampler(SeatView.from_fields(script.game, lie))
+            Sampler.of(SeatView.from_fields(script.game, lie))
 
 
 def test_what_is_no_card_is_in_no_hand():
@@ -464,7 +468,7 @@ def test_what_is_no_card_is_in_no_hand():
     fields = Position.deal(game, 0).view(0).fields
     fields["own"]["hand"][0] = 1
     with pytest.raises(ViewError, match="no card"):
-        game.sampler(SeatView.from_fields(game, fields))
+        Sampler.of(SeatView.from_fields(game, fields))
 
 
 @pytest.mark.parametrize("name", ["cards", "known"])
@@ -473,7 +477,7 @@ def test_a_structure_has_no_cards_beyond_their_number(name):
     fields = Position.deal(game, 0).view(0).fields
     fields["stacks"][3][name][10] = 1
     with pytest.raises(ViewError, match="number of its cards"):
-        game.sampler(SeatView.from_fields(game, fields))
+        Sampler.of(SeatView.from_fields(game, fields))
 
 
 def test_any_byte_of_a_story_can_be_a_lie():
@@ -493,7 +497,7 @@ def test_any_byte_of_a_story_can_be_a_lie():
             view = SeatView.from_fields(game, fields)
             with told(seed=seed, at=at, lie=side["story"][at]):
                 try:
-                    assert game.sampler(view).sample(at).view(view.seat) == view
+                    assert Sampler.of(view).sample(at).view(view.seat) == view
                     taken += 1
                 except ViewError:
                     refused += 1

@@ -20,7 +20,7 @@ import itertools
 from collections import Counter
 from typing import ClassVar
 
-from engine.game import Position
+from engine.position import Position
 from tests.games import Facts
 
 NOBLES = ["KING", "QUEEN", "BISHOP", "ROOK", "KNIGHT"]

@@ -10,7 +10,9 @@ import itertools
 import pytest
 
 from engine import games
-from engine.game import Match, Position
+from engine.match import Match
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, cards_of, copies
 from tests.support.chi_squared import p_of_distribution
 from tests.support.play import random_joint, random_secret, seeded, told
@@ -241,7 +243,7 @@ def test_the_drawn_worlds_have_the_exact_distribution(ruleset):
                     known = cards_of(view.fields["side"][other]["known"])
                     hands = {hand for hand, _, _ in exact}
                     assert all(without(hand, known) is not None for hand in hands)
-                    sampler = game.sampler(view)
+                    sampler = Sampler.of(view)
                     size = view.fields["side"][other]["deck_size"]
                     drawn = draw_worlds(game, sampler, other, size, rng)
                     assert p_of_distribution(drawn, exact) > P / tests

@@ -5,7 +5,8 @@ import collections
 import pytest
 
 from engine import games
-from engine.game import Position
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.support.chi_squared import p_of_distribution
 
 DRAWS = 2000
@@ -21,7 +22,7 @@ def test_both_other_cards_are_equally_likely(card, seat, line):
     cards[seat], cards[1 - seat] = card, card % 3 + 1
     decisions = [*line, 0, 0, 0][:3]
     position = Position.from_fields(game, {"cards": cards, "decisions": decisions})
-    sampler = game.sampler(position.view(seat))
+    sampler = Sampler.of(position.view(seat))
     drawn = collections.Counter(
         sampler.sample(seed).fields["cards"][1 - seat] for seed in range(DRAWS)
     )

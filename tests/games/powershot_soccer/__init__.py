@@ -21,7 +21,7 @@ An action is written as the card and the role it is played in: `Pass_3 pass`, `S
 from collections import Counter
 from typing import ClassVar
 
-from engine.game import Position
+from engine.position import Position
 from tests.games import Facts
 
 ROLES = [

@@ -11,7 +11,9 @@ from itertools import combinations
 import pytest
 
 from engine import games
-from engine.game import Position, ViewError
+from engine.errors import ViewError
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
 from tests.support.chi_squared import p_of_distribution
 from tests.support.play import chances, told
@@ -195,7 +197,7 @@ def test_draws_are_in_proportion(name):
                 expected = {hand: weight / whole for hand, weight in hands.items() if weight}
                 if len(expected) == 1 or chance.random() > SHARE:
                     continue
-                sampler = game.sampler(position.view(seat))
+                sampler = Sampler.of(position.view(seat))
                 drawn = Counter(
                     opponents_hand(sampler.sample(chance.getrandbits(64)), seat)
                     for _ in range(DRAWS * len(expected))
@@ -218,7 +220,7 @@ def test_all_worlds_have_their_probability(name):
         with told(seed=seed):
             seat = seed % 2
             for position, hands in positions(game, seed, seat):
-                worlds = game.sampler(position.view(seat)).worlds(1_000)
+                worlds = Sampler.of(position.view(seat)).worlds(1_000)
                 if worlds is not None:
                     found = chances(worlds, lambda world, seat=seat: opponents_hand(world, seat))
                     whole = sum(hands.values())
@@ -245,6 +247,6 @@ def test_a_hand_that_could_not_have_been_played_is_refused():
             if common["kick_offs"] == 1 and lead and (lead < 0) == common["first_kick_off"]:
                 common["kick_off_cards"][0][1] = answer
                 with pytest.raises(ViewError):
-                    game.sampler(type(position.view(0)).from_fields(game, fields))
+                    Sampler.of(type(position.view(0)).from_fields(game, fields))
                 return
     pytest.fail("no such view came up")

@@ -22,7 +22,7 @@ An action is written as `Furnace_Ram` to pick and `Furnace_Ram 4` to place on sq
 from collections import Counter
 from typing import ClassVar
 
-from engine.game import Position
+from engine.position import Position
 from tests.games import Facts
 
 ELEMENTS = ["", "FIRE", "EARTH", "ELECTRO", "WATER", "AIR", "BLOCKED"]

@@ -8,7 +8,10 @@ import pytest
 
 import engine
 from engine import games
-from engine.game import Match, SeatView, ViewError
+from engine.errors import ViewError
+from engine.game import SeatView
+from engine.match import Match
+from engine.sampler import Sampler
 from tests.games.skystones import EDGES
 from tests.support.play import cases, game_of, random_joint, random_secret, seeded, told
 
@@ -71,7 +74,7 @@ def test_a_view_that_was_tampered_with_is_refused_or_possible(game_id, ruleset):
                 fields["common"]["placements"] += [nothing] * (89 - placed)
                 try:
                     view = SeatView.from_fields(game, fields)
-                    sampler = game.sampler(view)
+                    sampler = Sampler.of(view)
                 except ViewError:
                     refused += 1
                 else:
@@ -100,7 +103,7 @@ def test_the_largest_rulesets_are_sampled_too():
         if common["phase"] == 2 and common["round"] in (1, 8, 14, 17):
             for seat in (0, 1):
                 view = match.view(seat)
-                sampler = game.sampler(view)
+                sampler = Sampler.of(view)
                 for n in range(10):
                     world = sampler.sample(n)
                     assert world.view(seat) == view and world.legal(seat) == match.legal(seat)

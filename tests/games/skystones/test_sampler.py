@@ -11,7 +11,8 @@ from itertools import combinations
 import pytest
 
 from engine import games
-from engine.game import Position
+from engine.position import Position
+from engine.sampler import Sampler
 from tests.games.skystones import read_card_list, spread
 from tests.support.play import chances, told
 
@@ -265,7 +266,7 @@ def test_draws_are_in_proportion(name):
     for seed in range(12):
         with told(seed=seed):
             for position, expected in positions(game, seed, seed % 2):
-                sampler = game.sampler(position.view(seed % 2))
+                sampler = Sampler.of(position.view(seed % 2))
                 samples = [sampler.sample(seeds.getrandbits(64)) for _ in range(draws)]
                 drawn = Counter(hidden(sample, 1 - seed % 2) for sample in samples)
                 assert set(drawn) <= set(expected), "a world that cannot be"
@@ -288,7 +289,7 @@ def test_all_worlds_have_their_probability(name):
         with told(seed=seed):
             seat = seed % 2
             for position, expected in positions(game, seed, seat):
-                worlds = game.sampler(position.view(seat)).worlds(2_000)
+                worlds = Sampler.of(position.view(seat)).worlds(2_000)
                 if worlds is not None:
                     found = chances(worlds, lambda world, other=1 - seat: hidden(world, other))
                     whole = sum(expected.values())

@@ -7,11 +7,11 @@ import grpc
 import pytest
 
 from croupier.v1 import game_pb2, match_pb2
-from engine.game import Match
+from engine.game import SPECTATOR
+from engine.match import Match
 from service import wire
 from tests.support.play import seeded, told
 from tests.support.serving import (
-    SPECTATOR,
     Client,
     Player,
     hosted_cases,

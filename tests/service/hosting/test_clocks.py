@@ -10,7 +10,8 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
-from engine.game import ActionError
+from engine.errors import ActionError
+from engine.game import SPECTATOR
 from service import wire
 from service.hosting import records
 from service.hosting.match_state import MatchState, digest
@@ -20,7 +21,6 @@ from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded, told
 from tests.support.serving import (
     OPEN,
-    SPECTATOR,
     TIMEOUT,
     Client,
     bot,

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from croupier.client import OPEN, Client, CroupierError, Seat, bot
-from engine.game import Match
+from engine.match import Match
 from service import wire
 from service.hosting import records
 from service.hosting.match_state import MatchState

@@ -2,12 +2,13 @@
 
 import pytest
 
+from engine.game import SPECTATOR
 from service import wire
 from service.hosting import snapshots
 from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header, Snapshot, Stored
 from tests.support.play import seeded
-from tests.support.serving import SPECTATOR, ruleset_of, view_of
+from tests.support.serving import ruleset_of, view_of
 
 VIEWERS = (0, 1, SPECTATOR)
 

@@ -18,7 +18,9 @@ from ai.results import Parameters
 from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from engine import games
-from engine.game import Match, Position
+from engine.match import Match
+from engine.position import Position
+from engine.sampler import Sampler
 from service import wire
 from service.api.hint_service import HintService
 from service.metrics import Metrics
@@ -240,7 +242,7 @@ def test_the_best_action_of_every_world_has_all_of_them():
 
 def test_beliefs_are_the_shares_of_the_worlds():
     position = king_facing_a_bet()
-    sampler = position.game.sampler(position.view(1))
+    sampler = Sampler.of(position.view(1))
     beliefs = sampler.beliefs(20_000, 1)
     assert [(belief.place, belief.card) for belief in beliefs] == [
         ("opponent_hand", 0),

@@ -13,7 +13,7 @@ from google.protobuf.duration_pb2 import Duration
 from ai.results import Parameters
 from ai.search import search
 from croupier.v1 import hint_pb2
-from engine.game import Match
+from engine.match import Match
 from service import server as server_module
 from service import wire
 from service.metrics import Metrics

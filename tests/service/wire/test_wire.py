@@ -4,11 +4,13 @@ import pytest
 from protovalidate import Validator
 
 from croupier.v1 import game_pb2
-from engine.game import ActionError, Match, RulesetError, ViewError
+from engine.errors import ActionError, RulesetError, ViewError
+from engine.game import SPECTATOR
+from engine.match import Match
 from service import wire
 from service.errors import Refusal
 from tests.support.play import game_of, random_secret, seeded, told
-from tests.support.serving import SPECTATOR, hosted_cases, ruleset_of
+from tests.support.serving import hosted_cases, ruleset_of
 
 MATCHES = 3
 VALIDATOR = Validator()

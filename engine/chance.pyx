@@ -1,0 +1,219 @@
+"""Chance: a fast generator, a tape of prepared bytes, or a script that goes through every outcome.
+
+Nothing here is seen by Python: see engine/chance.pxd for what each function does.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+
+cdef uint64_t splitmix(uint64_t* x) noexcept nogil:
+    # Steele, Lea and Flood, 2014: spreads a seed over the state of another generator.
+    x[0] += <uint64_t> 0x9E3779B97F4A7C15
+    cdef uint64_t z = x[0]
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return z ^ (z >> 31)
+
+
+cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        rng.s[i] = splitmix(&seed)
+    rng.tape = NULL
+    rng.tape_left = 0
+    rng.tape_ran_out = False
+    rng.script = NULL
+
+
+cdef inline uint64_t rotl(uint64_t x, int k) noexcept nogil:
+    return (x << k) | (x >> (64 - k))
+
+
+cdef uint64_t rng_next(Rng* rng) noexcept nogil:
+    cdef uint64_t result, t
+    if rng.script != NULL:
+        rng.script.broken = True
+        return 0
+    if rng.tape != NULL:
+        if rng.tape_left < 8:
+            rng.tape_ran_out = True
+            return 0
+        result = 0
+        for t in range(8):           # Little-endian on every machine.
+            result |= (<uint64_t> rng.tape[t]) << (8 * t)
+        rng.tape += 8
+        rng.tape_left -= 8
+        return result
+    result = rotl(rng.s[1] * 5, 7) * 9
+    t = rng.s[1] << 17
+    rng.s[2] ^= rng.s[0]
+    rng.s[3] ^= rng.s[1]
+    rng.s[1] ^= rng.s[2]
+    rng.s[0] ^= rng.s[3]
+    rng.s[2] ^= t
+    rng.s[3] = rotl(rng.s[3], 45)
+    return result
+
+
+cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
+    # Lemire, 2019: the high half of a product, and a rejection that removes the bias.
+    cdef uint64_t m
+    cdef uint32_t threshold
+    if rng.script != NULL:
+        return script_below(rng.script, n)
+    m = (rng_next(rng) >> 32) * n
+    if <uint32_t> m < n:
+        threshold = (<uint32_t> (-<int64_t> n)) % n
+        while <uint32_t> m < threshold and not rng.tape_ran_out:
+            m = (rng_next(rng) >> 32) * n
+    return <uint32_t> (m >> 32)
+
+
+cdef double rng_double(Rng* rng) noexcept nogil:
+    return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef size_t rng_weighted(Rng* rng, const double* sums, size_t n) noexcept nogil:
+    cdef size_t low = 0, high = n - 1, middle
+    cdef double at
+    if rng.script != NULL:
+        return script_weighted(rng.script, sums, n)
+    at = rng_double(rng) * sums[n - 1]
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > at:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+cdef bint rng_reject(Rng* rng) noexcept nogil:
+    if rng.script == NULL:
+        return False
+    rng.script.rejected = True
+    return True
+
+
+cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil:
+    cdef int i
+    for i in range(n - 1, 0, -1):
+        swap(cards, i, rng_below(rng, i + 1) if rng.script == NULL
+             else script_card(rng.script, cards, i + 1))
+
+
+cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
+    cdef double sums[2]
+    cdef int i, end = n
+    if rng.script == NULL:
+        for i in range(n - 1, n - 1 - k, -1):
+            swap(cards, i, rng_below(rng, i + 1))
+        return
+    for i in range(n - 1, -1, -1):
+        sums[0] = k - n + end
+        sums[1] = i + 1
+        if script_weighted(rng.script, sums, 2) == 0:
+            end -= 1
+            swap(cards, i, end)
+
+
+cdef inline void swap(uint8_t* cards, int i, int j) noexcept nogil:
+    cdef uint8_t card = cards[i]
+    cards[i] = cards[j]
+    cards[j] = card
+
+
+# All that can come of chance
+
+cdef uint32_t script_below(Script* script, uint32_t n) noexcept nogil:
+    cdef int at = script_draw(script, n)
+    if at < 0:
+        return 0
+    script.divisors[at] = n
+    return script.digits[at]
+
+
+cdef int script_draw(Script* script, uint32_t n) noexcept nogil:
+    # The place of the next digit, which can have `n` values; -1: it is 0.
+    cdef int at = script.drawn
+    if n == 1:
+        return -1
+    if at == MAX_DRAWS:
+        script.broken = True
+        return -1
+    if script.sizes[at] == 0:           # Not drawn before with these digits ahead of it.
+        script.digits[at] = 0
+        script.sizes[at] = n
+    script.drawn += 1
+    return at
+
+
+cdef size_t script_weighted(Script* script, const double* sums, size_t n) noexcept nogil:
+    # What has no weight is passed over.
+    cdef size_t digit = 0
+    cdef double before
+    cdef int at
+    while n > 1 and sums[n - 1] <= sums[n - 2]:
+        n -= 1
+    at = script_draw(script, n)
+    if at >= 0:
+        digit = script.digits[at]
+    while digit < n - 1 and sums[digit] <= (sums[digit - 1] if digit else 0):
+        digit += 1
+    if at >= 0:
+        before = sums[digit - 1] if digit else 0
+        script.digits[at] = digit
+        script.divisors[at] = sums[n - 1] / (sums[digit] - before)
+    return digit
+
+
+cdef int script_card(Script* script, const uint8_t* cards, int n) noexcept nogil:
+    # The place of one of the cards, equal ones taken together.
+    cdef double sums[256]
+    cdef int places[256]
+    cdef int i, j, count = 0
+    for i in range(n):
+        j = 0
+        while j < count and cards[places[j]] != cards[i]:
+            j += 1
+        if j == count:
+            places[j] = i
+            sums[j] = 0
+            count += 1
+        sums[j] += 1
+    for j in range(1, count):
+        sums[j] += sums[j - 1]
+    return places[script_weighted(script, sums, count)]
+
+
+cdef void script_start(Script* script, Rng* rng) noexcept nogil:
+    memset(script, 0, sizeof(Script))
+    rng_seed(rng, 0)
+    rng.script = script
+
+
+cdef double script_probability(const Script* script) noexcept nogil:
+    cdef double probability = 1
+    cdef int i
+    for i in range(script.drawn):
+        probability /= script.divisors[i]
+    return probability
+
+
+cdef bint script_next(Script* script) noexcept nogil:
+    cdef int at = script.drawn - 1
+    script.drawn = 0
+    script.rejected = False
+    while at >= 0:
+        script.digits[at] += 1
+        if script.digits[at] < script.sizes[at]:
+            return True
+        script.sizes[at] = 0
+        at -= 1
+    return False
+
+
+cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
+    cdef uint64_t x = key ^ rotl(value * <uint64_t> 0x9FB21C651E98DF25, 29)
+    return splitmix(&x)

@@ -1,0 +1,83 @@
+"""A playout policy: how the playouts of the search play.
+
+A game has its own in the module `playout` of its folder, or plays uniformly.
+"""
+
+from engine.chance cimport Rng, rng_below, rng_seed
+from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.integers cimport uint64_t
+from engine.position cimport Position
+
+from engine.parts import part
+
+
+cdef class PlayoutPolicy:
+    """How to play a game sensibly and cheaply, for the playouts of the search."""
+
+    @staticmethod
+    def of(Game game not None):
+        """The playout policy of a game; a game without one of its own plays uniformly."""
+        return part(type(game), "playout", PlayoutPolicy)(game)
+
+    def __init__(self, Game game not None):
+        self.game = game
+        self.horizon = 1
+
+    cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
+        cdef Action actions[MAX_ACTIONS]
+        return actions[rng_below(rng, self.game.legal(state, seat, actions))]
+
+    cdef int stage(self, const State* state) noexcept nogil:
+        return 0
+
+    cdef double estimate(self, const State* state, double* draw) noexcept nogil:
+        draw[0] = 0
+        return 0.5
+
+    cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
+        cdef Action joint[SEATS]
+        cdef int seat, owed
+        cdef int last = self.stage(state) + self.horizon
+        cdef double score
+        while True:
+            owed = self.game.deciders(state)
+            if owed == NOBODY:
+                score = self.game.outcome(state, 0)
+                draw[0] = score == 0.5
+                return score
+            if self.stage(state) >= last:
+                return self.estimate(state, draw)
+            for seat in range(SEATS):
+                joint[seat] = 0
+                if owed & (1 << seat):
+                    joint[seat] = self.choose(state, seat, rng)
+            self.game.apply(state, joint, rng, NULL)
+
+    def action(self, Position position not None, int seat, uint64_t seed):
+        """What it chooses for a seat that must decide."""
+        cdef Rng rng
+        rng_seed(&rng, seed)
+        return self.choose(&position.state, seat, &rng)
+
+    def score(self, Position position not None):
+        """What seat 0 is estimated to score, and the probability of a draw."""
+        cdef double draw = 0
+        cdef double score = self.estimate(&position.state, &draw)
+        return score, draw
+
+    def at(self, Position position not None):
+        """The stage of a position."""
+        return self.stage(&position.state)
+
+    def playouts(self, Position position not None, int n, uint64_t seed):
+        """The mean score of seat 0 and share of draws of `n` playouts."""
+        cdef State state
+        cdef Rng rng
+        cdef double score = 0, draw = 0, draws = 0
+        rng_seed(&rng, seed)
+        for _ in range(n):
+            state = position.state
+            with nogil:
+                score += self.playout(&state, &rng, &draw)
+            draws += draw
+        return score / n, draws / n

@@ -1,0 +1,177 @@
+"""A position: a full state with its legal actions, views and events, written once for all games."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.string cimport memcpy
+
+from engine.chance cimport Rng, rng_seed
+from engine.events cimport EventLog, read_log
+from engine.game cimport (
+    MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, Action, Game, SeatView, State,
+)
+from engine.integers cimport uint64_t
+
+from engine.errors import ActionError
+
+SEATS_IN = ((), (0,), (1,), (0, 1))  # A set of seats, spelled out.
+
+
+cdef class Position:
+    """A full state of a game. It knows no match: its chance comes from seeds."""
+
+    def __init__(self, Game game not None):
+        self.game = game
+
+    @staticmethod
+    def deal(Game game not None, uint64_t seed):
+        """A new deal."""
+        cdef Position position = Position(game)
+        cdef Rng rng
+        rng_seed(&rng, seed)
+        game.deal(&position.state, &rng, NULL)
+        return position
+
+    @staticmethod
+    def from_bytes(Game game not None, bytes data not None):
+        """A position out of what `bytes()` made of one; trusted."""
+        cdef Position position = Position(game)
+        if len(data) != STATE_BYTES:
+            raise ValueError(f"a state has {STATE_BYTES} bytes, not {len(data)}")
+        memcpy(&position.state, PyBytes_AS_STRING(data), STATE_BYTES)
+        return position
+
+    @staticmethod
+    def from_fields(Game game not None, fields):
+        """A position out of its fields, for tests; trusted."""
+        return Position.from_bytes(game, game.make_state(fields))
+
+    def __bytes__(self):
+        return PyBytes_FromStringAndSize(<char*> &self.state, STATE_BYTES)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and bytes(self) == bytes(other)
+
+    def __hash__(self):
+        return hash(bytes(self))
+
+    @property
+    def fields(self):
+        """The fields of the state, as dicts, lists and integers."""
+        return self.game.read_state(bytes(self))
+
+    def copy(self):
+        """A copy that goes its own way."""
+        cdef Position other = Position(self.game)
+        other.state = self.state
+        return other
+
+    @property
+    def deciders(self):
+        """The seats that must decide now, ascending; none when it is over."""
+        return SEATS_IN[self.game.deciders(&self.state)]
+
+    @property
+    def over(self):
+        """Whether it is over."""
+        return self.game.deciders(&self.state) == NOBODY
+
+    @property
+    def scores(self):
+        """The score of each seat when it is over, 0 to 1, adding up to 1; None before."""
+        if not self.over:
+            return None
+        return tuple([self.game.outcome(&self.state, seat) for seat in range(SEATS)])
+
+    def legal(self, int seat):
+        """The legal actions of a seat, ascending; none if it owes no decision."""
+        cdef Action actions[MAX_ACTIONS]
+        cdef int i, n
+        if seat not in (0, 1) or not self.game.deciders(&self.state) & (1 << seat):
+            return ()
+        n = self.game.legal(&self.state, seat, actions)
+        return tuple([actions[i] for i in range(n)])
+
+    def view(self, int viewer):
+        """What seat 0 or 1, or SPECTATOR, knows."""
+        cdef SeatView view = SeatView.__new__(SeatView)
+        view.game = self.game
+        self.game.view(&self.state, viewer, &view.view)
+        return view
+
+    def observe(self, joint, int seat):
+        """The key of what a seat saw of the joint action (a pair) that has led here."""
+        cdef Action both[SEATS]
+        both[0], both[1] = joint
+        return self.game.observe(&self.state, both, seat)
+
+    def root_key(self, int seat):
+        """The key of what a seat alone knows here."""
+        return self.game.root_key(&self.state, seat)
+
+    def check(self, int seat, action):
+        """Raises ActionError unless the seat may do this now."""
+        if seat not in self.deciders:
+            raise ActionError("seat", f"seat {seat} owes no decision now")
+        legal = self.legal(seat)
+        if action not in legal:
+            raise ActionError("action", self.game.explain(self, seat, action))
+
+    def apply(self, joint, uint64_t seed):
+        """Applies the actions of all deciders, a dict by seat, and returns what happened."""
+        cdef Rng rng
+        cdef EventLog log
+        cdef Action both[SEATS]
+        owed = self.deciders
+        if sorted(joint) != list(owed):
+            raise ActionError("seat", f"the seats that must decide are {owed}")
+        for seat, action in joint.items():
+            self.check(seat, action)
+        for seat in range(SEATS):
+            both[seat] = joint.get(seat, 0)
+        rng_seed(&rng, seed)
+        log.used = 0
+        log.overflowed = False
+        self.game.apply(&self.state, both, &rng, &log)
+        return read_log(self.game.event_kinds, &log)
+
+    def playouts(self, int n, uint64_t seed, bint plain=False):
+        """Plays to the end `n` times at random; how often each score of seat 0 came, by score.
+
+        `plain` chooses among listed actions where the game has a faster way to the same.
+        """
+        cdef State state
+        cdef Rng rng
+        cdef double score
+        counts = {}
+        rng_seed(&rng, seed)
+        for _ in range(n):
+            state = self.state
+            with nogil:
+                if plain:
+                    Game.playout(self.game, &state, &rng)
+                else:
+                    self.game.playout(&state, &rng)
+                score = self.game.outcome(&state, 0)
+            counts[score] = counts.get(score, 0) + 1
+        return counts
+
+    def perft(self, int depth, uint64_t seed=0):
+        """How many lines of `depth` joint actions there are, chance drawn from a seed a ply.
+
+        A line that ends earlier counts once. For a fixed seed this is one number of a game's rules.
+        """
+        if depth == 0 or self.over:
+            return 1
+        return sum(self.divide(depth, seed).values())
+
+    def divide(self, int depth, uint64_t seed=0):
+        """`perft` for each joint action: a dict by tuple of actions, in the deciders' order."""
+        counts = {}
+        owed = self.deciders
+        lines = [()]
+        for seat in owed:
+            lines = [(*line, action) for line in lines for action in self.legal(seat)]
+        for line in lines:
+            after = self.copy()
+            after.apply(dict(zip(owed, line)), seed + depth)
+            counts[line] = after.perft(depth - 1, seed)
+        return counts

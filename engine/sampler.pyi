@@ -1,0 +1,21 @@
+from typing import NamedTuple
+
+from engine.game import Game, SeatView
+from engine.position import Position
+
+class CardBelief(NamedTuple):
+    place: str
+    card: int
+    expected: float
+    probability: float
+
+class Sampler:
+    game: Game
+    seat: int
+    @staticmethod
+    def of(view: SeatView) -> Sampler: ...
+    def __init__(self, view: SeatView) -> None: ...
+    def sample(self, seed: int) -> Position: ...
+    def draws(self, n: int, seed: int) -> None: ...
+    def worlds(self, most: int) -> dict[Position, float] | None: ...
+    def beliefs(self, worlds: int, seed: int) -> list[CardBelief]: ...

@@ -1,0 +1,116 @@
+"""A sampler: the worlds, full states, that fit what one seat knows.
+
+Each game has its own, in the module `sampler` of its folder.
+"""
+
+from typing import NamedTuple
+
+from libc.string cimport memset
+
+from engine.chance cimport Rng, Script, rng_seed, script_next, script_probability, script_start
+from engine.game cimport CARD_TYPES, MAX_PLACES, SEATS, Cards, SeatView, State
+from engine.integers cimport uint32_t, uint64_t
+from engine.position cimport Position
+
+from engine.errors import ViewError
+from engine.parts import part
+
+
+class CardBelief(NamedTuple):
+    """A card that may lie at a hidden place, by its index among the game's cards.
+
+    `expected` is how many copies on average, `probability` that there is at least one.
+    """
+
+    place: str
+    card: int
+    expected: float
+    probability: float
+
+
+cdef class Sampler:
+    """The worlds that fit one view."""
+
+    @staticmethod
+    def of(SeatView view not None):
+        """The sampler of the view's game. Raises ViewError if no world fits the view."""
+        return part(type(view.game), "sampler", Sampler)(view)
+
+    def __init__(self, SeatView view not None):
+        self.game = view.game
+        self.seat = view.seat
+        self.view = view.view
+        if self.seat >= SEATS:
+            raise ViewError("seat", "must be 0 or 1: a spectator's view has no seat to search for")
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        memset(state, 0, sizeof(State))
+
+    def sample(self, uint64_t seed):
+        """Draws one position."""
+        cdef Position position = Position(self.game)
+        cdef Rng rng
+        rng_seed(&rng, seed)
+        with nogil:
+            self.draw(&position.state, &rng)
+        return position
+
+    def draws(self, int n, uint64_t seed):
+        """Draws so many states, and keeps none: for measuring."""
+        cdef State state
+        cdef Rng rng
+        cdef int _n
+        rng_seed(&rng, seed)
+        with nogil:
+            for _n in range(n):
+                self.draw(&state, &rng)
+
+    def worlds(self, int most):
+        """All positions that can be drawn, each with its probability; None if there are more than
+        `most` ways to draw, or if they cannot be gone through.
+        """
+        cdef Position position
+        cdef Script script
+        cdef Rng rng
+        chances = {}
+        script_start(&script, &rng)
+        for _ in range(most):
+            position = Position(self.game)
+            self.draw(&position.state, &rng)
+            if script.broken:
+                return None
+            if not script.rejected:
+                chance = script_probability(&script)
+                chances[position] = chances.get(position, 0.0) + chance
+            if not script_next(&script):
+                total = sum(chances.values())
+                return {position: chance / total for position, chance in chances.items()}
+        return None
+
+    def beliefs(self, int worlds, uint64_t seed):
+        """What may lie at the places that the seat does not see: CardBeliefs, by place and card.
+
+        They are shares of so many worlds. A place where nothing can lie is left out.
+        """
+        cdef State state
+        cdef Cards[MAX_PLACES] places
+        cdef uint64_t[MAX_PLACES][CARD_TYPES] copies
+        cdef uint32_t[MAX_PLACES][CARD_TYPES] present
+        cdef Rng rng
+        cdef int _world, place, card, n = len(self.game.hidden_places)
+        rng_seed(&rng, seed)
+        memset(copies, 0, sizeof(copies))
+        memset(present, 0, sizeof(present))
+        with nogil:
+            for _world in range(worlds):
+                memset(places, 0, n * sizeof(Cards))
+                self.draw(&state, &rng)
+                self.game.hidden(&state, self.seat, places)
+                for place in range(n):
+                    for card in range(CARD_TYPES):
+                        copies[place][card] += places[place][card]
+                        present[place][card] += places[place][card] > 0
+        return [CardBelief(self.game.hidden_places[place], card,
+                           copies[place][card] / <double> worlds,
+                           present[place][card] / <double> worlds)
+                for place in range(n) for card in range(CARD_TYPES) if present[place][card]]
