@@ -75,7 +75,8 @@ def sources(*folders):
 
 def test_sdist_holds_every_source(sdist):
     assert sources("ai", "cli", "croupier", "engine", "lab", "proto", "service", "tests") <= sdist
-    assert {"pyproject.toml", "setup.py", "constraints.txt"} <= sdist
+    assert {"pyproject.toml", "setup.py", "constraints.txt", "LICENSE"} <= sdist
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.*")} <= sdist
 
 
 def test_sdist_holds_nothing_built(sdist):
