@@ -11,7 +11,7 @@ class Strength(NamedTuple):
     slips: float = 0.0
 
 
-# Each is at least 40 Elo above the one before, in every game (docs/search.md has the figures):
+# Each is at least 40 Elo above the one before, in every game (docs/measurements/strength.md):
 # `croupier arena --ladder --game all`.
 STRENGTHS = {
     "random": Strength(0, 1.0),
