@@ -19,15 +19,14 @@ LONGEST = 10
 SOURCES = {".c", ".proto", ".pxd", ".py", ".pyi", ".pyx"}
 # The parts of a game, and the paths of their files; a file counts for the first part that fits.
 PARTS = {
-    "facts": r"^tests/.*\.txt$",
-    "tests": r"^tests/",
+    "tests": r"^tests/.*\.py$",
+    "facts": r"^tests/",
     "schema": r"\.proto$",
+    "data": r"\.(csv|toml)$",
+    "rules and play": r"^engine/",
     "wire": r"^service/wire/",
     "terminal": r"^(croupier|service)/terminal/",
-    "data": r"\.(csv|toml)$",
-    "sampler": r"(/sampler|_memory)\.pyx$",
-    "playout": r"(/playout|_guide)\.pyx$",
-    "rules": r"^engine/",
+    "other": r"",
 }
 
 
@@ -58,8 +57,8 @@ def files_of(game: str, files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
 
 
 def part_of(file: PurePosixPath) -> str:
-    """The part of a game that a file is; "" if it is none of them."""
-    return next((part for part, pattern in PARTS.items() if re.search(pattern, str(file))), "")
+    """The part of a game that a file is."""
+    return next(part for part, pattern in PARTS.items() if re.search(pattern, str(file)))
 
 
 def shared_lines(game: str, root: Path, files: Iterable[PurePosixPath]) -> int:
@@ -107,7 +106,7 @@ def main() -> None:
         "test lines",
         "shared lines",
     ]
-    rows = [["game", *totals, *reversed(PARTS)]]
+    rows = [["game", *totals, *PARTS]]
     for game in chosen.games or known:
         own = files_of(game, files)
         counts = dict.fromkeys(PARTS, 0)
@@ -121,7 +120,7 @@ def main() -> None:
             sum(counts.values()) - tested,
             tested,
             shared_lines(game, chosen.root, files),
-            *(counts[part] for part in reversed(PARTS)),
+            *(counts[part] for part in PARTS),
         ]
         kind = "hosted" if counts["schema"] else "reference"
         rows.append([game, kind, *(f"{figure:,}" for figure in figures)])
