@@ -129,7 +129,7 @@ cdef class PowerShotSoccer(Game):
     title = "PowerShot Soccer"
     summary = (
         "Home and Away each have a deck of the same cards. They play one card at a time and draw "
-        "one at once. Whoever scores more goals in two halves wins.\n\n"
+        "one at once. More goals in two halves win; equal goals are a draw.\n\n"
         "The seat in possession attacks with Passes and Dribbles; the other answers each with a "
         "card. An Intercept against a Pass, or a Tackle against a Dribble, wins possession if its "
         "power is higher, and begins the attack anew if it is equal; otherwise the card stands. "
@@ -137,8 +137,10 @@ cdef class PowerShotSoccer(Game):
         "one. Each further one gives the shot +2, and so does a Cross or Fancy Footwork played "
         "just before it. Only a Save of the same power or more stops a shot, and none stops a "
         "PowerShot, one above 8.\n\n"
-        "The Star Player can be played as almost anything. A half ends when a seat draws its last "
-        "card; a shot is still answered."
+        "The Star Player can be played as almost anything. For the kick-off of the first half each "
+        "seat shows a random card of its draw pile, and the higher power kicks off; at equal "
+        "powers both show again, and after eight equal pairs chance decides. The other seat kicks off "
+        "the second half. A half ends when a seat draws its last card; a shot is still answered."
     )
     seat_titles = ("Home", "Away")
     event_kinds = {

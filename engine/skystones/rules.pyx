@@ -87,14 +87,15 @@ cdef class Skystones(Game):
     title = "Skystones"
     summary = (
         "Each seat gets a pile of characters with points on their four edges. In each round both "
-        "pick a hand of five in secret, whose points may add up to 20 at the most, and then place "
-        "cards in turn on a board of 3 x 3 squares.\n\n"
+        "seats pick a hand of five in secret, whose points may add up to at most 20. Then they "
+        "place cards in turn on a board of 3 x 3 squares.\n\n"
         "A card takes every card of the opponent beside it whose touching edge has fewer points "
-        "than its own. When neither seat can place, whoever has more chips on the board gets a "
-        "point. The cards on the board are out; the others go back to the piles. The loser starts "
-        "the next round.\n\n"
-        "The match ends when a seat cannot form a hand any more; more points win. With special "
-        "fields, some squares are blocked or take only cards of one element."
+        "than its own. A seat that cannot place passes. When neither seat can place, the round "
+        "ends, and the seat with more chips on the board gets a point. The cards on the board are "
+        "out; the others go back to the piles. The loser starts the next round.\n\n"
+        "The match ends when a seat cannot form a hand at the start of a round, or after a round in "
+        "which no card could be placed at all. More points win; equal points are a draw. With "
+        "special fields, some squares are blocked or take only cards of one element."
     )
     seat_titles = ("First", "Second")
     event_kinds = {
