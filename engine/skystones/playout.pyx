@@ -12,9 +12,10 @@ from engine.chance cimport Rng, rng_below
 from engine.game cimport Action, State
 from engine.integers cimport uint8_t
 from engine.playout_policy cimport PlayoutPolicy
-from engine.skystones.rules cimport (
-    BLOCKED, EDGES, OPPOSITE, PICK, PLACE_CARD, KIND_SHIFT, MAX_SQUARES, MAX_TYPES,
-    Skystones, SkystonesState, accepts,
+from engine.skystones.rules cimport Skystones
+from engine.skystones.state cimport (
+    BLOCKED, EDGES, KIND_SHIFT, MAX_SQUARES, MAX_TYPES, OPPOSITE, PICK, PLACE_CARD,
+    SkystonesState, accepts,
 )
 
 

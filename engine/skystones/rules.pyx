@@ -30,37 +30,29 @@ probability 1 / (number of placements that the hand allowed), and a seat that pa
 that fits. Past rounds tell nothing of the hand now, but something of the card that was set aside.
 """
 
-import csv
-from pathlib import Path
-
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
-from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
+from engine.skystones.random_playout cimport play_at_random
+from engine.skystones.state cimport (
+    ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, FIELD_CARDS, FIELD_LAID, FIRE, KIND_SHIFT,
+    MAX_CARDS, MAX_LIMIT, MAX_SQUARES, MAX_TYPES, NONE, OPPOSITE, OVER, PASSED, PICK, PICKED,
+    PICKED_HIDDEN, PICK_CARD, PLACE, PLACED, PLACE_CARD, ROUND_ENDED, ROUND_STARTED, SET_ASIDE,
+    SET_ASIDE_HIDDEN, Common, Placement, Side, SkystonesState, SkystonesView, Square, accepts,
+)
+from engine.skystones.tables cimport SkystonesTables
 
-from engine.errors import ActionError, RulesetError
+from engine.errors import ActionError
+from engine.skystones.tables import ELEMENT_NAMES
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
     OPPONENT_HAND = 0
     OPPONENT_PILE
     ASIDE
-
-ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
-EDGE_KEYS = ("north", "east", "south", "west")
-
-assert sizeof(SkystonesState) <= sizeof(State)
-assert sizeof(SkystonesView) <= sizeof(View)
-
-
-cdef void take_at(Stack* stack, int i) noexcept nogil:
-    cdef int card = stack.cards[i]
-    stack.copies[card] -= 1
-    if stack.copies[card] == 0:
-        stack.size -= 1
-        memmove(stack.cards + i, stack.cards + i + 1, stack.size - i)
 
 
 cdef void clear(Square* board) noexcept nogil:
@@ -70,15 +62,7 @@ cdef void clear(Square* board) noexcept nogil:
         board[square].owner = 0
 
 
-cdef int bits(int n) noexcept nogil:
-    cdef int count = 0
-    while n:
-        n &= n - 1
-        count += 1
-    return count
-
-
-cdef class Skystones(Game):
+cdef class Skystones(SkystonesTables):
     """Skystones under one ruleset: `special_fields`, `board_size`, `hand_size`, `hand_limit` and
     `cards`.
     """
@@ -106,70 +90,6 @@ cdef class Skystones(Game):
         PLACED: "placed", PASSED: "passed", ROUND_ENDED: "round_ended",
     }
     hidden_places = ("opponent_hand", "opponent_pile", "set_aside")
-
-    def read_ruleset(self, given):
-        ruleset = {"special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND,
-                   "hand_limit": 20, "cards": None}
-        for option, value in given.items():
-            if option not in ruleset:
-                raise RulesetError(option, "is not an option of Skystones")
-            ruleset[option] = value
-        for option, least, most in (("board_size", 2, MAX_SIDE), ("hand_size", 1, MAX_HAND),
-                                    ("hand_limit", 0, MAX_LIMIT),
-                                    ("special_fields", 0, ruleset["board_size"] ** 2)):
-            if not least <= ruleset[option] <= most:
-                raise RulesetError(option, f"must be {least} to {most}")
-        ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
-        self.special_fields = ruleset["special_fields"]
-        self.hand_size = ruleset["hand_size"]
-        self.hand_limit = ruleset["hand_limit"]
-        self.set_board(ruleset["board_size"])
-        self.set_cards(ruleset["cards"])
-        if self.pile_size < self.hand_size:
-            raise RulesetError("cards", f"must give each seat the {self.hand_size} cards of a hand")
-        # The worst deal for a seat is the dearest half of the cards.
-        totals = sorted(self.totals[card] for card in range(self.types)
-                        for _ in range(self.copies[card]))
-        cheapest = sum(totals[self.deck_size - self.pile_size:][:self.hand_size])
-        if cheapest > self.hand_limit:
-            raise RulesetError("hand_limit", f"must allow a first hand whatever the deal: the "
-                               f"{self.hand_size} cheapest of the {self.pile_size} dearest cards "
-                               f"add up to {cheapest}")
-        return ruleset
-
-    cdef set_board(self, int side):
-        cdef int square, row, column
-        self.squares = side * side
-        for square in range(self.squares):
-            row, column = square // side, square % side
-            self.beside[square][NORTH] = square - side if row > 0 else MAX_SQUARES
-            self.beside[square][EAST] = square + 1 if column < side - 1 else MAX_SQUARES
-            self.beside[square][SOUTH] = square + side if row < side - 1 else MAX_SQUARES
-            self.beside[square][WEST] = square - 1 if column > 0 else MAX_SQUARES
-
-    cdef set_cards(self, specs):
-        self.types = len(specs)
-        self.deck_size = sum(spec["copies"] for spec in specs)
-        self.pile_size = self.deck_size // SEATS
-        for card, spec in enumerate(specs):
-            self.copies[card] = spec["copies"]
-            self.elements[card] = spec["element"]
-            for edge, key in enumerate(EDGE_KEYS):
-                self.edges[card][edge] = spec[key]
-            self.totals[card] = sum(spec[key] for key in EDGE_KEYS)
-        for i, card in enumerate(sorted(range(self.types), key=lambda card: self.totals[card])):
-            self.by_total[i] = card
-            self.rank[card] = i
-
-    def cards(self):
-        return [
-            {"id": str(card), "title": spec["title"], "kind": ELEMENT_NAMES[spec["element"]],
-             "copies": spec["copies"],
-             "numbers": {"Total": self.totals[card],
-                         **{key.capitalize(): spec[key] for key in EDGE_KEYS}},
-             "text": ""}
-            for card, spec in enumerate(self.ruleset["cards"])
-        ]
 
     cdef state_fields(self, const State* state):
         return (<SkystonesState*> state)[0]
@@ -360,28 +280,8 @@ cdef class Skystones(Game):
             places[ASIDE][stones.aside - 1] = 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, on a form made for speed. Of the state only the phase and the points are
-        # kept up, which is what the outcome is read from.
-        cdef Common* common = &(<SkystonesState*> state).common
-        cdef Playout game
-        cdef int seat, turn
-        self.start_playout(<const SkystonesState*> state, &game)
-        while common.phase != OVER:
-            if common.phase == PICK:
-                for seat in range(SEATS):
-                    while game.hand_sizes[seat] < self.hand_size:
-                        self.pick_any(&game, seat, rng)
-                turn = game.starter
-                common.phase = PLACE
-                if not self.playout_can_place(&game, turn):
-                    turn = 1 - turn
-            else:
-                turn = common.turn
-            while self.playout_can_place(&game, turn):
-                self.place_any(&game, turn, rng)
-                if self.playout_can_place(&game, 1 - turn):
-                    turn = 1 - turn
-            self.end_playout_round(&game, common)
+        # As the default, on a form made for speed.
+        play_at_random(self, <SkystonesState*> state, rng)
 
     # The phases
 
@@ -538,194 +438,5 @@ cdef class Skystones(Game):
                 chips[common.board[square].owner] += 1
         return NONE if chips[0] == chips[1] else chips[1] > chips[0]
 
-    # A fast playout
-
-    cdef void stack_up(self, const uint8_t* counts, Stack* stack) noexcept nogil:
-        cdef int i, card
-        stack.size = 0
-        for i in range(self.types):
-            card = self.by_total[i]
-            if counts[card]:
-                stack.cards[stack.size] = card
-                stack.size += 1
-        memcpy(stack.copies, counts, MAX_TYPES)
-
-    cdef int pickable(self, const Stack* pile, int hand_size, int hand_total) noexcept nogil:
-        # How many of the pile's types, from the cheapest on, can be picked: as `legal_picks`.
-        cdef int most = self.hand_limit - hand_total
-        cdef int others = self.hand_size - hand_size - 1
-        cdef int copies, i = 0, n = pile.size
-        while others > 0:
-            copies = min(others, pile.copies[pile.cards[i]])
-            most -= copies * self.totals[pile.cards[i]]
-            others -= copies
-            i += 1
-        while self.totals[pile.cards[n - 1]] > most:
-            n -= 1
-        return n
-
-    cdef void start_playout(self, const SkystonesState* stones, Playout* game) noexcept nogil:
-        cdef int seat, i, card, square
-        for seat in range(SEATS):
-            self.stack_up(stones.piles[seat], &game.piles[seat])
-            self.stack_up(stones.hands[seat], &game.hands[seat])
-            game.hand_sizes[seat] = stones.common.sides[seat].hand_size
-            game.hand_totals[seat] = 0
-            for i in range(game.hands[seat].size):
-                card = game.hands[seat].cards[i]
-                game.hand_totals[seat] += game.hands[seat].copies[card] * self.totals[card]
-        game.starter = stones.common.starter
-        game.open_count = 0
-        for square in range(self.squares):
-            game.fields[square] = stones.common.board[square].field
-            game.cards[square] = stones.common.board[square].card - 1
-            game.owners[square] = stones.common.board[square].owner
-            if stones.common.board[square].card == 0:
-                game.owners[square] = NONE
-                if stones.common.board[square].field != BLOCKED:
-                    game.open[game.open_count] = square
-                    game.open_count += 1
-        game.owners[MAX_SQUARES] = NONE
-
-    cdef void pick_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
-        cdef Stack* pile = &game.piles[seat]
-        cdef int i = rng_below(rng, self.pickable(pile, game.hand_sizes[seat],
-                                                  game.hand_totals[seat]))
-        cdef int card = pile.cards[i]
-        take_at(pile, i)
-        game.hand_sizes[seat] += 1
-        game.hand_totals[seat] += self.totals[card]
-        if game.hands[seat].copies[card] == 0:
-            game.hands[seat].cards[game.hands[seat].size] = card
-            game.hands[seat].size += 1
-        game.hands[seat].copies[card] += 1
-
-    cdef void put_back(self, Stack* pile, int card, int copies) noexcept nogil:
-        cdef int i = pile.size
-        if pile.copies[card] == 0:
-            while i > 0 and self.rank[pile.cards[i - 1]] > self.rank[card]:
-                pile.cards[i] = pile.cards[i - 1]
-                i -= 1
-            pile.cards[i] = card
-            pile.size += 1
-        pile.copies[card] += copies
-
-    cdef int playout_choices(self, const Playout* game, int seat, int i) noexcept nogil:
-        # How many open squares take a card of a hand.
-        cdef int j, n = 0
-        if self.special_fields == 0:
-            return game.open_count
-        for j in range(game.open_count):
-            n += accepts(game.fields[game.open[j]], self.elements[game.hands[seat].cards[i]])
-        return n
-
-    cdef bint playout_can_place(self, const Playout* game, int seat) noexcept nogil:
-        cdef int i
-        for i in range(game.hands[seat].size):
-            if self.playout_choices(game, seat, i):
-                return True
-        return False
-
-    cdef void place_any(self, Playout* game, int seat, Rng* rng) noexcept nogil:
-        cdef Stack* hand = &game.hands[seat]
-        cdef int choices[MAX_HAND]
-        cdef int i, j, edge, card, square, other, n = 0
-        for i in range(hand.size):
-            choices[i] = self.playout_choices(game, seat, i)
-            n += choices[i]
-        n = rng_below(rng, n)
-        i = 0
-        while n >= choices[i]:
-            n -= choices[i]
-            i += 1
-        card = hand.cards[i]
-        j = n
-        if self.special_fields:
-            j = 0
-            while n > 0 or not accepts(game.fields[game.open[j]], self.elements[card]):
-                n -= accepts(game.fields[game.open[j]], self.elements[card])
-                j += 1
-        square = game.open[j]
-        game.open_count -= 1
-        game.open[j] = game.open[game.open_count]
-        take_at(hand, i)
-        game.hand_sizes[seat] -= 1
-        game.cards[square] = card
-        game.owners[square] = seat
-        for edge in range(EDGES):
-            other = self.beside[square][edge]
-            if (game.owners[other] == 1 - seat and
-                    self.edges[card][edge] > self.edges[game.cards[other]][edge ^ OPPOSITE]):
-                game.owners[other] = seat
-
-    cdef void end_playout_round(self, Playout* game, Common* common) noexcept nogil:
-        cdef int square, seat, i, placed = 0, lead = 0
-        cdef Stack* hand
-        game.open_count = 0
-        for square in range(self.squares):
-            lead += (game.owners[square] == 0) - (game.owners[square] == 1)
-            placed += game.owners[square] != NONE
-            game.owners[square] = NONE
-            if game.fields[square] != BLOCKED:
-                game.open[game.open_count] = square
-                game.open_count += 1
-        if lead:
-            game.starter = lead > 0
-            common.sides[1 - game.starter].points += 1
-        else:
-            game.starter = 1 - game.starter
-        common.phase = PICK if placed else OVER
-        for seat in range(SEATS):
-            hand = &game.hands[seat]
-            for i in range(hand.size):
-                self.put_back(&game.piles[seat], hand.cards[i], hand.copies[hand.cards[i]])
-                hand.copies[hand.cards[i]] = 0
-            hand.size = 0
-            game.hand_sizes[seat] = 0
-            game.hand_totals[seat] = 0
-            if not self.stack_forms_hand(&game.piles[seat]):
-                common.phase = OVER
-
-    cdef bint stack_forms_hand(self, const Stack* pile) noexcept nogil:
-        cdef int copies, i, sum = 0, n = self.hand_size
-        for i in range(pile.size):
-            copies = min(n, pile.copies[pile.cards[i]])
-            sum += copies * self.totals[pile.cards[i]]
-            n -= copies
-            if n == 0:
-                return sum <= self.hand_limit
-        return False
-
-
 cdef inline int only(int seat) noexcept nogil:
     return TO_SEAT_0 if seat == 0 else TO_SEAT_1
-
-
-def default_cards():
-    """The characters of the rule sheet."""
-    with open(Path(__file__).with_name("cards.csv"), newline="") as file:
-        return [{"title": row["title"],
-                 "element": ELEMENT_NAMES.index(row["element"].capitalize()),
-                 "copies": 1, **{key: int(row[key]) for key in EDGE_KEYS}}
-                for row in csv.DictReader(file)]
-
-
-def read_cards(given):
-    """A given card list with its defaults, checked; raises RulesetError."""
-    if len(given) > MAX_TYPES:
-        raise RulesetError("cards", f"must be at most {MAX_TYPES}")
-    cards = []
-    for i, spec in enumerate(given):
-        card = {"title": "", "element": 0, "copies": 1, **dict.fromkeys(EDGE_KEYS, 0), **spec}
-        if len(card) > 7:
-            raise RulesetError(f"cards[{i}]", "must have title, element, copies and edges only")
-        if len(card["title"]) > MAX_TITLE:
-            raise RulesetError(f"cards[{i}].title", f"must be at most {MAX_TITLE} characters")
-        for key, least, most in (("element", FIRE, AIR), ("copies", 1, MAX_COPIES),
-                                 *[(edge, 0, MAX_EDGE) for edge in EDGE_KEYS]):
-            if not least <= card[key] <= most:
-                raise RulesetError(f"cards[{i}].{key}", f"must be {least} to {most}")
-        cards.append(card)
-    if sum(card["copies"] for card in cards) > MAX_CARDS:
-        raise RulesetError("cards", f"must be at most {MAX_CARDS} with all copies")
-    return cards

@@ -4,7 +4,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.game cimport SEATS, SPECTATOR
 from engine.integers cimport uint8_t
-from engine.skystones.rules cimport MAX_TYPES, Common, Placement, Side, SkystonesView, Skystones, Square
+from engine.skystones.rules cimport Skystones
+from engine.skystones.state cimport MAX_TYPES, Common, Placement, Side, SkystonesView, Square
 from service.wire.writer cimport Writer, begin, end, put, put_counted, put_set, written
 
 cdef enum:

@@ -1,0 +1,101 @@
+"""The constants of Skystones, and the structs that are laid over its states and views."""
+
+from engine.game cimport SEATS
+from engine.integers cimport uint8_t
+
+cdef enum:
+    FIRE = 1
+    EARTH
+    ELECTRO
+    WATER
+    AIR
+    BLOCKED                      # Of a field only.
+    ELEMENTS = AIR + 1           # With none, 0.
+    ANY_ELEMENT = 0b111110       # As a set of elements.
+
+    NORTH = 0
+    EAST
+    SOUTH
+    WEST
+    EDGES
+    OPPOSITE = 2                 # `edge ^ OPPOSITE` is the edge that touches it.
+
+    MAX_SIDE = 3
+    MAX_SQUARES = MAX_SIDE * MAX_SIDE
+    MAX_HAND = 5
+    MAX_TYPES = 60
+    MAX_CARDS = 90
+    MAX_COPIES = 15
+    MAX_EDGE = 9
+    MAX_TOTAL = EDGES * MAX_EDGE
+    MAX_LIMIT = 99
+    FIELD_CARDS = 12
+    MAX_TITLE = 40
+
+    NONE = 255                   # No card, no square, no seat.
+
+    # Phases
+    OVER = 0
+    PICK
+    PLACE
+
+    # Actions: the kind in the upper four bits, the square in the lowest byte but for PICK_CARD, the
+    # card in the next.
+    PICK_CARD = 1
+    PLACE_CARD
+    KIND_SHIFT = 60
+
+    # Events
+    DEALT = 1
+    DEALT_HIDDEN
+    SET_ASIDE
+    SET_ASIDE_HIDDEN
+    FIELD_LAID
+    ROUND_STARTED
+    PICKED
+    PICKED_HIDDEN
+    PLACED
+    PASSED
+    ROUND_ENDED
+
+cdef struct Placement:
+    uint8_t round
+    uint8_t seat
+    uint8_t card
+    uint8_t square
+
+cdef struct Square:
+    uint8_t field
+    uint8_t card                 # The card + 1; 0: empty.
+    uint8_t owner                # Whose chip lies on the card; 0 if there is none.
+
+cdef struct Side:
+    uint8_t points
+    uint8_t hand_size
+    uint8_t pile_size
+
+cdef struct Common:              # What everyone sees.
+    uint8_t phase
+    uint8_t round                # 1 for the first.
+    uint8_t first_starter        # Who placed first in round 1: the results tell the later ones.
+    uint8_t starter
+    uint8_t turn                 # Who places; the starter in any other phase.
+    Square board[MAX_SQUARES]
+    Side sides[SEATS]
+    uint8_t placement_count
+    Placement placements[MAX_CARDS]
+
+cdef struct SkystonesState:               # Laid over a State.
+    Common common
+    uint8_t hands[SEATS][MAX_TYPES]     # Copies of each card.
+    uint8_t piles[SEATS][MAX_TYPES]
+    uint8_t aside                # The card that was set aside + 1; 0: none.
+
+cdef struct SkystonesView:               # Laid over a View.
+    uint8_t seat
+    Common common
+    uint8_t hand[MAX_TYPES]     # Zero for a spectator.
+    uint8_t pile[MAX_TYPES]
+
+cdef inline bint accepts(int field, int element) noexcept nogil:
+    return field == 0 or field == element

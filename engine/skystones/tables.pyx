@@ -1,0 +1,117 @@
+"""The tables of Skystones: what a ruleset comes to. See engine/skystones/rules.pyx for the rules."""
+
+import csv
+from pathlib import Path
+
+from engine.game cimport SEATS, State, View
+from engine.skystones.state cimport (
+    AIR, EAST, EDGES, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE,
+    MAX_SQUARES, MAX_TITLE, MAX_TYPES, NORTH, SOUTH, WEST, SkystonesState, SkystonesView,
+)
+
+from engine.errors import RulesetError
+
+ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
+EDGE_KEYS = ("north", "east", "south", "west")
+
+assert sizeof(SkystonesState) <= sizeof(State)
+assert sizeof(SkystonesView) <= sizeof(View)
+
+
+cdef class SkystonesTables(Game):
+    """One ruleset of Skystones: `special_fields`, `board_size`, `hand_size`, `hand_limit` and `cards`.
+    """
+
+    def read_ruleset(self, given):
+        ruleset = {"special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND,
+                   "hand_limit": 20, "cards": None}
+        for option, value in given.items():
+            if option not in ruleset:
+                raise RulesetError(option, "is not an option of Skystones")
+            ruleset[option] = value
+        for option, least, most in (("board_size", 2, MAX_SIDE), ("hand_size", 1, MAX_HAND),
+                                    ("hand_limit", 0, MAX_LIMIT),
+                                    ("special_fields", 0, ruleset["board_size"] ** 2)):
+            if not least <= ruleset[option] <= most:
+                raise RulesetError(option, f"must be {least} to {most}")
+        ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
+        self.special_fields = ruleset["special_fields"]
+        self.hand_size = ruleset["hand_size"]
+        self.hand_limit = ruleset["hand_limit"]
+        self.set_board(ruleset["board_size"])
+        self.set_cards(ruleset["cards"])
+        if self.pile_size < self.hand_size:
+            raise RulesetError("cards", f"must give each seat the {self.hand_size} cards of a hand")
+        # The worst deal for a seat is the dearest half of the cards.
+        totals = sorted(self.totals[card] for card in range(self.types)
+                        for _ in range(self.copies[card]))
+        cheapest = sum(totals[self.deck_size - self.pile_size:][:self.hand_size])
+        if cheapest > self.hand_limit:
+            raise RulesetError("hand_limit", f"must allow a first hand whatever the deal: the "
+                               f"{self.hand_size} cheapest of the {self.pile_size} dearest cards "
+                               f"add up to {cheapest}")
+        return ruleset
+
+    cdef set_board(self, int side):
+        cdef int square, row, column
+        self.squares = side * side
+        for square in range(self.squares):
+            row, column = square // side, square % side
+            self.beside[square][NORTH] = square - side if row > 0 else MAX_SQUARES
+            self.beside[square][EAST] = square + 1 if column < side - 1 else MAX_SQUARES
+            self.beside[square][SOUTH] = square + side if row < side - 1 else MAX_SQUARES
+            self.beside[square][WEST] = square - 1 if column > 0 else MAX_SQUARES
+
+    cdef set_cards(self, specs):
+        self.types = len(specs)
+        self.deck_size = sum(spec["copies"] for spec in specs)
+        self.pile_size = self.deck_size // SEATS
+        for card, spec in enumerate(specs):
+            self.copies[card] = spec["copies"]
+            self.elements[card] = spec["element"]
+            for edge, key in enumerate(EDGE_KEYS):
+                self.edges[card][edge] = spec[key]
+            self.totals[card] = sum(spec[key] for key in EDGE_KEYS)
+        for i, card in enumerate(sorted(range(self.types), key=lambda card: self.totals[card])):
+            self.by_total[i] = card
+            self.rank[card] = i
+
+    def cards(self):
+        return [
+            {"id": str(card), "title": spec["title"], "kind": ELEMENT_NAMES[spec["element"]],
+             "copies": spec["copies"],
+             "numbers": {"Total": self.totals[card],
+                         **{key.capitalize(): spec[key] for key in EDGE_KEYS}},
+             "text": ""}
+            for card, spec in enumerate(self.ruleset["cards"])
+        ]
+
+
+def default_cards():
+    """The characters of the rule sheet."""
+    with open(Path(__file__).with_name("cards.csv"), newline="") as file:
+        return [{"title": row["title"],
+                 "element": ELEMENT_NAMES.index(row["element"].capitalize()),
+                 "copies": 1, **{key: int(row[key]) for key in EDGE_KEYS}}
+                for row in csv.DictReader(file)]
+
+
+def read_cards(given):
+    """A given card list with its defaults, checked; raises RulesetError."""
+    if len(given) > MAX_TYPES:
+        raise RulesetError("cards", f"must be at most {MAX_TYPES}")
+    cards = []
+    for i, spec in enumerate(given):
+        card = {"title": "", "element": 0, "copies": 1, **dict.fromkeys(EDGE_KEYS, 0), **spec}
+        if len(card) > 7:
+            raise RulesetError(f"cards[{i}]", "must have title, element, copies and edges only")
+        if len(card["title"]) > MAX_TITLE:
+            raise RulesetError(f"cards[{i}].title", f"must be at most {MAX_TITLE} characters")
+        for key, least, most in (("element", FIRE, AIR), ("copies", 1, MAX_COPIES),
+                                 *[(edge, 0, MAX_EDGE) for edge in EDGE_KEYS]):
+            if not least <= card[key] <= most:
+                raise RulesetError(f"cards[{i}].{key}", f"must be {least} to {most}")
+        cards.append(card)
+    if sum(card["copies"] for card in cards) > MAX_CARDS:
+        raise RulesetError("cards", f"must be at most {MAX_CARDS} with all copies")
+    return cards
