@@ -12,14 +12,14 @@ from engine.chance cimport Rng, rng_below
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint8_t
 from engine.playout_policy cimport PlayoutPolicy
-from engine.powershot_soccer.rules cimport (
-    ATTACK, BONUS, CROSS, DECLINE, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT,
-    NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, SAVE, MAX_SAVE, SHOOT, STAR_PLAYER, Common,
-    PowerShotSoccer, SoccerState, defence_against,
+from engine.powershot_soccer.rules cimport PowerShotSoccer, defence_against
+from engine.powershot_soccer.state cimport (
+    ATTACK, BONUS, CROSS, DECLINE, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT, MAX_SAVE,
+    NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, ROLE_BITS, SAVE, SHOOT, STAR_PLAYER, Common,
+    SoccerState,
 )
 
 cdef enum:
-    ROLE_BITS = 4
     STAGE_PLAYS = 8
 
 # In how many of eight cases a shot of this total is taken.

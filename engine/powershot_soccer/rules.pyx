@@ -48,6 +48,14 @@ from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
 from engine.game cimport NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
+from engine.powershot_soccer.state cimport (
+    ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRAWN, DRAWN_HIDDEN, DRIBBLE, EXCHANGE_DECIDED,
+    FANCY_FOOTWORK, GIVEN_UP, GIVE_UP, GOAL, HALF_ENDED, HALF_STARTED, INTERCEPT, KICK_OFF_SHOWN,
+    LONG_RANGE_SHOT, LOST, MAX_COPIES, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, MAX_PLAYS, MAX_POWER,
+    MAX_ROLES, MAX_SAVE, MAX_TYPES, NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, OPEN, OVER, PASS,
+    PLAYED, REPELLED, ROLES, ROLE_BITS, SAVE, SHOOT, SHUFFLED, SHUFFLED_HIDDEN, STANDS,
+    STAR_PLAYER, TACKLE, Common, Play, SoccerState, SoccerView,
+)
 
 from engine.errors import ActionError, RulesetError
 
@@ -56,8 +64,6 @@ cdef enum:
     OPPONENT_HAND = 0
     OPPONENT_PILE
 
-    # An action: the card, and in the lower four bits the role it is played in.
-    ROLE_BITS = 4
     NO_SEAT = 255
 
 ROLE_NAMES = ("", "PASS", "DRIBBLE", "CROSS", "FANCY_FOOTWORK", "SHOOT", "LONG_RANGE_SHOT",

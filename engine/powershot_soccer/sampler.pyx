@@ -23,11 +23,12 @@ from engine.belief cimport Belief
 from engine.chance cimport Rng, rng_part, rng_shuffle
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
-from engine.sampler cimport Sampler
-from engine.powershot_soccer.rules cimport (
-    ATTACK, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, OVER, MAX_PLAYS, MAX_ROLES, STAR_PLAYER,
-    MAX_TYPES, Common, Play, PowerShotSoccer, SoccerView, SoccerState, half_is_over, seat_to_play,
+from engine.powershot_soccer.rules cimport PowerShotSoccer, half_is_over, seat_to_play
+from engine.powershot_soccer.state cimport (
+    ATTACK, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, MAX_PLAYS, MAX_ROLES, MAX_TYPES, OVER, STAR_PLAYER,
+    Common, Play, SoccerState, SoccerView,
 )
+from engine.sampler cimport Sampler
 
 from engine.errors import ViewError
 

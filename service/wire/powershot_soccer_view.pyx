@@ -5,7 +5,8 @@ from libc.string cimport memcpy
 
 from engine.game cimport SEATS, SPECTATOR
 from engine.integers cimport uint8_t
-from engine.powershot_soccer.rules cimport MAX_TYPES, Common, Play, PowerShotSoccer, SoccerView
+from engine.powershot_soccer.rules cimport PowerShotSoccer
+from engine.powershot_soccer.state cimport MAX_TYPES, Common, Play, SoccerView
 from service.wire.writer cimport (
     Writer, begin, end, end_list, put, put_counted, put_list, put_varint, written
 )
