@@ -13,7 +13,7 @@ class Proof(NamedTuple):
     expected_score: float
     win: float
     draw: float
-    def complete(self, result: Result) -> Result: ...
+    def apply_to(self, result: Result) -> Result: ...
 
 def prove(
     sampler: Sampler,

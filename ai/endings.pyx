@@ -1,33 +1,34 @@
 """Exact endings: the last decisions of a match, solved instead of searched.
 
-Late in a match so few worlds fit a view, and so few lines of play are left, that all of them can be
-gone through: each world with its probability (the sampler plays a `Script`), each action, each
-outcome of chance (ai/ending_tree.pyx). Then it can be proven what to do.
+Late in a match, so few worlds fit a view and so few lines of play are left that all of them can be
+enumerated: each world with its probability (the sampler plays a `Script`), each action, each
+outcome of chance (ai/ending_tree.pyx). The best action can then be proven.
 
-- From the ends upwards, an information set is settled if one action is the best in all of its
-  histories, what follows being settled: whatever its seat believes, it need not do anything else,
-  and whatever it knew besides, it could not do better. So none of this depends on what either seat
-  takes for likely.
-- All that the opponent decides must be settled, and that in every world that he may think he is
-  in. In the worlds of the sampler the asking seat holds its own cards, which the opponent does not
-  know. Either his decisions make no difference in them; or else all worlds that fit what he
-  knows are gone through too, those in which the asking seat holds something else.
-- The asking seat then has its best response to that by what it believes: by the probabilities of
-  the worlds. This is the answer, exact but for the sampler's assumption that the opponent has
-  played at random so far.
+- By backward induction, an information set is solved if one action is the best in all of its
+  histories, given that everything after it is solved. The seat need not do anything else, whatever
+  it believes, and could do no better, whatever it knew besides. So no solution depends on what
+  either seat takes for likely.
+- All decisions of the opponent must be solved, in every world that the opponent may believe to be
+  in. In the worlds of the sampler, the searching seat holds its own cards, which the opponent does
+  not know. Either the opponent's decisions make no difference in these worlds, or all worlds that
+  fit what the opponent knows are enumerated too: those in which the searching seat holds something
+  else.
+- The searching seat then plays its best response to that by what it believes: by the probabilities
+  of the worlds. This is the answer. It is exact but for the sampler's assumption that the opponent
+  has played at random so far.
 
-Where that does not prove anything, as in most decisions that call for a mixture, the search goes
-on. Most of a match is too large for it, and a few random lines of play tell so at once.
+Where this proves nothing, as at most decisions that call for a mixed strategy, the search goes on.
+Most of a match is too large to be solved; a few random lines of play estimate its size, so that
+little time is lost.
 """
 
 from typing import NamedTuple
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from ai.ending_tree cimport NONE, ROOT, MAX_TURNS, EndingTree, Info, Node
+from ai.ending_tree cimport MAX_TURNS, NONE, ROOT, EndingTree, InfoSet, Node
 from ai.worker cimport Stop, now
 from engine.chance cimport Rng, Script, rng_below, rng_seed, script_next, script_start
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, VIEW_BYTES, Action, Game, State, View
@@ -36,20 +37,23 @@ from engine.sampler cimport Sampler
 from engine.game import SeatView
 
 cdef enum:
-    PROBES = 8             # Random lines of play that tell how large the rest of the match is.
+    PROBES = 8             # Random lines of play that estimate the size of the rest of the match.
 
 MAX_NODES = 1 << 18
 BYTES_A_NODE = 256
-NODES_A_VIEW = 500         # What it takes to make the sampler of one.
-NODES_AN_ITERATION = 2     # What all of it may cost, beside the search that it may replace.
+NODES_A_VIEW = 500         # Making the sampler of a view takes as long as making so many nodes.
+NODES_AN_ITERATION = 2     # How much a proof may cost beside the search that it may replace.
 NODES_A_SECOND = 1_000_000
 TIME_SHARE = 0.5
 
-cdef double EXACT = 1e-9   # Scores that differ by less are equal.
+cdef double EQUAL = 1e-9   # Scores that differ by less are equal.
 
 
 class Proof(NamedTuple):
-    """What is proven: the best action, the exact score of each, and how the match then ends."""
+    """What is proven: the best action, the exact score of each action, and how the match ends.
+
+    `win` and `draw` are the probabilities of a win and a draw of the searching seat.
+    """
 
     action: int
     scores: dict
@@ -57,12 +61,12 @@ class Proof(NamedTuple):
     win: float
     draw: float
 
-    def complete(self, result):
-        """A Result with the exact figures in place of those that were sampled."""
-        actions = [one._replace(expected_score=self.scores[one.action], deviation=0.0,
-                                probability=float(one.action == self.action))
-                   for one in result.actions]
-        actions.sort(key=lambda one: (-one.probability, -one.expected_score, one.action))
+    def apply_to(self, result):
+        """A Result with the exact figures in place of the sampled ones."""
+        actions = [each._replace(expected_score=self.scores[each.action], deviation=0.0,
+                                 probability=float(each.action == self.action))
+                   for each in result.actions]
+        actions.sort(key=lambda each: (-each.probability, -each.expected_score, each.action))
         return result._replace(
             action=self.action, actions=actions, expected_score=self.expected_score,
             win=self.win, draw=self.draw, loss=max(0.0, 1 - self.win - self.draw))
@@ -70,40 +74,41 @@ class Proof(NamedTuple):
 
 def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0.0,
           uint64_t nodes=0, uint64_t memory=0, Stop stop=None):
-    """The Proof of what to do, of the `legal` actions; None: there is none, or it takes too much.
+    """The Proof of which of the `legal` actions to play, or None.
 
-    The limits are those of the search that it may replace (0: none), of whose iterations or time it
-    takes a share. Without a limit in time, the same question gets the same answer.
+    None means that nothing can be proven, or that it would take too much. The limits are those of
+    the search that the proof may replace (0: none); a proof takes a share of its iterations or
+    time. Without a limit in time, the same arguments always give the same answer.
     """
-    cdef uint64_t most = min(nodes or MAX_NODES, MAX_NODES)
+    cdef uint64_t max_nodes = min(nodes or MAX_NODES, MAX_NODES)
     cdef double expected
     cdef double deadline = now() + TIME_SHARE * seconds if seconds > 0 else 0
     if memory:
-        most = min(most, memory // BYTES_A_NODE)
+        max_nodes = min(max_nodes, memory // BYTES_A_NODE)
     if iterations:
-        most = min(most, <uint64_t> NODES_AN_ITERATION * iterations)
+        max_nodes = min(max_nodes, <uint64_t> NODES_AN_ITERATION * iterations)
     if seconds > 0:
-        most = min(most, <uint64_t> (NODES_A_SECOND * TIME_SHARE * seconds))
-    expected = estimate(sampler, most)
-    if expected > most:
+        max_nodes = min(max_nodes, <uint64_t> (NODES_A_SECOND * TIME_SHARE * seconds))
+    expected = estimate_nodes(sampler, max_nodes)
+    if expected > max_nodes:
         return None
     actions = tuple(sorted(legal))
-    ending = Ending(sampler, most, actions)
-    ending.limit(deadline, stop)
+    ending = Ending(sampler, max_nodes, actions)
+    ending.set_limits(deadline, stop)
     if not ending.solve(expected, []):
         return None
     if ending.knowledge_matters:
-        others = ending.opposing_samplers(most // NODES_A_VIEW)
-        ending = Ending(sampler, most, actions)
-        ending.limit(deadline, stop)
+        others = ending.opposing_samplers(max_nodes // NODES_A_VIEW)
+        ending = Ending(sampler, max_nodes, actions)
+        ending.set_limits(deadline, stop)
         if not others or not ending.solve(expected, others):
             return None
     return ending.proof()
 
 
-cdef double estimate(Sampler sampler, uint64_t most):
-    # How many nodes there will be in a world, by a few random lines of play; more than `most` if
-    # that does not matter.
+cdef double estimate_nodes(Sampler sampler, uint64_t max_nodes):
+    # How many nodes a world has, estimated by a few random lines of play; some number above
+    # `max_nodes` as soon as it is certain that there are more.
     #
     # D. E. Knuth, "Estimating the Efficiency of Backtrack Programs", 1975.
     cdef Game game = sampler.game
@@ -131,43 +136,39 @@ cdef double estimate(Sampler sampler, uint64_t most):
                         joint[seat] = actions[rng_below(&rng, count)]
                         lines *= count
                         size += lines
-                if turns == MAX_TURNS or size > PROBES * most:
-                    return most + 1.0
+                if turns == MAX_TURNS or size > PROBES * max_nodes:
+                    return max_nodes + 1.0
                 game.apply(&state, joint, &rng, NULL)
     return size / PROBES
 
 
 cdef class Ending(EndingTree):
-    """The rest of a match, and what it is worth to the asking seat."""
+    """The rest of a match, and what it is worth to the searching seat."""
 
-    cdef double* reach         # By node: the probability of the worlds and the chance behind it.
+    cdef double* reach         # By node: the product of the probabilities of the world and chance.
     cdef double* action_scores
     cdef double value, win, draw
     cdef int best
 
     def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
-        self.action_scores = <double*> malloc(len(legal) * sizeof(double))
-        if self.action_scores == NULL:
-            raise MemoryError
+        self.action_scores = <double*> self.arena.take(len(legal), sizeof(double))
 
-    def __dealloc__(self):
-        free(self.reach)
-        free(self.action_scores)
-
-    cdef limit(self, double deadline, Stop stop):
+    cdef set_limits(self, double deadline, Stop stop):
         self.deadline = deadline
         self.stop = &stop.flag if stop is not None else NULL
 
     cdef bint solve(self, double expected, list others):
-        if not self.grow(expected, others):
+        # False: there is no proof.
+        if not self.build(expected, others):
             return False
+        self.reach = <double*> self.arena.take_zeroed(self.node_count, sizeof(double))
         with nogil:
-            self.settle()
-            return self.answer()
+            self.solve_upwards()
+            return self.best_respond()
 
-    cdef list opposing_samplers(self, uint64_t most):
-        # The samplers of the views that the opponent may have; none if they are more than `most`.
-        # The interpreter's lock is given up now and then.
+    cdef list opposing_samplers(self, uint64_t max_views):
+        # The samplers of the views that the opponent may have; none if they are more than
+        # `max_views`. The interpreter's lock is released now and then.
         cdef Script script
         cdef State state
         cdef View view
@@ -179,113 +180,115 @@ cdef class Ending(EndingTree):
         while more:
             with nogil:
                 self.sampler.draw(&state, &rng)
-                self.game.view(&state, 1 - self.me, &view)
+                self.game.view(&state, 1 - self.seat, &view)
             if not script.rejected:
                 views[PyBytes_FromStringAndSize(<char*> &view, VIEW_BYTES)] = True
-                if len(views) > most:
+                if len(views) > max_views:
                     return []
             with nogil:
                 more = script_next(&script)
         for data in views:
             with nogil:
-                stopped = self.ended()
+                stopped = self.must_stop()
             if stopped:
                 return []
             samplers.append(Sampler.of(SeatView(self.game, data)))
         return samplers
 
     def proof(self):
-        """What was found."""
+        """What was found, as a Proof."""
         scores = {action: self.action_scores[i] for i, action in enumerate(self.legal)}
         return Proof(self.legal[self.best], scores, self.value, self.win, self.draw)
 
-    cdef bint answer(self) noexcept nogil:
-        # False: the opponent has decisions that are not settled.
-        cdef double easy, easiest = -1
+    cdef bint best_respond(self) noexcept nogil:
+        # False: the opponent has decisions that are not solved.
+        cdef double random_value, highest = -1
         cdef uint32_t at
         cdef int i
-        self.reach = <double*> calloc(self.node_count, sizeof(double))
-        if self.reach == NULL or not self.spread(ROOT, 1):
+        if not self.spread_reach(ROOT, 1):
             return False
-        for i in range(<int> self.infos[self.root].count):
-            self.action_scores[i] = easy = 0
-            at = self.infos[self.root].histories
+        for i in range(<int> self.info_sets[self.root].count):
+            self.action_scores[i] = random_value = 0
+            at = self.info_sets[self.root].histories
             while at != NONE:
-                self.action_scores[i] += self.worth(self.after(at, i))
-                easy += self.reach[at] * self.easy(self.after(at, i))
-                at = self.nodes[at].alike
-            # Of equal ones, that with which the seat scores the most against random play.
-            if (i == 0 or self.action_scores[i] > self.value + EXACT
-                    or (self.action_scores[i] > self.value - EXACT and easy > easiest)):
+                self.action_scores[i] += self.response_value(self.child_of(at, i))
+                random_value += self.reach[at] * self.random_value(self.child_of(at, i))
+                at = self.nodes[at].next_in_set
+            # Of equal actions, the one with the highest score against random play.
+            if (i == 0 or self.action_scores[i] > self.value + EQUAL
+                    or (self.action_scores[i] > self.value - EQUAL and random_value > highest)):
                 self.best = i
                 self.value = self.action_scores[i]
-                easiest = easy
-        self.infos[self.root].choice = self.best
-        self.add_up(ROOT)
+                highest = random_value
+        self.info_sets[self.root].best = self.best
+        self.add_outcomes(ROOT)
         return True
 
-    cdef bint spread(self, uint32_t at, double chance) noexcept nogil:
-        # What is not settled of the worlds that fit the view must be the asking seat's.
+    cdef bint spread_reach(self, uint32_t at, double reach) noexcept nogil:
+        # False: a decision of the opponent that can be reached is not solved.
         cdef const Node* node = &self.nodes[at]
-        cdef uint32_t child = node.first
-        self.reach[at] = chance
-        if node.settled or chance == 0:
+        cdef uint32_t child = node.first_child
+        self.reach[at] = reach
+        if node.solved or reach == 0:
             return True
-        if node.info != NONE and not self.infos[node.info].mine:
+        if node.info_set != NONE and not self.info_sets[node.info_set].is_own:
             return False
         while child != NONE:
-            if not self.spread(child, chance * (self.nodes[child].chance if node.info == NONE
-                                                else 1)):
+            if not self.spread_reach(
+                    child,
+                    reach * (self.nodes[child].probability if node.info_set == NONE else 1)):
                 return False
-            child = self.nodes[child].next
+            child = self.nodes[child].next_sibling
         return True
 
-    cdef double worth(self, uint32_t at) noexcept nogil:
-        # What the asking seat scores from a node on by its best response, times the probability.
+    cdef double response_value(self, uint32_t at) noexcept nogil:
+        # The score of the searching seat from a node on by its best response, times the reach.
         cdef const Node* node = &self.nodes[at]
-        cdef uint32_t child = node.first
+        cdef uint32_t child = node.first_child
         cdef double sum = 0
-        if self.reach[at] == 0 or node.settled:
+        if self.reach[at] == 0 or node.solved:
             return self.reach[at] * node.value
-        if node.info != NONE:
-            return self.worth(self.after(at, self.best_choice(&self.infos[node.info])))
+        if node.info_set != NONE:
+            return self.response_value(
+                self.child_of(at, self.best_response(&self.info_sets[node.info_set])))
         while child != NONE:
-            sum += self.worth(child)
-            child = self.nodes[child].next
+            sum += self.response_value(child)
+            child = self.nodes[child].next_sibling
         return sum
 
-    cdef int best_choice(self, Info* info) noexcept nogil:
-        cdef double* sums = self.sums + info.first
-        cdef uint32_t history = info.histories
+    cdef int best_response(self, InfoSet* info_set) noexcept nogil:
+        # The number of the best action.
+        cdef double* sums = self.sums + info_set.first
+        cdef uint32_t history = info_set.histories
         cdef uint32_t child
         cdef int i, best = 0
-        if info.choice >= 0:
-            return info.choice
-        memset(sums, 0, info.count * sizeof(double))
+        if info_set.best >= 0:
+            return info_set.best
+        memset(sums, 0, info_set.count * sizeof(double))
         while history != NONE:
             i = 0
-            child = self.nodes[history].first
+            child = self.nodes[history].first_child
             while child != NONE:
-                sums[i] += self.worth(child)
-                child = self.nodes[child].next
+                sums[i] += self.response_value(child)
+                child = self.nodes[child].next_sibling
                 i += 1
-            history = self.nodes[history].alike
-        for i in range(1, <int> info.count):
-            if sums[i] > sums[best] + EXACT:
+            history = self.nodes[history].next_in_set
+        for i in range(1, <int> info_set.count):
+            if sums[i] > sums[best] + EQUAL:
                 best = i
-        info.choice = best
+        info_set.best = best
         return best
 
-    cdef void add_up(self, uint32_t at) noexcept nogil:
-        # How the match ends by the answer.
+    cdef void add_outcomes(self, uint32_t at) noexcept nogil:
+        # Adds up how the match ends by the best response.
         cdef const Node* node = &self.nodes[at]
-        cdef uint32_t child = node.first
-        if self.reach[at] == 0 or node.settled:
+        cdef uint32_t child = node.first_child
+        if self.reach[at] == 0 or node.solved:
             self.win += self.reach[at] * node.win
             self.draw += self.reach[at] * node.draw
-        elif node.info != NONE:
-            self.add_up(self.after(at, self.infos[node.info].choice))
+        elif node.info_set != NONE:
+            self.add_outcomes(self.child_of(at, self.info_sets[node.info_set].best))
         else:
             while child != NONE:
-                self.add_up(child)
-                child = self.nodes[child].next
+                self.add_outcomes(child)
+                child = self.nodes[child].next_sibling

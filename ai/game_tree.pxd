@@ -1,8 +1,9 @@
-"""All lines of play of a small game, made as they are needed."""
+"""The game tree of a small game, expanded as it is needed."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from engine.chance cimport Rng, Script
+from ai.memory cimport Arena, HashIndex
+from engine.chance cimport Rng
 from engine.game cimport SEATS, Action, Game, State
 
 cdef enum:
@@ -10,71 +11,66 @@ cdef enum:
     ROOT = 1               # Before the deal.
 
     # Kinds of history
-    UNSEEN = 0             # Somebody must decide, and what can follow has not been made.
+    UNEXPANDED = 0         # A decision whose children have not been made.
     DECISION
     CHANCE
-    END
-    NO_ROOM                # What can follow does not fit in memory.
+    TERMINAL
+    NO_MEMORY              # Its children do not fit in memory.
 
 cdef struct History:
+    uint64_t key           # A hash of the state.
     int kind
-    uint32_t infos[SEATS]  # Of a decision: what each seat that owes one knows; NONE if it does not.
-    uint32_t first         # What can follow: a run of histories. After a decision as many rows as
+    uint32_t info_sets[SEATS]  # Of a decision: that of each seat that must decide, else NONE.
+    uint32_t first         # The children: a run of histories. After a decision as many rows as
     uint32_t count         # seat 0 has actions, in each as many as seat 1 has; 1 for none.
-    double score           # Of seat 0, at the end.
-    size_t words           # The state: a run of the words, the zeros at its end left out.
-    uint32_t size
-    uint64_t seen[SEATS]   # All that each seat has seen, from the deal on, if that is recalled.
+    double score           # Of seat 0, where the history is terminal.
+    size_t first_word      # The state: a run of the words, without the zeros at its end.
+    uint32_t word_count
+    uint64_t observed[SEATS]   # With perfect recall: a key of all that each seat has observed.
 
-cdef struct Info:          # An information set: what a seat knows when it must decide.
+cdef struct InfoSet:
     uint64_t key
     uint32_t seat
-    uint32_t first         # Its actions: a run of `actions`.
+    uint32_t first         # The actions: a run of `actions`.
     uint32_t count
     uint32_t example       # A history in it.
 
-cdef struct Outcomes:      # Of one chance, found by their states.
-    uint32_t* slots        # Their places, from 1 on.
-    size_t mask
-
-# How many words there are without the zeros at the end, and a key of these.
+# How many words there are without the zeros at the end, and a hash of these words.
 cdef int used_words(const uint64_t* words, int n) noexcept nogil
-cdef uint64_t digest(const uint64_t* words, int n) noexcept nogil
+cdef uint64_t hash_words(const uint64_t* words, int n) noexcept nogil
 
-cdef class Histories:
+cdef class GameTree:
     cdef readonly Game game
-    cdef bint recall
+    cdef bint perfect_recall
+    cdef Arena arena
     cdef History* histories
-    cdef double* chance    # Of a history that follows a CHANCE: its probability,
-    cdef double* odds      # and for `draw`, a line of an alias table
-    cdef uint32_t* other   # and what is drawn instead.
+    cdef double* probabilities     # Of a history after chance: its probability,
+    cdef double* alias_odds        # and its line of an alias table: the share of this history,
+    cdef uint32_t* aliases         # and which history is sampled otherwise.
+    cdef uint32_t* alias_stack     # Scratch.
     cdef uint64_t* words
-    cdef Info* infos
+    cdef InfoSet* info_sets
     cdef Action* actions
-    cdef uint32_t* table   # Hash of a key -> information set.
-    cdef size_t history_room, word_room, table_mask
-    cdef size_t history_count, word_count, info_count, action_count
+    cdef HashIndex info_set_index
+    cdef HashIndex outcome_index   # Of the outcomes of the chance that is being expanded.
+    cdef size_t history_capacity, word_capacity
+    cdef size_t history_count, word_count, info_set_count, action_count
 
-    # Makes what can follow a history that is UNSEEN; its kind is another afterwards.
+    # Makes the children of a history that is UNEXPANDED; its kind changes.
     cdef void expand(self, uint32_t at) noexcept nogil
-    # Which of the histories that follow a CHANCE chance takes.
-    cdef uint32_t draw(self, const History* history, Rng* rng) noexcept nogil
-    # The key of the information set of a view, if histories are not recalled.
-    cdef uint64_t key_of(self, const State* state, int seat) noexcept nogil
+    # One of the children of a CHANCE, sampled.
+    cdef uint32_t sample_outcome(self, const History* history, Rng* rng) noexcept nogil
+    # The key of the information set of a seat, without perfect recall.
+    cdef uint64_t view_key(self, const State* state, int seat) noexcept nogil
     # The information set with a key; NONE if none was made.
-    cdef uint32_t find(self, uint64_t key) noexcept nogil
-    cdef bytes state(self, uint32_t at)
-    cdef void load(self, const History* history, State* state) noexcept nogil
+    cdef uint32_t find_info_set(self, uint64_t key) noexcept nogil
+    cdef bytes state_bytes(self, uint32_t at)
 
-    cdef void follow(self, const State* before, const Action* joint, const uint64_t* seen,
-                     uint32_t at) noexcept nogil
-    cdef uint32_t settle(self, const State* state, const Action* joint,
-                         const uint64_t* seen) noexcept nogil
-    cdef uint32_t outcome(self, const Outcomes* outcomes, const State* state) noexcept nogil
-    cdef bint add_outcome(self, Outcomes* outcomes, uint32_t first) noexcept nogil
-    cdef void place(self, Outcomes* outcomes, uint32_t at) noexcept nogil
-    cdef bint weigh(self, const History* history) noexcept nogil
-    cdef uint32_t info_of(self, uint64_t key, int seat, const Action* actions, uint32_t count,
-                          uint32_t example) noexcept nogil
-    cdef void enter(self, uint32_t at) noexcept nogil
-    cdef bint widen(self) noexcept nogil
+    cdef void load_state(self, const History* history, State* state) noexcept nogil
+    cdef void expand_chance(self, const State* before, const Action* joint,
+                            const uint64_t* observed, uint32_t at) noexcept nogil
+    cdef uint32_t add_history(self, const State* state, const Action* joint,
+                              const uint64_t* observed) noexcept nogil
+    cdef void build_alias_table(self, const History* history) noexcept nogil
+    cdef uint32_t find_or_add_info_set(self, uint64_t key, int seat, const Action* actions,
+                                       uint32_t count, uint32_t example) noexcept nogil

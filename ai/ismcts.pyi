@@ -1,4 +1,4 @@
-"""The types of the trees of a search; ai/ismcts.pyx says what everything does."""
+"""The types of the tree search; ai/ismcts.pyx says what everything does."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ class IsmctsWorker(Worker):
         thread: int,
         parameters: Parameters,
         max_nodes: int,
-        only: Sequence[int] | None = None,
-        ends_when_full: bool = False,
+        root_actions: Sequence[int] | None = None,
+        stops_when_full: bool = False,
     ) -> None: ...
 
-def drawn(seed: int, actions: Sequence[ActionResult]) -> int: ...
+def sample_action(seed: int, actions: Sequence[ActionResult]) -> int: ...

@@ -1,49 +1,51 @@
 """Multi-observer information-set Monte Carlo tree search.
 
-The search is given a seat's view and nothing else. Each iteration draws a world that fits the view
-(`Sampler.draw`), walks through it by the decisions found so far, plays on sensibly by the game's
-`PlayoutPolicy`, to the end or until it can say what that is worth, and learns from the score. Every seat
-has a tree of its own, whose nodes are what that seat has observed since the root (`Game.observe`),
-so that no decision depends on what its seat has not seen: neither on a hidden card nor on the other
-half of a simultaneous choice. Which actions a node offers depends on the world; each keeps how
-often it was available.
+The search is given the view of one seat and nothing else. Each iteration determinizes: it draws a
+world that fits the view (`Sampler.draw`). It selects actions in this world down the trees, expands
+a new node where it leaves them, plays out by the game's `PlayoutPolicy`, to the end of the match or
+until the policy can estimate the score, and backpropagates that score. Each seat has a tree of its
+own, whose nodes are what that seat has observed since the root (`Game.observe`), so that no
+decision depends on what its seat has not seen: neither on a hidden card nor on the other half of a
+simultaneous choice. Which actions are available at a node depends on the world, and each action
+counts how often it was available.
 
-    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo IsmctsWorker Search", IEEE
+    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
 
-At a decision that is made at the same time as another, or that the other seat must not be able to
-foresee, and that has few enough actions for the visits that it gets, the answer is a mixture, and
-is found by regret matching: each visit adds to every action its estimated regret, the next choice
-is in proportion to the positive regrets, and the average of these choices is the answer. The value
-of an action that was not tried is estimated by its mean so far, which corrects the
-importance-weighted estimate of the one that was.
+Some decisions call for a mixed strategy: those made at the same time as another, and those that the
+other seat must not be able to foresee. Where such a decision has few enough actions for the visits
+that it gets, it is made by regret matching: each visit adds to every action its estimated regret,
+the next choice is in proportion to the positive regrets, and the average of these choices is the
+answer. The estimated score of an action that was not tried is its mean so far, which is also the
+baseline that reduces the variance of the importance-weighted estimate of the action that was tried.
 
-    V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo IsmctsWorker Search in
+    V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo Tree Search in
     Simultaneous Move Games", NeurIPS 2013: regret matching at the nodes of a search tree.
     M. Schmid et al., "Variance Reduction in Monte Carlo Counterfactual Regret Minimization
     (VR-MCCFR)", AAAI 2019: the baseline.
 
-At other decisions the choice is by UCB1 over the available actions, and the answer is the most
-visited; or by regret matching too, in a game where what a seat does gives its cards away. The
-scores of playouts that are not played to the end differ less than wins and losses do, so UCB1's
-constant is in standard deviations of the scores that the node has seen. UCB1 would try every action
-before it returns to the best; where there are many, a node begins with few, those that the playout policy
-would play, and tries more of them the more often it is visited.
+All other decisions are made by UCB1 over the available actions, and the answer is the most visited
+action; or by regret matching too, in a game where what a seat does gives its cards away. The scores
+of playouts that stop before the end of the match vary less than wins and losses do, so the constant
+of UCB1 is in standard deviations of the scores that the node has seen. UCB1 would try every action
+before it returns to the best. A node with many actions therefore begins with the few that the
+playout policy would play, and tries more of them the more often it is visited.
 
     J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
     estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.
     G. Chaslot, M. Winands, H. J. van den Herik, J. Uiterwijk, B. Bouzy, "Progressive Strategies for
-    Monte-Carlo IsmctsWorker Search", New Mathematics and Natural Computation 4(3), 2008: unpruning.
-    R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007.
+    Monte-Carlo Tree Search", New Mathematics and Natural Computation 4(3), 2008: unpruning.
+    R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007:
+    progressive widening.
 
-A game so small that all of it can be searched from the deal on is (ai/mccfr.pyx).
+A game that is small enough to be searched from the deal is (ai/mccfr.pyx).
 """
 
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from ai.memory cimport NO_ENTRY, Arena, HashIndex
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
 from engine.game cimport BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
@@ -53,22 +55,21 @@ from engine.sampler cimport Sampler
 from ai.worker import RootAction, Summary
 
 cdef enum:
-    NO_NODE = 0                # Node 0 is never used.
-    KNOWN_VISITS = 16          # From here on a node tells what its seat is expected to do.
-    MAX_PATH = 256            # Decisions of one iteration that are learned from.
+    MIN_EXPECTED_VISITS = 16   # From here on a node tells what its seat is expected to choose.
+    MAX_PATH = 256             # Decisions of one iteration that are updated.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
-    FIRST_SLOTS = 1 << 10      # Of the hash table.
+    FIRST_NODES = 500          # That the index has slots for at the start.
 
-cdef double MAX_UNIFORM = 0.6
-cdef double LOWEST_REGRET = -3  # In units of the largest jump of an estimate.
+cdef double MAX_EXPLORATION_SHARE = 0.6
+cdef double MIN_REGRET = -3    # In units of the largest jump of an estimate.
 
 
-cdef struct Child:
+cdef struct Child:             # An action of a node.
     Action action
     uint32_t visits
     uint32_t availability
-    double total               # Of the scores.
-    double squares
+    double total               # Sum of the scores.
+    double squares             # Sum of their squares.
     double regret
     double strategy            # Sum of the probabilities that regret matching gave it.
 
@@ -77,20 +78,20 @@ cdef struct Node:
     uint64_t key               # Of its seat and what that seat has observed.
     uint32_t first             # Its children: a run of the arena, ascending by action.
     uint16_t count
-    uint16_t room
+    uint16_t capacity
     uint32_t visits
-    double total               # Of the scores.
-    double squares
+    double total               # Sum of the scores.
+    double squares             # Sum of their squares.
 
 
 cdef struct Step:              # A decision of the current iteration.
     uint32_t node
     uint16_t seat
     uint16_t count             # Actions available,
-    uint32_t at                # from here in the scratch,
+    uint32_t first             # from here in the scratch,
     uint32_t chosen            # and which of them was chosen,
     double probability         # with this probability.
-    bint regret                # By regret matching.
+    bint by_regret             # By regret matching, not by UCB1.
 
 
 cdef class IsmctsWorker(Worker):
@@ -104,15 +105,15 @@ cdef class IsmctsWorker(Worker):
     cdef bint uses_policy, sequential_regret
     cdef int max_mixed_actions
 
-    # Memory is taken once; what is not touched costs nothing.
+    cdef Arena arena
     cdef Node* nodes
     cdef Child* children
-    cdef uint32_t* table       # Hash of a key -> node.
-    cdef size_t node_room, child_room, table_mask
+    cdef HashIndex index       # Of the nodes.
+    cdef size_t node_capacity, child_capacity
     cdef size_t node_count, child_count
 
     cdef Step path[MAX_PATH]
-    cdef uint16_t* scratch     # Children that are available,
+    cdef uint16_t* available   # Scratch: children that are available in this iteration,
     cdef double* sigma         # and their probabilities by regret matching.
     cdef int path_length
     cdef size_t scratch_used
@@ -120,14 +121,15 @@ cdef class IsmctsWorker(Worker):
     cdef uint64_t root_key
     cdef double wins, draws
 
-    cdef Action* only          # The actions to search for at the root; NULL: all.
-    cdef int only_count
+    cdef Action* searched      # The actions to search for at the root; NULL: all.
+    cdef int searched_count
     cdef bint full             # A node or child found no room.
-    cdef bint ends_when_full
+    cdef bint stops_when_full
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
-                  size_t max_nodes, only=None, bint ends_when_full=False):
-        cdef size_t child_bytes
+                  size_t max_nodes, root_actions=None, bint stops_when_full=False):
+        cdef Arena arena = Arena()
+        self.arena = arena
         self.sampler = sampler
         self.game = sampler.game
         self.uses_policy = parameters.playout_policy
@@ -137,50 +139,39 @@ cdef class IsmctsWorker(Worker):
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.widening = parameters.widening
-        self.sequential_regret = (self.game.sequential_regret if parameters.sequential_regret is None
-                                  else parameters.sequential_regret)
-        self.max_mixed_actions = (self.game.max_mixed_actions if parameters.max_mixed_actions is None
-                           else parameters.max_mixed_actions)
+        self.sequential_regret = (
+            self.game.sequential_regret if parameters.sequential_regret is None
+            else parameters.sequential_regret)
+        self.max_mixed_actions = (
+            self.game.max_mixed_actions if parameters.max_mixed_actions is None
+            else parameters.max_mixed_actions)
+        self.stops_when_full = stops_when_full
         rng_seed(&self.rng, mix(seed, thread))
         # Most nodes are small; where they are not, the children run out before the nodes do.
-        self.node_room = max(64, min(max_nodes, parameters.memory // 4 // sizeof(Node)))
-        child_bytes = parameters.memory // 2
-        self.child_room = min(child_bytes // sizeof(Child), 2 * MAX_ACTIONS * self.node_room)
-        self.table_mask = FIRST_SLOTS - 1
-        self.nodes = <Node*> malloc(self.node_room * sizeof(Node))
-        self.children = <Child*> malloc(self.child_room * sizeof(Child))
-        self.table = <uint32_t*> calloc(self.table_mask + 1, sizeof(uint32_t))
-        self.scratch = <uint16_t*> malloc(SCRATCH * sizeof(uint16_t))
-        self.sigma = <double*> malloc(SCRATCH * sizeof(double))
-        self.node_count = 1
-        self.ends_when_full = ends_when_full
-        if (self.nodes == NULL or self.children == NULL or self.table == NULL
-                or self.scratch == NULL or self.sigma == NULL):
-            raise MemoryError
-        if only is not None:
-            self.only = <Action*> malloc(len(only) * sizeof(Action))
-            if self.only == NULL:
-                raise MemoryError
-            for action in sorted(only):
-                self.only[self.only_count] = action
-                self.only_count += 1
-
-    def __dealloc__(self):
-        free(self.only)
-        free(self.nodes)
-        free(self.children)
-        free(self.table)
-        free(self.scratch)
-        free(self.sigma)
+        self.node_capacity = max(64, min(max_nodes, parameters.memory // 4 // sizeof(Node)))
+        self.child_capacity = min(<size_t> (parameters.memory // 2) // sizeof(Child),
+                                  2 * MAX_ACTIONS * self.node_capacity)
+        self.nodes = <Node*> arena.take(self.node_capacity, sizeof(Node))
+        self.children = <Child*> arena.take(self.child_capacity, sizeof(Child))
+        self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
+        self.sigma = <double*> arena.take(SCRATCH, sizeof(double))
+        self.node_count = NO_ENTRY + 1
+        self.index = HashIndex()
+        self.index.use(self.nodes, sizeof(Node), FIRST_NODES)
+        if root_actions is not None:
+            self.searched = <Action*> arena.take(len(root_actions), sizeof(Action))
+            for action in sorted(root_actions):
+                self.searched[self.searched_count] = action
+                self.searched_count += 1
 
     cdef bint iterate(self) noexcept nogil:
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score, own, draw = 0
+        cdef double score, draw = 0
         cdef int seat, owed
         cdef bint at_leaf = False
-        if self.full and self.ends_when_full:
+        if self.full and self.stops_when_full:
             return False
         self.sampler.draw(&state, &self.rng)
         self.path_length = 0
@@ -195,7 +186,7 @@ cdef class IsmctsWorker(Worker):
             for seat in range(SEATS):
                 joint[seat] = 0
                 if owed & (1 << seat):
-                    joint[seat] = self.decide(&state, seat, owed == BOTH, keys[seat], &at_leaf)
+                    joint[seat] = self.select(&state, seat, owed == BOTH, keys[seat], &at_leaf)
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
@@ -205,11 +196,7 @@ cdef class IsmctsWorker(Worker):
             if at_leaf:
                 self.game.playout(&state, &self.rng)
             score = self.game.outcome(&state, 0)
-        while self.path_length > 0:
-            self.path_length -= 1
-            seat = self.path[self.path_length].seat
-            own = score if seat == 0 else 1 - score
-            self.learn(&self.path[self.path_length], own)
+        self.backpropagate(score)
         self.iterations += 1
         if self.sampler.seat == 1:
             score = 1 - score
@@ -221,23 +208,24 @@ cdef class IsmctsWorker(Worker):
             self.draws += draw
         return True
 
-    # One decision
+    # Selection and expansion
 
-    cdef Action decide(self, const State* state, int seat, bint simultaneous, uint64_t key,
+    cdef Action select(self, const State* state, int seat, bint simultaneous, uint64_t key,
                        bint* at_leaf) noexcept nogil:
+        # The action of one seat; a random one where the iteration leaves the tree of that seat.
         cdef Action actions[MAX_ACTIONS]
         cdef int count = self.game.legal(state, seat, actions)
         cdef Step* step
         cdef uint32_t at
-        if self.only != NULL and key == self.root_key:
-            count = self.narrow(actions, count)
-        # What is forced needs no node, but at the root, where it is told how it scores.
+        if self.searched != NULL and key == self.root_key:
+            count = self.keep_searched(actions, count)
+        # A forced action needs no node, except at the root, where its score is reported.
         if count == 1 and key != self.root_key:
             return actions[0]
-        at = self.find(key, at_leaf)
-        if (at == NO_NODE or self.path_length == MAX_PATH
+        at = self.find_or_expand(key, at_leaf)
+        if (at == NO_ENTRY or self.path_length == MAX_PATH
                 or self.scratch_used + count > SCRATCH
-                or not self.offer(&self.nodes[at], actions, count)):
+                or not self.mark_available(&self.nodes[at], actions, count)):
             at_leaf[0] = True
             return actions[rng_below(&self.rng, count)]
         step = &self.path[self.path_length]
@@ -245,111 +233,89 @@ cdef class IsmctsWorker(Worker):
         step.node = at
         step.seat = seat
         step.count = count
-        step.at = self.scratch_used
-        step.regret = self.sequential_regret or (simultaneous and count <= self.max_mixed_actions)
+        step.first = self.scratch_used
+        step.by_regret = (self.sequential_regret
+                          or (simultaneous and count <= self.max_mixed_actions))
         self.scratch_used += count
-        if step.regret:
-            self.choose_by_regret(step)
+        if step.by_regret:
+            self.select_by_regret_matching(step)
         else:
-            self.choose_by_ucb(step, state)
-        return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
+            self.select_by_ucb1(step, state)
+        return self.children[
+            self.nodes[at].first + self.available[step.first + step.chosen]].action
 
-    cdef int narrow(self, Action* actions, int count) noexcept nogil:
-        # Keeps those that are searched for at the root; how many.
+    cdef int keep_searched(self, Action* actions, int count) noexcept nogil:
+        # Leaves of the actions those that are searched for; returns how many.
         cdef int i, j = 0, kept = 0
         for i in range(count):
-            while j < self.only_count and self.only[j] < actions[i]:
+            while j < self.searched_count and self.searched[j] < actions[i]:
                 j += 1
-            if j < self.only_count and self.only[j] == actions[i]:
+            if j < self.searched_count and self.searched[j] == actions[i]:
                 actions[kept] = actions[i]
                 kept += 1
         return kept
 
-    cdef uint32_t find(self, uint64_t key, bint* at_leaf) noexcept nogil:
-        # The node of a key; a new one makes this the leaf of the iteration.
-        cdef size_t slot = key & self.table_mask
-        cdef Node* node
-        while self.table[slot] != NO_NODE:
-            if self.nodes[self.table[slot]].key == key:
-                return self.table[slot]
-            slot = (slot + 1) & self.table_mask
+    cdef uint32_t find_or_expand(self, uint64_t key, bint* at_leaf) noexcept nogil:
+        # The node of a key. A new node makes this the leaf of the iteration.
+        cdef uint32_t at = self.index.find(key)
+        if at != NO_ENTRY:
+            return at
         at_leaf[0] = True
-        if self.node_count == self.node_room:
+        at = self.node_count
+        if self.node_count == self.node_capacity:
             self.full = True
-            return NO_NODE
-        if 2 * self.node_count > self.table_mask:
-            if not self.widen_table():
-                self.full = True
-                return NO_NODE
-            slot = key & self.table_mask
-            while self.table[slot] != NO_NODE:
-                slot = (slot + 1) & self.table_mask
-        node = &self.nodes[self.node_count]
-        memset(node, 0, sizeof(Node))
-        node.key = key
-        self.table[slot] = self.node_count
+            return NO_ENTRY
+        memset(&self.nodes[at], 0, sizeof(Node))
+        self.nodes[at].key = key
+        if not self.index.insert(at):
+            self.full = True
+            return NO_ENTRY
         self.node_count += 1
         # Most nodes are visited once: all but the root get their children at the second visit.
-        return self.table[slot] if key == self.root_key else NO_NODE
+        return at if key == self.root_key else NO_ENTRY
 
-    cdef bint widen_table(self) noexcept nogil:
-        # It grows with the nodes, since few searches come near to what fits in memory, and a table
-        # for that would be a page fault for each node. False: there is no memory for it.
-        cdef size_t mask = 2 * self.table_mask + 1
-        cdef uint32_t* table = <uint32_t*> calloc(mask + 1, sizeof(uint32_t))
-        cdef size_t slot
-        cdef uint32_t at
-        if table == NULL:
-            return False
-        for at in range(1, self.node_count):
-            slot = self.nodes[at].key & mask
-            while table[slot] != NO_NODE:
-                slot = (slot + 1) & mask
-            table[slot] = at
-        free(self.table)
-        self.table = table
-        self.table_mask = mask
-        return True
-
-    cdef bint offer(self, Node* node, const Action* actions, int count) noexcept nogil:
-        # Writes which children of the node these actions are, making those that are new. False:
-        # there is no memory for them.
-        cdef Child* child = self.children + node.first
-        cdef uint16_t* at = self.scratch + self.scratch_used
-        cdef int i, j = 0, fresh = 0
+    cdef bint mark_available(self, Node* node, const Action* actions, int count) noexcept nogil:
+        # Writes to the scratch which children of the node the actions are, adds those that are
+        # missing, and counts that all were available. False: there is no memory for them.
+        cdef Child* children = self.children + node.first
+        cdef uint16_t* available = self.available + self.scratch_used
+        cdef int i, j = 0, missing = 0
         for i in range(count):
-            while j < node.count and child[j].action < actions[i]:
+            while j < node.count and children[j].action < actions[i]:
                 j += 1
-            if j < node.count and child[j].action == actions[i]:
-                at[i] = j
+            if j < node.count and children[j].action == actions[i]:
+                available[i] = j
                 j += 1
             else:
-                fresh += 1
-        if fresh:
-            if not self.merge(node, actions, count, fresh):
+                missing += 1
+        if missing:
+            if not self.add_children(node, actions, count, missing):
                 return False
-            return self.offer(node, actions, count)
+            return self.mark_available(node, actions, count)
         for i in range(count):
-            child[at[i]].availability += 1
+            children[available[i]].availability += 1
         return True
 
-    cdef bint merge(self, Node* node, const Action* actions, int count, int fresh) noexcept nogil:
-        # Moves the children to a larger run, with room for more, and the new actions among them.
-        cdef size_t room = node.room
+    cdef bint add_children(self, Node* node, const Action* actions, int count,
+                           int missing) noexcept nogil:
+        # Merges the actions that are missing into the children of a node, which move to a longer
+        # run, with room for more, if theirs is too short.
+        cdef size_t capacity = node.capacity
         cdef Child* old = self.children + node.first
         cdef Child* new = old
-        cdef int i = count - 1, j = node.count - 1, k = node.count + fresh - 1
-        if node.count + fresh > node.room:
-            # The first actions often are all there will be.
-            room = node.count + fresh if node.count == 0 else (node.count + fresh) * 3 // 2 + 1
-            if room > MAX_ACTIONS * 8 or self.child_count + room > self.child_room:
+        cdef int i = count - 1, j = node.count - 1, k = node.count + missing - 1
+        if node.count + missing > node.capacity:
+            # Often the first actions are all there will be.
+            capacity = (node.count + missing if node.count == 0
+                        else (node.count + missing) * 3 // 2 + 1)
+            if capacity > MAX_ACTIONS * 8 or self.child_count + capacity > self.child_capacity:
                 self.full = True
                 return False
             new = self.children + self.child_count
             node.first = self.child_count
-            node.room = room
-            self.child_count += room
-        node.count += fresh
+            node.capacity = capacity
+            self.child_count += capacity
+        node.count += missing
         while k >= 0:              # From the end, since the runs may be the same.
             if i >= 0 and (j < 0 or actions[i] > old[j].action):
                 memset(&new[k], 0, sizeof(Child))
@@ -363,191 +329,199 @@ cdef class IsmctsWorker(Worker):
             k -= 1
         return True
 
-    cdef void choose_by_ucb(self, Step* step, const State* state) noexcept nogil:
-        cdef Child* child = self.children + self.nodes[step.node].first
-        cdef uint16_t* at = self.scratch + step.at
-        cdef Child* one
+    cdef void select_by_ucb1(self, Step* step, const State* state) noexcept nogil:
+        cdef const Child* children = self.children + self.nodes[step.node].first
+        cdef const uint16_t* available = self.available + step.first
+        cdef const Child* child
         cdef double value, best = -1
-        cdef double room = self.widening * sqrt(self.nodes[step.node].visits + 1.0)
-        cdef double exploration = self.exploration * self.deviation(&self.nodes[step.node])
+        cdef double width = self.widening * sqrt(self.nodes[step.node].visits + 1.0)
+        cdef double exploration = self.exploration * self.standard_deviation(
+            &self.nodes[step.node])
         cdef int i, tried = 0
         step.probability = 1
         for i in range(step.count):
-            one = &child[at[i]]
-            if one.visits == 0:
+            child = &children[available[i]]
+            if child.visits == 0:
                 continue
             tried += 1
-            value = (one.total / one.visits
-                     + exploration * sqrt(log(<double> one.availability) / one.visits))
+            value = (child.total / child.visits
+                     + exploration * sqrt(log(<double> child.availability) / child.visits))
             if value > best:
                 best = value
                 step.chosen = i
-        if tried < step.count and (self.widening == 0 or tried < room):
-            step.chosen = self.untried(step, state, step.count - tried)
+        if tried < step.count and (self.widening == 0 or tried < width):
+            step.chosen = self.select_untried(step, state, step.count - tried)
 
-    cdef double deviation(self, const Node* node) noexcept nogil:
-        # The standard deviation of its scores, and of one that was won by half and lost by half.
+    cdef double standard_deviation(self, const Node* node) noexcept nogil:
+        # Of the scores of the node, and of a prior one that was half won and half lost.
         cdef double mean = (node.total + 0.5) / (node.visits + 1)
         return sqrt(max(0.0, (node.squares + 0.5) / (node.visits + 1) - mean * mean))
 
-    cdef int untried(self, const Step* step, const State* state, int count) noexcept nogil:
-        # One of the so many untried: what the playout policy would play, or any with the same probability.
-        cdef Child* child = self.children + self.nodes[step.node].first
-        cdef uint16_t* at = self.scratch + step.at
+    cdef int select_untried(self, const Step* step, const State* state, int count) noexcept nogil:
+        # The untried action that the playout policy plays, or else one of the `count` untried
+        # actions, all with the same probability.
+        cdef const Child* children = self.children + self.nodes[step.node].first
+        cdef const uint16_t* available = self.available + step.first
         cdef Action action
         cdef int i = 0
         if self.widening > 0:
             action = self.policy.choose(state, step.seat, &self.rng)
             for i in range(step.count):
-                if child[at[i]].action == action and child[at[i]].visits == 0:
+                if (children[available[i]].action == action
+                        and children[available[i]].visits == 0):
                     return i
         count = rng_below(&self.rng, count)
         for i in range(step.count):
-            if child[at[i]].visits == 0:
+            if children[available[i]].visits == 0:
                 if count == 0:
                     break
                 count -= 1
         return i
 
-    cdef double uniform_share(self, int count, uint32_t visits) noexcept nogil:
-        # As Exp3 explores: the share falls with the square root of the visits to each action.
-        return min(MAX_UNIFORM, self.uniform * sqrt(count / (visits + 1.0)))
+    cdef double exploration_share(self, int count, uint32_t visits) noexcept nogil:
+        # As in Exp3, the share falls with the square root of the visits to each action.
+        return min(MAX_EXPLORATION_SHARE, self.uniform * sqrt(count / (visits + 1.0)))
 
-    cdef void choose_by_regret(self, Step* step) noexcept nogil:
-        cdef Child* child = self.children + self.nodes[step.node].first
-        cdef uint16_t* at = self.scratch + step.at
-        cdef double* sigma = self.sigma + step.at
-        cdef double positive = 0, threshold, p
-        cdef double each = 1.0 / step.count
+    cdef void select_by_regret_matching(self, Step* step) noexcept nogil:
+        cdef Child* children = self.children + self.nodes[step.node].first
+        cdef const uint16_t* available = self.available + step.first
+        cdef double* sigma = self.sigma + step.first
+        cdef double positive = 0, threshold, probability
+        cdef double uniform = 1.0 / step.count
         cdef uint32_t visits = self.nodes[step.node].visits
-        cdef double uniform = self.uniform_share(step.count, visits)
+        cdef double share = self.exploration_share(step.count, visits)
         cdef int i
         for i in range(step.count):
-            sigma[i] = max(0.0, child[at[i]].regret)
+            sigma[i] = max(0.0, children[available[i]].regret)
             positive += sigma[i]
         threshold = rng_double(&self.rng)
         step.chosen = step.count - 1
         for i in range(step.count):
-            sigma[i] = sigma[i] / positive if positive > 0 else each
-            child[at[i]].strategy += sigma[i]
+            sigma[i] = sigma[i] / positive if positive > 0 else uniform
+            children[available[i]].strategy += sigma[i]
             if threshold >= 0:
-                p = (1 - uniform) * sigma[i] + uniform * each
-                threshold -= p
+                probability = (1 - share) * sigma[i] + share * uniform
+                threshold -= probability
                 if threshold < 0 or i == step.count - 1:
                     step.chosen = i
-                    step.probability = p
+                    step.probability = probability
 
-    cdef void learn(self, const Step* step, double score) noexcept nogil:
+    # Backpropagation
+
+    cdef void backpropagate(self, double score) noexcept nogil:
+        # Updates the decisions of the iteration, the last one first, by the score of seat 0.
+        cdef const Step* step
+        while self.path_length > 0:
+            self.path_length -= 1
+            step = &self.path[self.path_length]
+            self.update(step, score if step.seat == 0 else 1 - score)
+
+    cdef void update(self, const Step* step, double score) noexcept nogil:
         cdef Node* node = &self.nodes[step.node]
-        cdef Child* child = self.children + node.first
-        cdef Child* one = &child[self.scratch[step.at + step.chosen]]
-        if step.regret:
-            self.learn_regret(step, score)
+        cdef Child* child = (self.children + node.first
+                             + self.available[step.first + step.chosen])
+        if step.by_regret:
+            self.update_regrets(step, score)
         node.visits += 1
         node.total += score
         node.squares += score * score
-        one.visits += 1
-        one.total += score
-        one.squares += score * score
+        child.visits += 1
+        child.total += score
+        child.squares += score * score
 
-    cdef void learn_regret(self, const Step* step, double score) noexcept nogil:
-        cdef Node* node = &self.nodes[step.node]
-        cdef Child* child = self.children + node.first
-        cdef uint16_t* at = self.scratch + step.at
-        cdef double* sigma = self.sigma + step.at
+    cdef void update_regrets(self, const Step* step, double score) noexcept nogil:
+        cdef const Node* node = &self.nodes[step.node]
+        cdef Child* children = self.children + node.first
+        cdef const uint16_t* available = self.available + step.first
+        cdef const double* sigma = self.sigma + step.first
         cdef double prior = node.total / node.visits if node.visits else 0.5
         # The estimate of an action that is rarely tried comes in jumps of 1 / its probability. A
-        # regret a few jumps below 0 is enough to leave it alone; further down, it would take too
-        # long to unlearn what was only true of the play of the first visits.
-        cdef double lowest = LOWEST_REGRET * step.count / self.uniform_share(
+        # regret a few jumps below 0 is enough to leave the action alone. Further down, it would
+        # take too long to unlearn what was true only of the play of the first visits.
+        cdef double lowest = MIN_REGRET * step.count / self.exploration_share(
             step.count, node.visits)
         cdef double mean = 0
         cdef double estimate
-        cdef Child* one
+        cdef Child* child
         cdef int i
         for i in range(step.count):
-            one = &child[at[i]]
-            estimate = one.total / one.visits if one.visits else prior
+            child = &children[available[i]]
+            estimate = child.total / child.visits if child.visits else prior
             if i == <int> step.chosen:
                 estimate += (score - estimate) / step.probability
             mean += sigma[i] * estimate
         for i in range(step.count):
-            one = &child[at[i]]
-            estimate = one.total / one.visits if one.visits else prior
+            child = &children[available[i]]
+            estimate = child.total / child.visits if child.visits else prior
             if i == <int> step.chosen:
                 estimate += (score - estimate) / step.probability
-            one.regret = max(lowest, one.regret + estimate - mean)
+            child.regret = max(lowest, child.regret + estimate - mean)
 
     # What was found
 
-    cdef uint32_t known(self, uint64_t key) noexcept nogil:
-        # The node of a key, if there is one.
-        cdef size_t slot = key & self.table_mask
-        while self.table[slot] != NO_NODE and self.nodes[self.table[slot]].key != key:
-            slot = (slot + 1) & self.table_mask
-        return self.table[slot]
-
-    cdef Action expect(self, const State* state, int seat, uint64_t key, Rng* rng) noexcept nogil:
-        # By the average strategy where there is one, else the most visited; of those available.
+    cdef Action expected_action(self, const State* state, int seat, uint64_t key,
+                                Rng* rng) noexcept nogil:
+        # Of the available actions, by the average strategy where there is one, else the most
+        # visited.
         cdef Action actions[MAX_ACTIONS]
         cdef int count = self.game.legal(state, seat, actions)
         cdef uint32_t at
-        cdef Child* child
+        cdef const Child* children
         cdef Action likeliest = 0, most_visited = 0
-        cdef double share, total = 0, most = 0, visits = 0
+        cdef double share, total = 0, highest = 0, visits = 0
         cdef int i, j = 0
         if count == 1:
             return actions[0]
-        at = self.known(key)
-        if at == NO_NODE or self.nodes[at].visits < KNOWN_VISITS:
+        at = self.index.find(key)
+        if at == NO_ENTRY or self.nodes[at].visits < MIN_EXPECTED_VISITS:
             return 0
-        child = self.children + self.nodes[at].first
+        children = self.children + self.nodes[at].first
         for i in range(count):
-            while j < self.nodes[at].count and child[j].action < actions[i]:
+            while j < self.nodes[at].count and children[j].action < actions[i]:
                 j += 1
             if j == self.nodes[at].count:
                 break
-            if child[j].action != actions[i] or child[j].availability == 0:
+            if children[j].action != actions[i] or children[j].availability == 0:
                 continue
-            share = <double> child[j].visits / child[j].availability
+            share = <double> children[j].visits / children[j].availability
             if share > visits:
                 visits = share
                 most_visited = actions[i]
-            share = child[j].strategy / child[j].availability
+            share = children[j].strategy / children[j].availability
             total += share
             if rng == NULL:
-                if share > most:
-                    most = share
+                if share > highest:
+                    highest = share
                     likeliest = actions[i]
             elif share > 0 and rng_double(rng) * total < share:
                 likeliest = actions[i]
         return likeliest or most_visited
 
-    def root(self):
-        """What was found about each action of the root, as RootActions."""
-        cdef uint32_t at = self.known(self.root_key)
-        cdef Child* child
-        if self.iterations == 0 or at == NO_NODE:
+    def root_actions(self):
+        """The statistics of each action of the root, as RootActions."""
+        cdef uint32_t at = self.index.find(self.root_key)
+        cdef const Child* children
+        if self.iterations == 0 or at == NO_ENTRY:
             return []
-        child = self.children + self.nodes[at].first
-        return [RootAction(child[i].action, child[i].visits, child[i].availability,
-                           child[i].visits, child[i].total, child[i].squares,
-                           child[i].strategy)
+        children = self.children + self.nodes[at].first
+        return [RootAction(children[i].action, children[i].visits, children[i].availability,
+                           children[i].visits, children[i].total, children[i].squares,
+                           children[i].strategy)
                 for i in range(self.nodes[at].count)]
 
     def summary(self):
-        """What was done."""
+        """What was done, as a Summary."""
         return Summary(self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1,
                        bool(self.full))
 
 
-def drawn(uint64_t seed, actions):
-    """One action, by the actions' probabilities; which one depends on the seed alone."""
+def sample_action(uint64_t seed, actions):
+    """The action of one ActionResult, sampled by their probabilities and the seed alone."""
     cdef Rng rng
     rng_seed(&rng, mix(seed, <uint64_t> -1))
     cdef double threshold = rng_double(&rng)
-    for one in actions:
-        threshold -= one.probability
+    for result in actions:
+        threshold -= result.probability
         if threshold < 0:
-            return one.action
+            return result.action
     return actions[0].action

@@ -1,4 +1,4 @@
-"""The types of a search from the deal; ai/mccfr.pyx says what everything does."""
+"""The types of the search from the deal; ai/mccfr.pyx says what everything does."""
 
 from ai.results import Parameters
 from ai.worker import Worker

@@ -1,4 +1,4 @@
-"""The types of what a search expects; ai/principal_lines.pyx says what everything does."""
+"""The types of the principal lines; ai/principal_lines.pyx says what everything does."""
 
 from collections.abc import Sequence
 

@@ -1,25 +1,25 @@
-"""What a search expects to follow: lines of play, and in how many worlds an action is the best.
+"""Principal lines: how a match is expected to go on, and in how many worlds an action is the best.
 
-A search answers what to play. This is asked of it afterwards, and changes nothing of what it found.
+This is asked of a search after it has found what to play, and changes none of its answers.
 
-A line goes on from an action by what both seats are most expected to choose. What the opponent can
-choose depends on the cards that he holds, so a line is followed in many worlds at once: each says
-what would be chosen in it (`Worker.expect`), the most frequent choice is the next step of the line,
-and the worlds that say otherwise are left out. It ends where few worlds are left, or where the
-search has hardly been. What the opponent does hidden from the seat is shown as it is modelled: it
-comes from the worlds that fit the view, not from his cards.
+A line continues from an action by what both seats are most likely to choose. What the opponent can
+choose depends on the opponent's cards, so a line is followed in many worlds at once. Each world
+tells what would be chosen in it (`Worker.expected_action`), the most frequent choice is the next
+step of the line, and the worlds with other choices are dropped. The line ends where few worlds are
+left, or where the search has made few visits. What the opponent does hidden from the seat is shown
+as it is modelled: it comes from the worlds that fit the view, not from the opponent's cards.
 
-An action is the best of a world if its mean score is the highest, over a few continuations that
-begin as the search expects both seats to choose, with its probabilities, and end as playouts; the
-chance of a continuation is the same for each action. Where several are equal, each has an equal
-share of the world.
+An action is the best of a world if its mean score over a few rollouts is the highest. A rollout
+begins as the search expects both seats to choose, with its probabilities, and ends as a playout;
+its chance is the same for each action. Where several actions are equal, each gets an equal share of
+the world.
 """
 
 import time
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free, malloc
 
+from ai.memory cimport Arena
 from ai.worker cimport Stop, Worker
 from engine.chance cimport Rng, mix, rng_below, rng_next, rng_seed
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
@@ -27,9 +27,11 @@ from engine.sampler cimport Sampler
 
 cdef enum:
     WORLDS = 128               # That a line is followed in,
-    MIN_WORLDS = 4           # and that must be left.
+    MIN_WORLDS = 4             # and that must be left.
     MAX_STEPS = 8
-    CONTINUATIONS = 8          # Of an action in a world.
+    ROLLOUTS = 8               # Of an action in a world.
+
+cdef double EQUAL = 1e-9       # Sums of scores that differ by less are equal.
 
 
 cdef struct World:
@@ -40,31 +42,27 @@ cdef struct World:
 
 
 cdef class PrincipalLines:
-    """What the search of a view, by one thread, expects to follow."""
+    """What a search expects to follow, by its first worker."""
 
-    cdef Worker tree
+    cdef Worker worker
     cdef Sampler sampler
     cdef Game game
     cdef Rng rng
-    cdef World* drawn
-    cdef World* worlds
-    cdef bint drew
+    cdef Arena arena
+    cdef World* drawn          # The worlds of all lines at the root,
+    cdef World* worlds         # and those of the current line.
+    cdef bint has_drawn
 
     def __cinit__(self, search):
+        self.arena = Arena()
         self.sampler = search.sampler
         self.game = self.sampler.game
-        self.tree = search.trees[0]
+        self.worker = search.workers[0]
         rng_seed(&self.rng, mix(search.seed, <uint64_t> -2))
-        self.drawn = <World*> malloc(WORLDS * sizeof(World))
-        self.worlds = <World*> malloc(WORLDS * sizeof(World))
-        if self.drawn == NULL or self.worlds == NULL:
-            raise MemoryError
+        self.drawn = <World*> self.arena.take(WORLDS, sizeof(World))
+        self.worlds = <World*> self.arena.take(WORLDS, sizeof(World))
 
-    def __dealloc__(self):
-        free(self.drawn)
-        free(self.worlds)
-
-    cdef void draw(self, World* world) noexcept nogil:
+    cdef void draw_world(self, World* world) noexcept nogil:
         cdef int seat
         self.sampler.draw(&world.state, &self.rng)
         for seat in range(SEATS):
@@ -80,8 +78,10 @@ cdef class PrincipalLines:
     # Lines
 
     def line(self, Action action):
-        """What is expected to follow the action: (seat, action) each, that of the asking seat first
-        where both decide at the same time. What else is decided with the action is part of it.
+        """The line that is expected to follow the action, as pairs of seat and action.
+
+        Where both seats decide at the same time, the searching seat comes first. The line begins
+        with what the opponent decides at the same time as the action, if it does.
         """
         cdef int seats[MAX_STEPS + SEATS]
         cdef Action actions[MAX_STEPS + SEATS]
@@ -94,18 +94,18 @@ cdef class PrincipalLines:
         cdef World* world
         cdef Rng rng
         cdef int left = WORLDS, count = 0
-        cdef int me = self.sampler.seat
+        cdef int own_seat = self.sampler.seat
         cdef int i, kept, best, turn, seat
         cdef bint first = True
-        if not self.drew:
-            # What the other seat is expected to choose at the same time is so for all actions.
-            self.drew = True
+        if not self.has_drawn:
+            # What the opponent is expected to choose at the same time is equal for all actions.
+            self.has_drawn = True
             for i in range(WORLDS):
-                self.draw(&self.drawn[i])
-                self.foresee(&self.drawn[i])
+                self.draw_world(&self.drawn[i])
+                self.expect_actions(&self.drawn[i])
         for i in range(WORLDS):
             self.worlds[i] = self.drawn[i]
-            self.worlds[i].joint[me] = action
+            self.worlds[i].joint[own_seat] = action
         rng_seed(&rng, action)
         while True:
             best = self.most_frequent(left)
@@ -117,12 +117,12 @@ cdef class PrincipalLines:
                     return count
             kept = 0
             for i in range(left):
-                kept += self.same(&self.worlds[i], world)
+                kept += self.same_choice(&self.worlds[i], world)
             if kept < MIN_WORLDS:
                 return count
             for turn in range(SEATS):
-                seat = me if turn == 0 else 1 - me
-                if world.owed & (1 << seat) and not (first and seat == me):
+                seat = own_seat if turn == 0 else 1 - own_seat
+                if world.owed & (1 << seat) and not (first and seat == own_seat):
                     seats[count] = seat
                     actions[count] = world.joint[seat]
                     count += 1
@@ -133,95 +133,93 @@ cdef class PrincipalLines:
             self.worlds[0], self.worlds[best] = self.worlds[best], self.worlds[0]
             kept = 1
             for i in range(1, left):
-                if self.same(&self.worlds[i], &self.worlds[0]):
+                if self.same_choice(&self.worlds[i], &self.worlds[0]):
                     self.worlds[kept] = self.worlds[i]
                     kept += 1
             left = kept
             for i in range(left):
                 self.apply(&self.worlds[i], &rng)
-                self.foresee(&self.worlds[i])
+                self.expect_actions(&self.worlds[i])
 
-    cdef void foresee(self, World* world) noexcept nogil:
-        # What the seats that owe a decision are expected to choose; 0 if that is not known.
+    cdef void expect_actions(self, World* world) noexcept nogil:
+        # Sets what each seat that must decide is expected to choose; 0 if that is not known.
         cdef int seat
         world.owed = self.game.deciders(&world.state)
         for seat in range(SEATS):
             world.joint[seat] = 0
             if world.owed & (1 << seat):
-                world.joint[seat] = self.tree.expect(&world.state, seat, world.keys[seat], NULL)
+                world.joint[seat] = self.worker.expected_action(
+                    &world.state, seat, world.keys[seat], NULL)
 
-    cdef bint same(self, const World* a, const World* b) noexcept nogil:
+    cdef bint same_choice(self, const World* a, const World* b) noexcept nogil:
         return a.owed == b.owed and a.joint[0] == b.joint[0] and a.joint[1] == b.joint[1]
 
     cdef int most_frequent(self, int left) noexcept nogil:
-        cdef int i, j, votes, most = 0, best = 0
+        # The first of the worlds with the most frequent choice.
+        cdef int i, j, votes, most_votes = 0, best = 0
         for i in range(left):
             votes = 0
             for j in range(left):
-                votes += self.same(&self.worlds[j], &self.worlds[i])
-            if votes > most:
-                most = votes
+                votes += self.same_choice(&self.worlds[j], &self.worlds[i])
+            if votes > most_votes:
+                most_votes = votes
                 best = i
         return best
 
-    # Worlds
+    # Comparison
 
     def compare(self, actions, uint64_t playouts, double seconds=0, Stop stop=None):
-        """In how many worlds each of the actions is the best: the worlds that were looked at, and
-        the shares of them.
+        """How many worlds were compared, and for each action the share in which it is the best.
 
-        For so many playouts, or `seconds` if that is not 0, or until `stop` is set.
+        Compares for so many playouts, or until `seconds` have passed if that is not 0, or until
+        `stop` is set.
         """
+        cdef Arena arena = Arena()
         cdef int count = len(actions)
-        cdef Action* compared = <Action*> malloc(count * sizeof(Action))
-        cdef double* best = <double*> malloc(2 * count * sizeof(double))
-        cdef uint64_t most = playouts // (CONTINUATIONS * count)
+        cdef Action* compared = <Action*> arena.take(count, sizeof(Action))
+        cdef double* best = <double*> arena.take_zeroed(count, sizeof(double))
+        cdef double* totals = <double*> arena.take(count, sizeof(double))
+        cdef uint64_t max_worlds = playouts // (ROLLOUTS * count)
         cdef uint64_t worlds = 0
         cdef double end = time.monotonic() + seconds
         cdef int i
-        try:
-            if compared == NULL or best == NULL:
-                raise MemoryError
-            for i in range(count):
-                compared[i] = actions[i]
-                best[i] = 0
-            while worlds < most and not (stop is not None and stop.flag):
-                if seconds > 0 and time.monotonic() >= end:
-                    break
-                with nogil:
-                    self.judge(compared, count, best, best + count)
-                worlds += 1
-            return worlds, [best[i] / worlds if worlds else 0.0 for i in range(count)]
-        finally:
-            free(compared)
-            free(best)
+        for i in range(count):
+            compared[i] = actions[i]
+        while worlds < max_worlds and not (stop is not None and stop.flag):
+            if seconds > 0 and time.monotonic() >= end:
+                break
+            with nogil:
+                self.compare_in_world(compared, count, best, totals)
+            worlds += 1
+        return worlds, [best[i] / worlds if worlds else 0.0 for i in range(count)]
 
-    cdef void judge(self, const Action* actions, int count, double* best,
-                    double* totals) noexcept nogil:
+    cdef void compare_in_world(self, const Action* actions, int count, double* best,
+                               double* totals) noexcept nogil:
         # Adds one world to the shares of the actions.
         cdef World world
         cdef Rng rng
         cdef uint64_t seed = rng_next(&self.rng)
-        cdef double most = -1
+        cdef double highest = -1
         cdef int i, j, equal = 0
-        self.draw(&world)
+        self.draw_world(&world)
         for i in range(count):
             totals[i] = 0
-            for j in range(CONTINUATIONS):
+            for j in range(ROLLOUTS):
                 rng_seed(&rng, mix(seed, j))
-                totals[i] += self.continuation(&world, actions[i], &rng)
-            if totals[i] > most + 1e-9:
-                most = totals[i]
+                totals[i] += self.rollout(&world, actions[i], &rng)
+            if totals[i] > highest + EQUAL:
+                highest = totals[i]
                 equal = 0
-            equal += totals[i] > most - 1e-9
+            equal += totals[i] > highest - EQUAL
         for i in range(count):
-            if totals[i] > most - 1e-9:
+            if totals[i] > highest - EQUAL:
                 best[i] += 1.0 / equal
 
-    cdef double continuation(self, const World* world, Action action, Rng* rng) noexcept nogil:
+    cdef double rollout(self, const World* world, Action action, Rng* rng) noexcept nogil:
+        # The score of the searching seat after an action.
         cdef Action actions[MAX_ACTIONS]
         cdef World copy = world[0]
-        cdef int me = self.sampler.seat
+        cdef int own_seat = self.sampler.seat
         cdef int seat
         cdef bint known = True
         while known:
@@ -231,10 +229,11 @@ cdef class PrincipalLines:
             for seat in range(SEATS):
                 copy.joint[seat] = 0
                 if copy.owed & (1 << seat):
-                    if action and seat == me:
+                    if action and seat == own_seat:
                         copy.joint[seat] = action
                         continue
-                    copy.joint[seat] = self.tree.expect(&copy.state, seat, copy.keys[seat], rng)
+                    copy.joint[seat] = self.worker.expected_action(
+                        &copy.state, seat, copy.keys[seat], rng)
                     if copy.joint[seat] == 0:
                         known = False
                         copy.joint[seat] = actions[
@@ -243,4 +242,4 @@ cdef class PrincipalLines:
             self.apply(&copy, rng)
         if not known:
             self.game.playout(&copy.state, rng)
-        return self.game.outcome(&copy.state, me)
+        return self.game.outcome(&copy.state, own_seat)

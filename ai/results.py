@@ -1,75 +1,92 @@
 """How to search, and what a search has found."""
 
+import enum
 from typing import NamedTuple
 
 
-class ActionResult(NamedTuple):
-    """What a search found about one action.
+class StopReason(enum.StrEnum):
+    """Why a search ended."""
 
-    `visits` of the `availability` iterations that could have played it did; `expected_score` (0 to
-    1) is the mean of its scores and `deviation` the standard deviation of that mean; `probability`
-    is with which to play it.
-    """
+    ITERATIONS = enum.auto()
+    TIME = enum.auto()
+    # The seat has one legal action only, for which a short search is enough.
+    SINGLE_ACTION = enum.auto()
+    # The rest of the match was solved exactly.
+    PROVEN = enum.auto()
+    CANCELLED = enum.auto()
+    # There was no room for another node.
+    MEMORY = enum.auto()
+
+
+class ActionResult(NamedTuple):
+    """What a search found about one action."""
 
     action: int
+    # The iterations that played the action, of those in which it was available.
     visits: int
     availability: int
+    # The mean of its scores, from 0 to 1, and the standard deviation of that mean.
     expected_score: float
     deviation: float
+    # The probability with which to play it.
     probability: float
 
 
 class Result(NamedTuple):
-    """What a search found: for each legal action, the likeliest first, and at the root.
+    """What a search found, for each action and at the root.
 
-    `action` is drawn with the actions' probabilities. `expected_score` is from 0 to 1; `win`,
-    `draw` and `loss` are shares of the playouts, each of which was played in a world of its own:
-    `worlds`. `full`: the trees ran out of memory, and stayed as they were. `stop_reason` is
-    iterations, time, single_action, proven, cancelled or memory; where it is proven, scores and
-    probabilities are exact, the deviations are 0, and the rest is of a short search.
+    Where the result is proven, scores and probabilities are exact, the deviations are 0, and
+    everything else is of a short search.
     """
 
+    # Sampled with the probabilities of the actions.
     action: int
+    # The likeliest first.
     actions: list[ActionResult]
+    # From 0 to 1.
     expected_score: float
+    # Shares of the playouts.
     win: float
     draw: float
     loss: float
     iterations: int
+    # The worlds that were drawn, one for each playout.
     worlds: int
     nodes: int
+    # The trees ran out of memory, and got no new nodes from then on.
     full: bool
-    stop_reason: str
+    stop_reason: StopReason
 
 
 class Parameters(NamedTuple):
-    """How to search: ai/ismcts.pyx says what each of them does there.
+    """How to search. ai/ismcts.pyx says what each parameter does there."""
 
-    `exploration` is the constant of UCB1, in standard deviations of the scores seen at the node;
-    `uniform` times the square root of actions / visits is the share of uniform choices mixed into
-    regret matching. `sequential_regret` uses regret matching also where a seat decides alone
-    (None: as the game's `sequential_regret` says), and `max_mixed_actions` is the most actions with which a
-    simultaneous decision is answered by it (None: as the game's `max_mixed_actions` says). `playout_policy` plays
-    out by the game's `PlayoutPolicy`, for `horizon` of its stages (None: as many as it says), else at
-    random and to the end. A node that chooses by UCB1 has tried at most `widening` times the
-    square root of its visits (and one more) of the actions, those first that the policy would play
-    (0: all are tried first). `from_deal` searches from the deal (ai/mccfr.pyx; None: as the
-    game's `from_deal` says), if all that can be played fits in `memory`. Probabilities
-    below `floor` times the largest are taken for noise and set to 0. A single action is searched
-    for at most `single_action` iterations (0: as any other). `endings` are solved exactly where
-    they can be (ai/endings.pyx). `memory` is bytes a thread; when it is full, the search goes on
-    without new nodes.
-    """
-
+    # The constant of UCB1, in standard deviations of the scores seen at the node.
     exploration: float = 1.0
+    # Times the square root of actions / visits: the share of uniform choices that is mixed into
+    # regret matching.
     uniform: float = 3.0
+    # Whether to use regret matching also where a seat decides alone; None: as the game says.
     sequential_regret: bool | None = None
+    # The most actions with which a simultaneous decision is answered by regret matching; None: as
+    # the game says.
     max_mixed_actions: int | None = None
+    # Whether playouts follow the game's PlayoutPolicy; else they are random and go to the end.
     playout_policy: bool = True
+    # How many stages of the policy a playout goes on for; None: as the policy says.
     horizon: int | None = None
+    # A node that chooses by UCB1 has tried at most this times the square root of its visits, plus
+    # one, of its actions, in the order in which the playout policy would choose them; 0: all
+    # actions are tried first.
     widening: float = 0.5
+    # Whether to search from the deal (ai/mccfr.pyx) if all lines of play fit in `memory`; None: as
+    # the game says.
     from_deal: bool | None = None
+    # Probabilities below this times the largest are taken for noise and set to 0.
     floor: float = 0.02
+    # The most iterations that are spent on a single action; 0: as many as on any other decision.
     single_action: int = 256
+    # Whether to solve endings exactly where that is possible (ai/endings.pyx).
     endings: bool = True
+    # Bytes for each thread. When they are used up, the search goes on without new nodes.
     memory: int = 256 << 20

@@ -1,8 +1,8 @@
 """A search from a view: how long, by how many threads, and what it has found.
 
-What one thread does is written in ai/ismcts.pyx, and in ai/mccfr.pyx for small games. Several
-threads each grow their own trees, and their roots are added up. What can be solved exactly is
-(ai/endings.pyx).
+ai/ismcts.pyx says how one thread searches, and ai/mccfr.pyx how it does in small games. Several
+threads search by root parallelisation: each grows its own trees, and the statistics of their roots
+are added up. Endings that can be solved exactly are (ai/endings.pyx).
 """
 
 import math
@@ -11,27 +11,35 @@ import time
 from collections.abc import Callable, Sequence
 
 from ai.endings import Proof, prove
-from ai.ismcts import IsmctsWorker, drawn
+from ai.ismcts import IsmctsWorker, sample_action
 from ai.mccfr import MccfrWorker
-from ai.results import ActionResult, Parameters, Result
+from ai.results import ActionResult, Parameters, Result, StopReason
 from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
 from engine.sampler import Sampler
 
+# To find how a match is expected to go on, once the best action is proven.
 PROVEN_ITERATIONS = 1000
 
-
+# Threads can end for different reasons; the first of these is the reason of the search.
+_PRECEDENCE = (
+    StopReason.CANCELLED,
+    StopReason.MEMORY,
+    StopReason.TIME,
+    StopReason.ITERATIONS,
+)
 _DEFAULTS = Parameters()
 
 
 class Search:
-    """A search from one view, which can be run on and asked at any time.
+    """A search from one view, which can be continued and asked for its result at any time.
 
-    `threads` grow a tree each; `seed` decides all chance (in a search from the deal, which action
-    is drawn); `sampler` is the view's, if the caller has it already. `only` are the legal actions
-    to search for (None: all). At `max_nodes` (0: what fits in memory), all threads together, it
-    ends. Raises ViewError if the view contradicts itself, and ValueError if its seat owes no
-    decision, or not one of `only`.
+    `seed` decides all chance of a search from the present; of a search from the deal, it only
+    decides which action is sampled. `sampler` is the view's, if the caller has it already.
+    `root_actions` are the legal actions to search for (None: all). The search ends when all threads
+    together have `max_nodes` nodes (0: as many as fit in memory). Raises ViewError if the view
+    contradicts itself, and ValueError if its seat need not decide or one of `root_actions` is not
+    legal.
     """
 
     def __init__(
@@ -43,52 +51,54 @@ class Search:
         parameters: Parameters = _DEFAULTS,
         max_iterations: int = 0,
         sampler: Sampler | None = None,
-        only: Sequence[int] | None = None,
+        root_actions: Sequence[int] | None = None,
         max_nodes: int = 0,
     ) -> None:
         sampler = sampler or Sampler.of(view)
         self.legal = sampler.sample(seed).legal(view.seat)
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
-        if only is not None:
-            if not only or not set(only) <= set(self.legal):
-                raise ValueError("only what is legal can be searched for")
-            self.legal = tuple(sorted(set(only)))
-        self.only = only
+        if root_actions is not None:
+            if not root_actions or not set(root_actions) <= set(self.legal):
+                raise ValueError("only legal actions can be searched for")
+            self.legal = tuple(sorted(set(root_actions)))
+        self.root_actions = root_actions
         self.parameters = parameters
         self.sampler = sampler
         self.seed = seed
-        self.max_iterations = -(-max_iterations // threads)  # Of a thread; 0: any number.
+        # Of each thread; 0: any number.
+        self.max_iterations = -(-max_iterations // threads)
         self.max_nodes = -(-max_nodes // threads)
         from_deal = parameters.from_deal
         if from_deal is None:
             from_deal = sampler.game.from_deal
-        self.from_deal = from_deal and only is None and not max_nodes
-        self.trees = [self._tree(thread) for thread in range(threads)]
-        self.stop_reason = "iterations"
-        # Where the deal is asked, it is because the worlds that the sampler draws are not believed.
+        self.from_deal = from_deal and root_actions is None and not max_nodes
+        self.workers = [self._worker(thread) for thread in range(threads)]
+        self.stop_reason = StopReason.ITERATIONS
+        # A game is searched from the deal because the proportions in which its sampler draws worlds
+        # are not believed, and a proof would rest on them.
         self.endings = parameters.endings and not sampler.game.from_deal
         self.proof: Proof | None = None
 
-    def _tree(self, thread: int) -> IsmctsWorker | MccfrWorker:
+    def _worker(self, thread: int) -> IsmctsWorker | MccfrWorker:
         if self.from_deal:
             return MccfrWorker(self.sampler, thread, self.parameters)
         max_nodes = SEATS * self.max_iterations + 2 if self.max_iterations else 1 << 40
-        ends = 0 < self.max_nodes < max_nodes
+        stops_when_full = 0 < self.max_nodes < max_nodes
         return IsmctsWorker(
             self.sampler,
             self.seed,
             thread,
             self.parameters,
-            self.max_nodes + 1 if ends else max_nodes,
-            self.only,
-            ends,
+            self.max_nodes + 1 if stops_when_full else max_nodes,
+            self.root_actions,
+            stops_when_full,
         )
 
     @property
     def iterations(self) -> int:
-        """How many were done."""
-        return sum(tree.iterations for tree in self.trees)
+        """How many were done, by all threads."""
+        return sum(worker.iterations for worker in self.workers)
 
     def run(
         self,
@@ -99,10 +109,10 @@ class Search:
         every: float = 0.0,
         report: Callable[[], object] | None = None,
     ) -> None:
-        """Searches on until a limit (0: none) is reached or `stop` is set.
+        """Continues the search until a limit (0: none) is reached or `stop` is set.
 
-        Meanwhile `report` is called about every `every` seconds; what was found so far can be asked
-        for there. A search that reports finds what it would without.
+        Meanwhile `report` is called about every `every` seconds; it may ask for the result so far.
+        Reports do not change what the search finds.
         """
         if iterations <= 0 and seconds <= 0 and stop is None:
             raise ValueError("a search needs a limit")
@@ -111,8 +121,8 @@ class Search:
         end = start + seconds if seconds > 0 else None
         single = len(self.legal) == 1 and self.parameters.single_action > 0
         if single:
-            most = self.parameters.single_action
-            iterations = min(iterations or most, most)
+            max_iterations = self.parameters.single_action
+            iterations = min(iterations or max_iterations, max_iterations)
         elif self.endings and self.proof is None:
             self.proof = prove(
                 self.sampler,
@@ -123,101 +133,98 @@ class Search:
                 memory=self.parameters.memory,
                 stop=stop,
             )
-        if self.proof:  # What is left to find is how the match is expected to go on.
-            iterations = min(iterations or PROVEN_ITERATIONS, PROVEN_ITERATIONS)
-        reasons = self._grow(iterations, end, stop, every, report)
-        if "memory" in reasons and self.from_deal:
-            # All that can be played does not fit: from the present then.
-            self.from_deal = False
-            self.trees = [self._tree(thread) for thread in range(len(self.trees))]
-            reasons = self._grow(iterations, end, stop, every, report)
-        for self.stop_reason in ("cancelled", "memory", "time", "iterations"):
-            if self.stop_reason in reasons:
-                break
-        if single and self.stop_reason == "iterations":
-            self.stop_reason = "single_action"
         if self.proof:
-            self.stop_reason = "proven"
+            iterations = min(iterations or PROVEN_ITERATIONS, PROVEN_ITERATIONS)
+        reasons = self._run_reporting(iterations, end, stop, every, report)
+        if StopReason.MEMORY in reasons and self.from_deal:
+            # The game tree does not fit in memory, so the search is from the present instead.
+            self.from_deal = False
+            self.workers = [self._worker(thread) for thread in range(len(self.workers))]
+            reasons = self._run_reporting(iterations, end, stop, every, report)
+        self.stop_reason = next(reason for reason in _PRECEDENCE if reason in reasons)
+        if single and self.stop_reason == StopReason.ITERATIONS:
+            self.stop_reason = StopReason.SINGLE_ACTION
+        if self.proof:
+            self.stop_reason = StopReason.PROVEN
 
-    def _grow(
+    def _run_reporting(
         self,
         iterations: int,
         end: float | None,
         stop: Stop,
         every: float,
         report: Callable[[], object] | None,
-    ) -> list[str]:
+    ) -> list[StopReason]:
         # Runs all threads, which share the iterations, and returns why they ended.
-        threads = len(self.trees)
+        threads = len(self.workers)
         left = [iterations // threads + (i < iterations % threads) for i in range(threads)]
         pause = every
         while True:
-            before = [tree.iterations for tree in self.trees]
+            before = [worker.iterations for worker in self.workers]
             until = time.monotonic() + pause if report is not None else None
             reports = until is not None and (end is None or until < end)
-            reasons = self._spread(left if iterations else None, until if reports else end, stop)
+            reasons = self._run_threads(
+                left if iterations else None, until if reports else end, stop
+            )
             left = [
-                n - tree.iterations + done
-                for n, tree, done in zip(left, self.trees, before, strict=True)
+                n - worker.iterations + done
+                for n, worker, done in zip(left, self.workers, before, strict=True)
             ]
             if (
                 report is None
                 or not reports
-                or "time" not in reasons
-                or {"cancelled", "memory"} & set(reasons)
+                or StopReason.TIME not in reasons
+                or {StopReason.CANCELLED, StopReason.MEMORY} & set(reasons)
             ):
                 return reasons
             began = time.monotonic()
             report()
-            # To tell what was found must not take more time than to find it.
+            # Reports must not take more time than the search.
             pause = max(every, time.monotonic() - began)
 
-    def _spread(self, left: list[int] | None, end: float | None, stop: Stop) -> list[str]:
+    def _run_threads(
+        self, left: list[int] | None, end: float | None, stop: Stop
+    ) -> list[StopReason]:
         # Runs each thread for its iterations, if they are limited, or to the end.
         seconds = max(1e-9, end - time.monotonic()) if end is not None else 0
-        reasons: list[str] = []
+        reasons: list[StopReason] = []
 
-        def run(tree: IsmctsWorker | MccfrWorker, share: int) -> None:
+        def run(worker: IsmctsWorker | MccfrWorker, share: int) -> None:
             if share or left is None:
-                reasons.append(tree.run(share, seconds, stop))
+                reasons.append(worker.run(share, seconds, stop))
             else:
-                reasons.append("iterations")
+                reasons.append(StopReason.ITERATIONS)
 
-        shares = left or [0] * len(self.trees)
-        pairs = zip(self.trees, shares, strict=True)
+        shares = left or [0] * len(self.workers)
+        pairs = zip(self.workers, shares, strict=True)
         helpers = [threading.Thread(target=run, args=pair) for pair in pairs][1:]
         for helper in helpers:
             helper.start()
-        run(self.trees[0], shares[0])
+        run(self.workers[0], shares[0])
         for helper in helpers:
             helper.join()
         return reasons
 
     def result(self) -> Result:
         """What was found so far."""
-        found = {one.action: one for one in self.trees[0].root()}
-        for tree in self.trees[1:]:
-            for one in tree.root():
-                found[one.action] = found[one.action].plus(one) if one.action in found else one
-        sums = {
-            action: found.get(action) or RootAction(action, 0, 0, 0, 0.0, 0.0, 0.0)
-            for action in self.legal
-        }
+        merged = {action: RootAction(action, 0, 0, 0, 0.0, 0.0, 0.0) for action in self.legal}
         total = Summary(0, 0, 0.0, 0.0, 0, False)
-        for tree in self.trees:
-            total = total.plus(tree.summary())
-        probabilities = self._probabilities(sums)
-        actions = [_action_result(one, probabilities[one.action]) for one in sums.values()]
-        actions.sort(key=lambda one: (-one.probability, -one.visits, one.action))
-        known = [one for one in actions if one.probability > 0 and sums[one.action].tried]
-        if known:
-            weight = sum(one.probability for one in known)
-            expected = sum(one.probability * one.expected_score for one in known) / weight
+        for worker in self.workers:
+            total = total.merge(worker.summary())
+            for root in worker.root_actions():
+                merged[root.action] = merged[root.action].merge(root)
+        probabilities = self._probabilities(merged)
+        actions = [_action_result(root, probabilities[root.action]) for root in merged.values()]
+        actions.sort(key=lambda each: (-each.probability, -each.visits, each.action))
+        sampled = [each for each in actions if each.probability > 0 and merged[each.action].samples]
+        if sampled:
+            weight = sum(each.probability for each in sampled)
+            expected = sum(each.probability * each.expected_score for each in sampled) / weight
         else:
             expected = (total.wins + total.draws / 2) / total.playouts if total.playouts else 0.5
         share = 1 / total.playouts if total.playouts else 0.0
         result = Result(
-            action=drawn(self.seed, actions),
+            action=sample_action(self.seed, actions),
             actions=actions,
             expected_score=expected,
             win=total.wins * share,
@@ -229,11 +236,12 @@ class Search:
             full=total.full,
             stop_reason=self.stop_reason,
         )
-        return self.proof.complete(result) if self.proof else result
+        return self.proof.apply_to(result) if self.proof else result
 
-    def _probabilities(self, sums: dict[int, RootAction]) -> dict[int, float]:
-        # With which to play each action: the average strategy, or the most visited.
-        strategy = {action: found.strategy for action, found in sums.items()}
+    def _probabilities(self, roots: dict[int, RootAction]) -> dict[int, float]:
+        # The probability with which to play each action: its share of the average strategy or,
+        # where there is none, 1 for the most visited action.
+        strategy = {action: root.strategy for action, root in roots.items()}
         most = max(strategy.values())
         if most > 0:
             least = self.parameters.floor * most
@@ -242,23 +250,21 @@ class Search:
             }
             total = sum(strategy.values())
             return {action: weight / total for action, weight in strategy.items()}
-        visits = {action: found.visits for action, found in sums.items()}
+        visits = {action: root.visits for action, root in roots.items()}
         if max(visits.values()) == 0:
-            return dict.fromkeys(sums, 1.0 / len(sums))
+            return dict.fromkeys(roots, 1.0 / len(roots))
         best = max(visits, key=lambda action: (visits[action], -action))
-        return {action: float(action == best) for action in sums}
+        return {action: float(action == best) for action in roots}
 
 
-def _action_result(found: RootAction, probability: float) -> ActionResult:
-    mean, variance, tried = 0.5, 0.25, 1
-    if found.tried:
-        tried = found.tried
-        mean = found.total / tried
-        variance = max(0.0, found.squares / tried - mean * mean)
-    deviation = math.sqrt(variance / tried)
-    return ActionResult(
-        found.action, found.visits, found.availability, mean, deviation, probability
-    )
+def _action_result(root: RootAction, probability: float) -> ActionResult:
+    mean, variance, samples = 0.5, 0.25, 1
+    if root.samples:
+        samples = root.samples
+        mean = root.total / samples
+        variance = max(0.0, root.squares / samples - mean * mean)
+    deviation = math.sqrt(variance / samples)
+    return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
 
 
 def search(
@@ -272,13 +278,13 @@ def search(
     parameters: Parameters = _DEFAULTS,
     sampler: Sampler | None = None,
 ) -> Result:
-    """Searches from a view until a limit is reached, or `stop` is set, and returns the Result.
+    """Searches from a view until a limit is reached or `stop` is set, and returns the Result.
 
     `iterations` are those of all threads together, `seconds` are of wall-clock time; 0 is no limit.
-    With one thread, a seed and no time limit the result is the same every time. Raises ViewError if
-    the view contradicts itself, and ValueError if its seat owes no decision.
+    With one thread and no time limit, equal arguments give equal results. Raises ViewError if the
+    view contradicts itself, and ValueError if its seat need not decide.
     """
-    one = Search(
+    running = Search(
         view,
         threads=threads,
         seed=seed,
@@ -286,5 +292,5 @@ def search(
         max_iterations=iterations,
         sampler=sampler,
     )
-    one.run(iterations=iterations, seconds=seconds, stop=stop)
-    return one.result()
+    running.run(iterations=iterations, seconds=seconds, stop=stop)
+    return running.result()

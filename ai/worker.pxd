@@ -1,4 +1,4 @@
-"""How long a search goes on."""
+"""What one thread searches with: the base of the search algorithms."""
 
 from libc.stdint cimport uint64_t
 
@@ -8,14 +8,16 @@ from engine.game cimport Action, State
 cdef class Stop:
     cdef volatile int flag
 
-# By the monotonic clock, in seconds.
+# The time by the monotonic clock, in seconds.
 cdef double now() noexcept nogil
 
 cdef class Worker:
     cdef readonly uint64_t iterations
-    # One more; False if it cannot go on.
+    # Runs one more iteration. False: the search cannot go on, for want of memory.
     cdef bint iterate(self) noexcept nogil
-    # What a seat that has observed `key` is most expected to choose in this world; with a
-    # generator, drawn by how likely it is. 0: that is not known well enough.
-    cdef Action expect(self, const State* state, int seat, uint64_t key, Rng* rng) noexcept nogil
-    cdef int work(self, uint64_t iterations, double deadline, volatile int* stop) noexcept nogil
+    # The action that a seat which has observed `key` is most likely to choose in this world or,
+    # with a generator, one sampled from what it is expected to play. 0: too little is known.
+    cdef Action expected_action(self, const State* state, int seat, uint64_t key,
+                                Rng* rng) noexcept nogil
+    cdef int run_until(self, uint64_t iterations, double deadline,
+                       volatile int* stop) noexcept nogil

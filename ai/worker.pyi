@@ -2,15 +2,17 @@
 
 from typing import NamedTuple
 
+from ai.results import StopReason
+
 class RootAction(NamedTuple):
     action: int
     visits: int
     availability: int
-    tried: int
+    samples: int
     total: float
     squares: float
     strategy: float
-    def plus(self, other: RootAction) -> RootAction: ...
+    def merge(self, other: RootAction) -> RootAction: ...
 
 class Summary(NamedTuple):
     iterations: int
@@ -19,7 +21,7 @@ class Summary(NamedTuple):
     draws: float
     nodes: int
     full: bool
-    def plus(self, other: Summary) -> Summary: ...
+    def merge(self, other: Summary) -> Summary: ...
 
 class Stop:
     def set(self) -> None: ...
@@ -27,6 +29,6 @@ class Stop:
 
 class Worker:
     iterations: int
-    def run(self, iterations: int, seconds: float, stop: Stop) -> str: ...
-    def root(self) -> list[RootAction]: ...
+    def run(self, iterations: int, seconds: float, stop: Stop) -> StopReason: ...
+    def root_actions(self) -> list[RootAction]: ...
     def summary(self) -> Summary: ...

@@ -1,8 +1,10 @@
-"""What one thread searches with: the loop, what ends it, and what it tells of what it found."""
+"""What one thread searches with: the loop, what ends it, and the statistics that it leaves."""
 
 from typing import NamedTuple
 
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from ai.results import StopReason
 
 cdef extern from *:
     """
@@ -22,36 +24,42 @@ cdef enum:
 cdef double YIELD_EVERY = 1e-4   # Seconds.
 
 cdef enum:
-    # Why a search ended
+    # Why a run ended: places of STOP_REASONS.
     BY_ITERATIONS = 0
     BY_TIME
     BY_CANCEL
-    BY_ITSELF
+    BY_MEMORY
 
-STOP_REASONS = {BY_ITERATIONS: "iterations", BY_TIME: "time", BY_CANCEL: "cancelled",
-                BY_ITSELF: "memory"}
+STOP_REASONS = (StopReason.ITERATIONS, StopReason.TIME, StopReason.CANCELLED, StopReason.MEMORY)
 
 
 class RootAction(NamedTuple):
-    """What a worker found about an action of the view: `total` and `squares` are of `tried` scores,
-    `strategy` is the weight with which it was chosen by regret matching.
+    """What one worker found about an action of the root.
+
+    `total` and `squares` are the sum of `samples` scores and of their squares; `strategy` is the
+    sum of the probabilities that regret matching gave the action. `availability` counts the
+    iterations in which the action could have been chosen.
     """
 
     action: int
     visits: int
     availability: int
-    tried: int
+    samples: int
     total: float
     squares: float
     strategy: float
 
-    def plus(self, other):
-        """What two workers found about the same action."""
+    def merge(self, other):
+        """The statistics of two workers about the same action, added up."""
         return RootAction(self.action, *(a + b for a, b in zip(self[1:], other[1:])))
 
 
 class Summary(NamedTuple):
-    """What a worker did: `wins` and `draws` are of the seat that asks. `full`: it had no room."""
+    """What one worker did.
+
+    `wins` and `draws` are of the seat that searches, in `playouts` playouts; `full` says that the
+    memory was too small for a node.
+    """
 
     iterations: int
     playouts: int
@@ -60,13 +68,13 @@ class Summary(NamedTuple):
     nodes: int
     full: bool
 
-    def plus(self, other):
-        """What two workers did."""
+    def merge(self, other):
+        """The summaries of two workers, added up."""
         return Summary(*(a + b for a, b in zip(self[:5], other[:5])), self.full or other.full)
 
 
 cdef class Stop:
-    """Ends a search from another thread."""
+    """Ends searches from another thread."""
 
     def set(self):
         """Ends the searches that watch this, within an iteration."""
@@ -87,15 +95,17 @@ cdef class Worker:
     """What one thread searches with."""
 
     def run(self, uint64_t iterations, double seconds, Stop stop):
-        """Searches until a limit (0: none) or until stopped; returns why it ended."""
+        """Searches until a limit (0: none) is reached or `stop` is set; returns the StopReason."""
         cdef int reason
         with nogil:
-            reason = self.work(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
+            reason = self.run_until(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
         return STOP_REASONS[reason]
 
-    cdef int work(self, uint64_t iterations, double deadline, volatile int* stop) noexcept nogil:
-        # Linux can leave the processor even to a thread of the idle policy for milliseconds, until
-        # its next tick, when one that has just run wakes again; but not if it gives way.
+    cdef int run_until(self, uint64_t iterations, double deadline,
+                       volatile int* stop) noexcept nogil:
+        # Linux can leave the processor to a thread of the idle policy for milliseconds, until its
+        # next tick, although another thread, which ran shortly before, is ready again. It does not
+        # do so if the idle thread yields.
         cdef bint yields = RUNS_WHEN_IDLE()
         cdef double yielded = 0
         cdef uint64_t done = 0
@@ -105,7 +115,7 @@ cdef class Worker:
             if deadline > 0 and done % CHECK_TIME_EVERY == 0 and done and now() >= deadline:
                 return BY_TIME
             if not self.iterate():
-                return BY_ITSELF
+                return BY_MEMORY
             done += 1
             if yields and now() >= yielded + YIELD_EVERY:
                 sched_yield()
@@ -115,5 +125,6 @@ cdef class Worker:
     cdef bint iterate(self) noexcept nogil:
         return False
 
-    cdef Action expect(self, const State* state, int seat, uint64_t key, Rng* rng) noexcept nogil:
+    cdef Action expected_action(self, const State* state, int seat, uint64_t key,
+                                Rng* rng) noexcept nogil:
         return 0

@@ -1,60 +1,53 @@
 """Plain UCT-ISMCTS, frozen: the yardstick that the search is measured against in the arena.
 
-What the first version of the search was without regret matching: a tree for each seat, keyed by
-what it has observed; UCB1 with availability counts at every decision, also at simultaneous ones,
-where each seat chooses for itself (decoupled UCT); uniformly random playouts; the most visited
-action as the answer. It shares no code with ai/ismcts.pyx, so that neither its play nor its speed
-changes when the search does. Do not improve it.
+This is what the first version of the search was without regret matching: a tree for each seat,
+keyed by what it has observed; UCB1 with availability counts at every decision, also at simultaneous
+ones, where each seat chooses for itself (decoupled UCT); uniformly random playouts; the most
+visited action as the answer. It shares memory and clock with the search, but no code that decides
+anything, so that its play does not change when the search does. Do not improve it.
 
-    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo IsmctsWorker Search", IEEE
+    P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012.
 """
 
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from ai.memory cimport NO_ENTRY, Arena, HashIndex
+from ai.worker cimport now
 from engine.chance cimport Rng, mix, rng_below, rng_seed
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.sampler cimport Sampler
 
 cdef enum:
-    NO_NODE = 0                # Node 0 is never used.
-    MAX_PATH = 256            # Decisions of one iteration that are learned from.
+    MAX_PATH = 256             # Decisions of one iteration that are updated.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
     CHECK_TIME_EVERY = 16      # Iterations.
     MAX_NODES = 1 << 21
     MAX_CHILDREN = 1 << 22
 
 
-cdef struct Child:
+cdef struct Child:             # An action of a node.
     Action action
     uint32_t visits
     uint32_t availability
-    double total               # Of the scores.
+    double total               # Sum of the scores.
 
 
 cdef struct Node:
     uint64_t key               # Of its seat and what that seat has observed.
     uint32_t first             # Its children: a run of the arena, ascending by action.
     uint16_t count
-    uint16_t room
+    uint16_t capacity
 
 
 cdef struct Step:              # A decision of the current iteration.
     uint32_t node
     int seat
     int count                  # Actions available,
-    uint32_t at                # from here in the scratch,
+    uint32_t first             # from here in the scratch,
     uint32_t chosen            # and which of them was chosen.
-
-
-cdef double now() noexcept nogil:
-    cdef timespec t
-    clock_gettime(CLOCK_MONOTONIC, &t)
-    return t.tv_sec + 1e-9 * t.tv_nsec
 
 
 cdef class Uct:
@@ -64,13 +57,14 @@ cdef class Uct:
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration
+    cdef Arena arena
     cdef Node* nodes
     cdef Child* children
-    cdef uint32_t* table       # Hash of a key -> node.
-    cdef size_t node_room, child_room, table_mask
+    cdef HashIndex index       # Of the nodes.
+    cdef size_t node_capacity, child_capacity
     cdef size_t node_count, child_count
     cdef Step path[MAX_PATH]
-    cdef uint16_t* scratch     # Children that are available.
+    cdef uint16_t* available   # Scratch: children that are available in this iteration.
     cdef int path_length
     cdef size_t scratch_used
     cdef uint64_t root_key
@@ -78,31 +72,21 @@ cdef class Uct:
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, double exploration,
                   uint64_t iterations):
+        cdef Arena arena = Arena()
+        self.arena = arena
         self.sampler = sampler
         self.game = sampler.game
         self.exploration = exploration
         rng_seed(&self.rng, seed)
         # Memory is taken once; what is not touched costs nothing.
-        self.node_room = min(SEATS * iterations + 2, MAX_NODES) if iterations else MAX_NODES
-        self.child_room = min(2 * MAX_ACTIONS * self.node_room, MAX_CHILDREN)
-        self.table_mask = 1
-        while self.table_mask < 2 * self.node_room:
-            self.table_mask *= 2
-        self.nodes = <Node*> malloc(self.node_room * sizeof(Node))
-        self.children = <Child*> malloc(self.child_room * sizeof(Child))
-        self.table = <uint32_t*> calloc(self.table_mask, sizeof(uint32_t))
-        self.scratch = <uint16_t*> malloc(SCRATCH * sizeof(uint16_t))
-        self.table_mask -= 1
-        self.node_count = 1
-        if (self.nodes == NULL or self.children == NULL or self.table == NULL
-                or self.scratch == NULL):
-            raise MemoryError
-
-    def __dealloc__(self):
-        free(self.nodes)
-        free(self.children)
-        free(self.table)
-        free(self.scratch)
+        self.node_capacity = min(SEATS * iterations + 2, MAX_NODES) if iterations else MAX_NODES
+        self.child_capacity = min(2 * MAX_ACTIONS * self.node_capacity, MAX_CHILDREN)
+        self.nodes = <Node*> arena.take(self.node_capacity, sizeof(Node))
+        self.children = <Child*> arena.take(self.child_capacity, sizeof(Child))
+        self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
+        self.index = HashIndex()
+        self.index.use(self.nodes, sizeof(Node), self.node_capacity)
+        self.node_count = NO_ENTRY + 1
 
     def run(self, uint64_t iterations, double seconds):
         """Searches until a limit (0: none) is reached."""
@@ -134,7 +118,7 @@ cdef class Uct:
             for seat in range(SEATS):
                 joint[seat] = 0
                 if owed & (1 << seat):
-                    joint[seat] = self.decide(&state, seat, keys[seat], &at_leaf)
+                    joint[seat] = self.select(&state, seat, keys[seat], &at_leaf)
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
@@ -145,10 +129,10 @@ cdef class Uct:
             self.path_length -= 1
             seat = self.path[self.path_length].seat
             own = score if seat == 0 else 1 - score
-            self.learn(&self.path[self.path_length], own)
+            self.update(&self.path[self.path_length], own)
         self.iterations += 1
 
-    cdef Action decide(self, const State* state, int seat, uint64_t key,
+    cdef Action select(self, const State* state, int seat, uint64_t key,
                        bint* at_leaf) noexcept nogil:
         cdef Action actions[MAX_ACTIONS]
         cdef int count = self.game.legal(state, seat, actions)
@@ -156,10 +140,10 @@ cdef class Uct:
         cdef uint32_t at
         if count == 1:
             return actions[0]
-        at = self.find(key, at_leaf)
-        if (at == NO_NODE or self.path_length == MAX_PATH
+        at = self.find_or_expand(key, at_leaf)
+        if (at == NO_ENTRY or self.path_length == MAX_PATH
                 or self.scratch_used + count > SCRATCH
-                or not self.offer(&self.nodes[at], actions, count)):
+                or not self.mark_available(&self.nodes[at], actions, count)):
             at_leaf[0] = True
             return actions[rng_below(&self.rng, count)]
         step = &self.path[self.path_length]
@@ -167,67 +151,69 @@ cdef class Uct:
         step.node = at
         step.seat = seat
         step.count = count
-        step.at = self.scratch_used
+        step.first = self.scratch_used
         self.scratch_used += count
-        self.choose(step)
-        return self.children[self.nodes[at].first + self.scratch[step.at + step.chosen]].action
+        self.select_by_ucb1(step)
+        return self.children[
+            self.nodes[at].first + self.available[step.first + step.chosen]].action
 
-    cdef uint32_t find(self, uint64_t key, bint* at_leaf) noexcept nogil:
-        # The node of a key; a new one makes this the leaf of the iteration.
-        cdef size_t slot = key & self.table_mask
-        cdef Node* node
-        while self.table[slot] != NO_NODE:
-            if self.nodes[self.table[slot]].key == key:
-                return self.table[slot]
-            slot = (slot + 1) & self.table_mask
+    cdef uint32_t find_or_expand(self, uint64_t key, bint* at_leaf) noexcept nogil:
+        # The node of a key. A new node makes this the leaf of the iteration.
+        cdef uint32_t at = self.index.find(key)
+        if at != NO_ENTRY:
+            return at
         at_leaf[0] = True
-        if self.node_count == self.node_room:
-            return NO_NODE
-        node = &self.nodes[self.node_count]
-        memset(node, 0, sizeof(Node))
-        node.key = key
-        self.table[slot] = self.node_count
+        at = self.node_count
+        if self.node_count == self.node_capacity:
+            return NO_ENTRY
+        memset(&self.nodes[at], 0, sizeof(Node))
+        self.nodes[at].key = key
+        if not self.index.insert(at):
+            return NO_ENTRY
         self.node_count += 1
-        return self.table[slot]
+        return at
 
-    cdef bint offer(self, Node* node, const Action* actions, int count) noexcept nogil:
-        # Writes which children of the node these actions are, making those that are new. False:
-        # there is no memory for them.
-        cdef Child* child = self.children + node.first
-        cdef uint16_t* at = self.scratch + self.scratch_used
-        cdef int i, j = 0, fresh = 0
+    cdef bint mark_available(self, Node* node, const Action* actions, int count) noexcept nogil:
+        # Writes to the scratch which children of the node the actions are, adds those that are
+        # missing, and counts that all were available. False: there is no memory for them.
+        cdef Child* children = self.children + node.first
+        cdef uint16_t* available = self.available + self.scratch_used
+        cdef int i, j = 0, missing = 0
         for i in range(count):
-            while j < node.count and child[j].action < actions[i]:
+            while j < node.count and children[j].action < actions[i]:
                 j += 1
-            if j < node.count and child[j].action == actions[i]:
-                at[i] = j
+            if j < node.count and children[j].action == actions[i]:
+                available[i] = j
                 j += 1
             else:
-                fresh += 1
-        if fresh:
-            if not self.merge(node, actions, count, fresh):
+                missing += 1
+        if missing:
+            if not self.add_children(node, actions, count, missing):
                 return False
-            return self.offer(node, actions, count)
+            return self.mark_available(node, actions, count)
         for i in range(count):
-            child[at[i]].availability += 1
+            children[available[i]].availability += 1
         return True
 
-    cdef bint merge(self, Node* node, const Action* actions, int count, int fresh) noexcept nogil:
-        # Moves the children to a larger run, with room for more, and the new actions among them.
-        cdef size_t room = node.room
+    cdef bint add_children(self, Node* node, const Action* actions, int count,
+                           int missing) noexcept nogil:
+        # Merges the actions that are missing into the children of a node, which move to a longer
+        # run, with room for more, if theirs is too short.
+        cdef size_t capacity = node.capacity
         cdef Child* old = self.children + node.first
         cdef Child* new = old
-        cdef int i = count - 1, j = node.count - 1, k = node.count + fresh - 1
-        if node.count + fresh > node.room:
-            # The first actions often are all there will be.
-            room = node.count + fresh if node.count == 0 else (node.count + fresh) * 3 // 2 + 1
-            if room > MAX_ACTIONS * 8 or self.child_count + room > self.child_room:
+        cdef int i = count - 1, j = node.count - 1, k = node.count + missing - 1
+        if node.count + missing > node.capacity:
+            # Often the first actions are all there will be.
+            capacity = (node.count + missing if node.count == 0
+                        else (node.count + missing) * 3 // 2 + 1)
+            if capacity > MAX_ACTIONS * 8 or self.child_count + capacity > self.child_capacity:
                 return False
             new = self.children + self.child_count
             node.first = self.child_count
-            node.room = room
-            self.child_count += room
-        node.count += fresh
+            node.capacity = capacity
+            self.child_count += capacity
+        node.count += missing
         while k >= 0:              # From the end, since the runs may be the same.
             if i >= 0 and (j < 0 or actions[i] > old[j].action):
                 memset(&new[k], 0, sizeof(Child))
@@ -241,43 +227,42 @@ cdef class Uct:
             k -= 1
         return True
 
-    cdef void choose(self, Step* step) noexcept nogil:
-        cdef Child* child = self.children + self.nodes[step.node].first
-        cdef uint16_t* at = self.scratch + step.at
-        cdef Child* one
+    cdef void select_by_ucb1(self, Step* step) noexcept nogil:
+        cdef const Child* children = self.children + self.nodes[step.node].first
+        cdef const uint16_t* available = self.available + step.first
+        cdef const Child* child
         cdef double value, best = -1
         cdef int i, unvisited = 0
         for i in range(step.count):
-            one = &child[at[i]]
-            if one.visits == 0:
+            child = &children[available[i]]
+            if child.visits == 0:
                 # One of the unvisited, each with the same probability.
                 unvisited += 1
                 if rng_below(&self.rng, unvisited) == 0:
                     step.chosen = i
             elif unvisited == 0:
-                value = (one.total / one.visits
-                         + self.exploration * sqrt(log(<double> one.availability) / one.visits))
+                value = (child.total / child.visits
+                         + self.exploration * sqrt(log(<double> child.availability)
+                                                   / child.visits))
                 if value > best:
                     best = value
                     step.chosen = i
 
-    cdef void learn(self, const Step* step, double score) noexcept nogil:
-        cdef Child* one = self.children + self.nodes[step.node].first
-        one += self.scratch[step.at + step.chosen]
-        one.visits += 1
-        one.total += score
+    cdef void update(self, const Step* step, double score) noexcept nogil:
+        cdef Child* child = (self.children + self.nodes[step.node].first
+                             + self.available[step.first + step.chosen])
+        child.visits += 1
+        child.total += score
 
     def most_visited(self):
         """The most visited action at the root; the first of several."""
-        cdef size_t slot = self.root_key & self.table_mask
-        cdef Node* root
-        cdef Child* best
+        cdef uint32_t at = self.index.find(self.root_key)
+        cdef const Node* root
+        cdef const Child* best
         cdef int i
-        while self.table[slot] != NO_NODE and self.nodes[self.table[slot]].key != self.root_key:
-            slot = (slot + 1) & self.table_mask
-        if self.table[slot] == NO_NODE:
+        if at == NO_ENTRY:
             raise ValueError("the seat of the view has no choice")
-        root = &self.nodes[self.table[slot]]
+        root = &self.nodes[at]
         best = self.children + root.first
         for i in range(root.count):
             if self.children[root.first + i].visits > best.visits:
@@ -286,12 +271,12 @@ cdef class Uct:
 
 
 def uct(view, *, iterations=0, seconds=0.0, seed=0, exploration=0.5):
-    """The action that plain UCT-ISMCTS chooses from a view, and the iterations that it took.
+    """The action that plain UCT-ISMCTS chooses from a view, and how many iterations it took.
 
     `iterations` and `seconds` are limits, 0 is none. The seat of the view must have a choice.
     """
     if iterations <= 0 and seconds <= 0:
         raise ValueError("a search needs a limit")
-    one = Uct(Sampler.of(view), seed, exploration, iterations)
-    one.run(iterations, seconds)
-    return one.most_visited(), one.iterations
+    running = Uct(Sampler.of(view), seed, exploration, iterations)
+    running.run(iterations, seconds)
+    return running.most_visited(), running.iterations

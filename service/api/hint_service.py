@@ -7,16 +7,15 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from ai.strengths import STRENGTHS
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.api.authentication import Authenticator
 from service.api.interceptor import Context
 from service.errors import Refusal
 from service.hosting.caller import check_seat
 from service.hosting.matches import check_decides, check_running
+from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.hints import HintRequest, Report
 from service.searching.pool import Limits, SearchJob, SearchPool
 
@@ -131,8 +130,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
 def read_limits(request: Request, default: Limits) -> Limits:
     """The limits of a search, which the schema has checked."""
     if request.HasField("strength"):
-        name = BotStrength.Name(request.strength).removeprefix("BOT_STRENGTH_").lower()
-        return Limits(STRENGTHS[name].iterations)
+        return Limits(BOT_STRENGTHS[request.strength].iterations)
     if not request.HasField("limits"):
         return default
     limits = request.limits

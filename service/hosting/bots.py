@@ -2,14 +2,14 @@
 
 import hashlib
 
-from ai.strengths import STRENGTHS, Strength, slip
+from ai.strengths import slip
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.errors import Refusal
 from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
+from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.pool import Limits, SearchPool
 
 # Another server, or a clock, was first.
@@ -41,7 +41,7 @@ class Bots:
                 raise
 
     async def _choose(self, state: MatchState, seat: int) -> int:
-        strength = _strength(state.header.bots[seat])
+        strength = BOT_STRENGTHS[state.header.bots[seat]]
         chance = _chance(state, seat)
         slipped = slip(strength, state.match.legal(seat), chance)
         if slipped is not None:
@@ -50,11 +50,6 @@ class Bots:
         view = state.match.view(seat)
         result, _ = await self._pool.search(view, Limits(strength.iterations), chance % 2**64)
         return result.action
-
-
-def _strength(strength: int) -> Strength:
-    name = BotStrength.Name(strength)
-    return STRENGTHS[name.removeprefix("BOT_STRENGTH_").lower()]
 
 
 def _chance(state: MatchState, seat: int) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from google.protobuf.duration_pb2 import Duration
 
 from ai.principal_lines import PrincipalLines
-from ai.results import Result
+from ai.results import Result, StopReason
 from ai.search import Search
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
@@ -27,6 +27,22 @@ COMPARING_TIME = 1 / 10  # and of the time.
 # and besides. A search has a low priority, and may have to wait for a processor.
 WRITING_SECONDS = 1e-4
 DEADLINE_SECONDS = 0.1
+
+_STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
+    StopReason.ITERATIONS: hint_pb2.STOP_REASON_ITERATIONS,
+    StopReason.TIME: hint_pb2.STOP_REASON_TIME,
+    StopReason.SINGLE_ACTION: hint_pb2.STOP_REASON_SINGLE_ACTION,
+    StopReason.PROVEN: hint_pb2.STOP_REASON_PROVEN,
+    StopReason.CANCELLED: hint_pb2.STOP_REASON_CANCELLED,
+    StopReason.MEMORY: hint_pb2.STOP_REASON_MEMORY,
+}
+_HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
+    "opponent_hand": hint_pb2.HIDDEN_PLACE_OPPONENT_HAND,
+    "opponent_pile": hint_pb2.HIDDEN_PLACE_OPPONENT_PILE,
+    "set_aside": hint_pb2.HIDDEN_PLACE_SET_ASIDE,
+    "opponent_gate": hint_pb2.HIDDEN_PLACE_OPPONENT_GATE,
+    "opponent_castle": hint_pb2.HIDDEN_PLACE_OPPONENT_CASTLE,
+}
 
 
 class Report(NamedTuple):
@@ -58,36 +74,40 @@ class HintRequest(NamedTuple):
         began = time.monotonic()
         sampler = checked_sampler(self.view, self.deciders)
         search = job.search(self.view, self.seed, sampler, self._only(sampler))
-        end, reason = self._end(began, job.limits.seconds, search)
+        end, time_reason = self._end(began, job.limits.seconds, search)
 
         def partial() -> None:
             if report is not None and not job.abandoned:
-                result = search.result()._replace(stop_reason="unspecified")
-                report(self._report(search, result, PrincipalLines(search), began))
+                report(self._report(search, search.result(), PrincipalLines(search), began))
 
         search.run(
             iterations=job.limits.iterations,
-            seconds=max(1e-3, (end - time.monotonic()) * (1 - COMPARING_TIME)) if reason else 0.0,
+            seconds=max(1e-3, (end - time.monotonic()) * (1 - COMPARING_TIME))
+            if time_reason
+            else 0.0,
             stop=job.stop,
             every=every,
             report=partial if report else None,
         )
         if job.abandoned:
             return Report(hint_pb2.Hint(), Duration())
-        result = search.result()
-        if result.stop_reason == "time":
-            result = result._replace(stop_reason=reason)
-        return self._conclude(job, search, result, began, end)
+        final = self._conclude(job, search, search.result(), began, end)
+        final.hint.stop_reason = _STOP_REASONS[search.stop_reason]
+        if search.stop_reason == StopReason.TIME:
+            final.hint.stop_reason = time_reason
+        return final
 
-    def _end(self, began: float, seconds: float, search: Search) -> tuple[float, str]:
-        # When the search must have ended, and what that is called; nothing if it need not.
+    def _end(
+        self, began: float, seconds: float, search: Search
+    ) -> tuple[float, hint_pb2.StopReason]:
+        # When the search must have ended, and the reason it gives then; unspecified if it need not.
         end = began + seconds if seconds else float("inf")
         margin = DEADLINE_SECONDS + WRITING_SECONDS * len(search.legal)
         left = self.deadline - began
         last = began + max(left - margin, left / 2)
         if last < end:
-            return last, "deadline"
-        return end, "time" if seconds else ""
+            return last, hint_pb2.STOP_REASON_DEADLINE
+        return end, (hint_pb2.STOP_REASON_TIME if seconds else hint_pb2.STOP_REASON_UNSPECIFIED)
 
     def _only(self, sampler: Sampler) -> tuple[int, ...] | None:
         if not self.include and not self.exclude:
@@ -161,7 +181,7 @@ def checked_sampler(view: SeatView, deciders: tuple[int, ...]) -> Sampler:
 
 
 def write_hint(view: SeatView, version: int, result: Result) -> hint_pb2.Hint:
-    """What a search found, as a message."""
+    """What a search found, as a message without the reason why the search ended."""
     return hint_pb2.Hint(
         action=wire.write_action(view.game, result.action),
         version=version,
@@ -185,7 +205,6 @@ def write_hint(view: SeatView, version: int, result: Result) -> hint_pb2.Hint:
         worlds=result.worlds,
         nodes=result.nodes,
         full=result.full,
-        stop_reason=f"STOP_REASON_{result.stop_reason.upper()}",
     )
 
 
@@ -196,7 +215,7 @@ def write_beliefs(
     cards = [card["id"] for card in game.cards()]
     return [
         hint_pb2.CardBelief(
-            place=f"HIDDEN_PLACE_{belief.place.upper()}",
+            place=_HIDDEN_PLACES[belief.place],
             card=cards[belief.card],
             expected_copies=belief.expected,
             probability=belief.probability,

@@ -57,7 +57,7 @@ class SearchJob:
         view: SeatView,
         seed: int,
         sampler: Sampler | None = None,
-        only: Sequence[int] | None = None,
+        root_actions: Sequence[int] | None = None,
     ) -> Search:
         """The search of this turn, not run yet."""
         self._search = Search(
@@ -68,7 +68,7 @@ class SearchJob:
             max_iterations=self.limits.iterations,
             max_nodes=self.limits.nodes,
             sampler=sampler,
-            only=only,
+            root_actions=root_actions,
         )
         return self._search
 

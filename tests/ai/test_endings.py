@@ -205,7 +205,7 @@ def test_a_proof_is_of_the_actions_that_are_asked_for():
     view = late_view()
     whole = search(view, iterations=2_000, seed=1)
     only = sorted(one.action for one in whole.actions[1:])
-    one = Search(view, seed=1, only=only)
+    one = Search(view, seed=1, root_actions=only)
     one.run(iterations=2_000)
     result = one.result()
     assert result.stop_reason == "proven"

@@ -1,0 +1,99 @@
+"""Memory of the searches: blocks that live as long as their owner, and an index of entries.
+
+A search takes its memory once, so that nothing is allocated while it runs; pages that it does not
+touch cost nothing. What it finds again by a key is an entry of one of its arrays, and the index
+holds the numbers of the entries, not the keys: a node and its key are read together anyway, and an
+index of 4 bytes a slot stays small.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+cdef enum:
+    HEADER = 16                # Before a block: where the block before it is. Keeps the alignment.
+    SMALLEST_INDEX = 16        # Slots.
+
+
+cdef class Arena:
+    """Blocks of memory that are freed together with the arena."""
+
+    def __dealloc__(self):
+        cdef char* block = self.last
+        while block != NULL:
+            self.last = (<char**> block)[0]
+            free(block)
+            block = self.last
+
+    cdef void* take(self, size_t count, size_t size) except NULL:
+        return self.keep(<char*> malloc(HEADER + count * size))
+
+    cdef void* take_zeroed(self, size_t count, size_t size) except NULL:
+        return self.keep(<char*> calloc(HEADER + count * size, 1))
+
+    cdef void* keep(self, char* block) except NULL:
+        if block == NULL:
+            raise MemoryError
+        (<char**> block)[0] = self.last
+        self.last = block
+        return block + HEADER
+
+
+cdef class HashIndex:
+    """Entries by their keys: open addressing with linear probing.
+
+    Keys are mixed well before they come here, so their low bits choose the slot. At most half of
+    the slots are taken.
+    """
+
+    def __dealloc__(self):
+        free(self.slots)
+
+    cdef int use(self, const void* entries, size_t stride, size_t capacity) except -1:
+        self.entries = <const char*> entries
+        self.stride = stride
+        self.smallest_mask = SMALLEST_INDEX - 1
+        while self.smallest_mask < 2 * capacity:
+            self.smallest_mask = 2 * self.smallest_mask + 1
+        if not self.clear():
+            raise MemoryError
+        return 0
+
+    cdef bint clear(self) noexcept nogil:
+        self.count = 0
+        if self.slots != NULL and self.mask == self.smallest_mask:
+            memset(self.slots, 0, (self.mask + 1) * sizeof(uint32_t))
+            return True
+        free(self.slots)
+        self.slots = NULL
+        return self.resize(self.smallest_mask)
+
+    cdef bint resize(self, size_t mask) noexcept nogil:
+        cdef uint32_t* old = self.slots
+        cdef size_t old_size = self.mask + 1 if old != NULL else 0
+        cdef uint32_t* slots = <uint32_t*> calloc(mask + 1, sizeof(uint32_t))
+        cdef size_t i
+        if slots == NULL:
+            return False
+        self.slots = slots
+        self.mask = mask
+        for i in range(old_size):
+            if old[i] != NO_ENTRY:
+                self.slots[self.free_slot(old[i])] = old[i]
+        free(old)
+        return True
+
+    cdef size_t free_slot(self, uint32_t entry) noexcept nogil:
+        cdef size_t slot = (<const uint64_t*> (self.entries + entry * self.stride))[0] & self.mask
+        while self.slots[slot] != NO_ENTRY:
+            slot = (slot + 1) & self.mask
+        return slot
+
+    cdef bint insert(self, uint32_t entry) noexcept nogil:
+        # The index grows with its entries, since few searches come near to what fits in memory, and
+        # slots for that would be a page fault for each entry.
+        if 2 * (self.count + 1) > self.mask and not self.resize(2 * self.mask + 1):
+            return False
+        self.slots[self.free_slot(entry)] = entry
+        self.count += 1
+        return True
