@@ -1,1 +1,1 @@
-"""The search, and what a hint is."""
+"""The search for what to play from the view of one seat."""

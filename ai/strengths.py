@@ -1,18 +1,19 @@
-"""How strong the bots are: what the server plays, and what the arena measures."""
+"""How strong the bots are. The server plays these strengths, and the arena measures them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Strength(NamedTuple):
-    """How a bot decides: at a share of its decisions, `slips`, at random; else by a search."""
+    """How a bot decides: by a search, but at some decisions at random."""
 
     iterations: int
+    # The share of the decisions that are random.
     slips: float = 0.0
 
 
-# Each is at least 40 Elo above the one before, in every game (docs/measurements/strength.md):
-# `croupier arena --ladder --game all`.
+# Each is at least 40 Elo above the one before, in every game, as measured by
+# `croupier arena --ladder --game all` (docs/measurements/strength.md has the figures).
 STRENGTHS = {
     "random": Strength(0, 1.0),
     "beginner": Strength(20),
@@ -23,9 +24,9 @@ STRENGTHS = {
 
 
 def slip(strength: Strength, legal: Sequence[int], chance: int) -> int | None:
-    """The action of a bot that slips, or None if it does not, by 256 bits of chance.
+    """A random action if the bot slips at this decision, else None.
 
-    The lowest 64 of them are left for the seed of the search.
+    `chance` has 256 bits, of which the lowest 64 are left for the seed of the search.
     """
     if (chance >> 64) % 2**64 >= strength.slips * 2**64:
         return None

@@ -19,7 +19,8 @@ from ai.strengths import STRENGTHS
 from engine import games
 from lab import arena, elo
 from lab.arena import Pairing, Result
-from lab.players import Configuration, ConfigurationError
+from lab.player import ConfigurationError
+from lab.players import Configuration
 from lab.revision import build, folder_of
 
 WIDTH = 100

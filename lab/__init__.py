@@ -1,1 +1,1 @@
-"""What measures the engine, the search and the service, and never serves."""
+"""Measurements of the engine, the search and the service; no part of a running server."""

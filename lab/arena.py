@@ -1,13 +1,14 @@
 """Matches between two configurations, in pairs of games with the same chance and seats exchanged.
 
-Both games of a pair have one secret: the same deal, and the same chance afterwards as far as the
+Both games of a pair have one secret: the same deal, and the same chance afterwards as long as the
 players do the same. The first configuration has seat 0 in the first game and seat 1 in the second.
-A player's own chance depends on the pair, the seat and the version of the position alone, so a
+A player's own chance depends only on the pair, the seat and the version of the position, so a
 configuration that meets itself scores exactly half of every pair.
 
-Pairs are played in worker processes, and counted in their order whoever finishes first. With limits
-in iterations on one thread, the result is a function of the configurations, the game, the seed and
-the number of games, wherever an SPRT stops it; limits in milliseconds depend on the machine.
+Pairs are played in worker processes, and are counted in their order, not in the order in which they
+finish. With limits in iterations on one thread, the result is a function of the configurations, the
+game, the seed and the number of games, wherever an SPRT stops it. Limits in milliseconds depend on
+the machine.
 """
 
 import contextlib
@@ -35,18 +36,19 @@ from engine import games
 from engine.game import Game
 from engine.match import Match
 from lab import elo
-from lab.players import Configuration, ConfigurationError, Player
+from lab.player import ConfigurationError, Player
+from lab.players import Configuration
 
 FORMAT = "croupier-arena/1"
 WIN, DRAW, LOSS = 1.0, 0.5, 0.0
 PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 FIRST, SECOND = 0, 1  # Configurations.
-AHEAD = 4  # Pairs a worker that are begun or waiting: the end of a test throws them away.
-ANSWER_TO_INTERRUPT = 0.1  # Seconds.
+PAIRS_AHEAD = 4  # Of each worker: begun or queued. The end of a test discards them.
+INTERRUPT_SECONDS = 0.1  # Until an interrupt is noticed.
 
 
 class Effort(NamedTuple):
-    """What one configuration spent: its decisions with a choice, their iterations and seconds."""
+    """What one configuration spent on its decisions among several actions."""
 
     decisions: int = 0
     iterations: int = 0
@@ -61,7 +63,7 @@ class Effort(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One pair to be played: `first` and `second` are configurations."""
+    """One pair to be played; `first` and `second` are the texts of configurations."""
 
     game_id: str
     first: str
@@ -71,12 +73,15 @@ class Task(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A pair that was played: the first configuration's score from seat 0, and from seat 1."""
+    """A pair that was played."""
 
     number: int
+    # Of the first configuration: from seat 0, and from seat 1.
     scores: tuple[float, float]
-    actions: tuple[int, int]  # Applied in each game.
-    efforts: tuple[Effort, Effort]  # By configuration.
+    # How many were applied in each game.
+    actions: tuple[int, int]
+    # By configuration.
+    efforts: tuple[Effort, Effort]
 
     @property
     def score(self) -> float:
@@ -88,8 +93,8 @@ class Pair(NamedTuple):
 
 
 def secret_of(task: Task) -> bytes:
-    """The secret of both matches of a pair: all their chance."""
-    return _expand(f"deal\0{task.game_id}\0{task.seed}\0{task.pair}")
+    """The secret of both matches of a pair, from which all their chance comes."""
+    return _derive(f"deal\0{task.game_id}\0{task.seed}\0{task.pair}")
 
 
 def play_pair(task: Task) -> Pair:
@@ -111,14 +116,14 @@ def play_pair(task: Task) -> Pair:
 
 
 def play(match: Match, players: Sequence[Player], task: Task) -> tuple[Effort, Effort]:
-    """Plays a match to its end; what each seat's player spent. A player sees its view only."""
+    """Plays a match to its end and returns what each seat spent. Players see only their views."""
     efforts = [Effort(), Effort()]
     while not match.over:
         seat = match.deciders[0]
         legal = match.legal(seat)
         action = legal[0]
         if len(legal) > 1:
-            chance = _expand(f"choice\0{task.seed}\0{task.pair}\0{seat}\0{match.since[seat]}")
+            chance = _derive(f"choice\0{task.seed}\0{task.pair}\0{seat}\0{match.since[seat]}")
             start = time.perf_counter()
             choice = players[seat].choose(match.view(seat), legal, int.from_bytes(chance, "big"))
             efforts[seat] += Effort(1, choice.iterations, time.perf_counter() - start)
@@ -127,7 +132,7 @@ def play(match: Match, players: Sequence[Player], task: Task) -> tuple[Effort, E
     return efforts[0], efforts[1]
 
 
-def _expand(what: str) -> bytes:
+def _derive(what: str) -> bytes:
     return hashlib.shake_256(f"croupier/arena/v1\0{what}".encode()).digest(32)
 
 
@@ -155,7 +160,7 @@ class Pairing(NamedTuple):
 def pairings(
     game_ids: Sequence[str], configurations: Sequence[Configuration], ladder: bool
 ) -> list[Pairing]:
-    """Everyone against everyone, or on a ladder each against the one before it, in each game."""
+    """All pairs of configurations, or on a ladder each with the one before it, in each game."""
     if ladder:
         couples = [(upper, lower) for lower, upper in pairwise(configurations)]
     else:
@@ -165,9 +170,10 @@ def pairings(
 
 @dataclasses.dataclass
 class Result:
-    """The pairs of a pairing that were played, and why it ended: games, elo0, elo1 or cut short.
+    """The pairs of a pairing that were played, and why it ended.
 
-    `ended` is "interrupted" as long as neither its games have been played nor its test decided.
+    `ended` is "games" when all were played, "elo0" or "elo1" when the test has accepted that
+    hypothesis, and "interrupted" until then.
     """
 
     pairing: Pairing
@@ -183,7 +189,7 @@ class Result:
         self.outcomes[pair.score] += 1
 
     def wins_draws_losses(self) -> tuple[int, int, int]:
-        """The games of the first configuration; one that scored more than half is won."""
+        """The games of the first configuration; it won those in which it scored more than half."""
         scores = [score for pair in self.pairs for score in pair.scores]
         won, drawn = sum(score > DRAW for score in scores), scores.count(DRAW)
         return won, drawn, len(scores) - won - drawn
@@ -196,7 +202,7 @@ class Result:
         return first, second
 
     def statistics(self) -> dict[str, Any]:
-        """The figures, as they go into JSON; an infinite one is null."""
+        """The figures as JSON; an infinite figure is null."""
         won, drawn, lost = self.wins_draws_losses()
         figures: dict[str, Any] = {
             "pairs": len(self.pairs),
@@ -225,7 +231,7 @@ class Result:
         return figures
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, as it goes into JSON."""
+        """The whole result as JSON."""
         game = _game(self.pairing.game_id)
         return {
             "game": game.id,
@@ -255,14 +261,15 @@ def run(
 ) -> Result:
     """Plays a pairing to the end of its pairs, or until the SPRT decides.
 
-    `result` is filled as it goes, so that who passes one has it also if this is interrupted.
+    `result` is filled with each pair, so that a caller who passes one keeps what was played if this
+    is interrupted.
     """
     result = result or Result(pairing, seed, sprt)
     tasks = [
         Task(pairing.game_id, pairing.first.text, pairing.second.text, seed, number)
         for number in range(pairs)
     ]
-    with _played(tasks, min(workers, pairs)) as played:
+    with _play_pairs(tasks, min(workers, pairs)) as played:
         for pair in played:
             result.add(pair)
             verdict = sprt.verdict(result.outcomes) if sprt else ""
@@ -277,19 +284,19 @@ def run(
 
 
 @contextlib.contextmanager
-def _played(tasks: Sequence[Task], workers: int) -> Iterator[Iterator[Pair]]:
-    # The pairs in the order of the tasks. Whatever still runs at the end is ended.
+def _play_pairs(tasks: Sequence[Task], workers: int) -> Iterator[Iterator[Pair]]:
+    # The pairs in the order of the tasks. At the end, workers that still run are terminated.
     if workers <= 1:
         yield map(play_pair, tasks)
         return
     others = set(multiprocessing.active_children())
-    # Not forked: the progress bar has threads.
+    # Spawned, not forked, because the progress bar has threads.
     executor = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
     )
     with _noted_interrupts() as interrupts:
         try:
-            yield _in_order(executor, tasks, AHEAD * workers, interrupts)
+            yield _in_order(executor, tasks, PAIRS_AHEAD * workers, interrupts)
         finally:
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
@@ -310,15 +317,15 @@ def _in_order(
 
 def _result(future: Future[Pair], interrupts: list[int]) -> Pair:
     while not interrupts:
-        if wait((future,), timeout=ANSWER_TO_INTERRUPT).done:
+        if wait((future,), timeout=INTERRUPT_SECONDS).done:
             return future.result()
     raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def _noted_interrupts() -> Iterator[list[int]]:
-    # An exception in the middle of the executor's own work would leave its locks broken, so
-    # interrupts are only noted while it is there.
+    # An exception within the executor would leave its locks broken, so interrupts are only noted as
+    # long as there is one.
     interrupts: list[int] = []
     replaced = [
         number
@@ -336,11 +343,11 @@ def _noted_interrupts() -> Iterator[list[int]]:
 
 
 def _ignore_interrupts() -> None:
-    # Ctrl-C goes to the whole process group; who started the workers ends them.
+    # Ctrl-C goes to the whole process group, and the parent process ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-# Around it
+# The machine and the results
 
 
 def processors() -> int:
@@ -353,23 +360,23 @@ def processors() -> int:
 def workers_for(configurations: Sequence[Configuration], wanted: int | None) -> int:
     """How many processes to play in: `wanted`, or as many as there are processors for.
 
-    Raises ConfigurationError if limits in milliseconds would have to share processors.
+    Raises ConfigurationError if players with limits in milliseconds would share processors.
     """
     threads = max(each.threads for each in configurations)
-    most = max(1, processors() // threads)
+    max_workers = max(1, processors() // threads)
     if wanted is None:
-        return most
+        return max_workers
     timed = next((each for each in configurations if each.timed), None)
-    if timed and wanted > most:
+    if timed and wanted > max_workers:
         raise ConfigurationError(
             f"{timed}: limits in milliseconds need a processor for each thread; "
-            f"with {threads} threads a player there is room for {most} workers, not {wanted}"
+            f"with {threads} threads a player there is room for {max_workers} workers, not {wanted}"
         )
     return wanted
 
 
 def document(results: Sequence[Result]) -> dict[str, Any]:
-    """The results as one JSON document, with what they depend on."""
+    """The results as one JSON document, with the versions that they depend on."""
     return {
         "format": FORMAT,
         "versions": versions(),
@@ -378,13 +385,13 @@ def document(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def write_json(results: Sequence[Result], path: Path) -> None:
-    """Writes the document to a file, one pair a line."""
+    """Writes the results to a file as one JSON document."""
     text = json.dumps(document(results), indent=1, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
 def versions() -> dict[str, Any]:
-    """What the results depend on, besides what was asked for."""
+    """The versions and the machine that the results depend on."""
     found = {
         "croupier": metadata.version("croupier"),
         "revision": _revision(),
@@ -398,7 +405,7 @@ def versions() -> dict[str, Any]:
 
 
 def _revision() -> str | None:
-    # The git revision, where this is run from a clone.
+    # Of git; None where this is not a clone.
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

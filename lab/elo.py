@@ -1,16 +1,16 @@
-"""What the results of pairs of games say: score, Elo, their intervals, and when to stop.
+"""The statistics of pairs of games: score, Elo, their intervals, and when to stop.
 
-Two games that share their deal, with the seats exchanged, are one pair, and a pair is the unit of
-all statistics: its two scores depend on each other, and cancel most of the luck of the deal. With
-wins, draws and losses a pair has five outcomes, which chess calls pentanomial; games with stakes
-have more. A distribution here is a dict: for each mean score of a pair (0 to 1), how many had it.
+Two games that share their deal, with the seats exchanged, are one pair. A pair is the unit of all
+statistics: its two scores depend on each other, and cancel most of the luck of the deal. With wins,
+draws and losses a pair has five outcomes, which computer chess calls pentanomial; games with stakes
+have more. A distribution is a dict here: the number of pairs for each mean score (0 to 1).
 
     Elo from a score, its error, normalized Elo: as fastchess prints them
     (github.com/Disservin/fastchess, app/src/matchmaking/elo/elo_pentanomial.cpp).
     The interval: E. B. Wilson, "Probable inference, the law of succession, and statistical
     inference", Journal of the American Statistical Association 22, 1927; with the variance of
-    pairs in proportion to that of a coin. Unlike the normal one it stays within 0 and 1 and says
-    something where every pair was won.
+    pairs in proportion to that of a coin. Unlike the normal interval it stays within 0 and 1, and
+    it is not empty where every pair was won.
     SPRT: the generalised sequential probability ratio test over pairs that Stockfish's fishtest
     uses (github.com/official-stockfish/fishtest, server/fishtest/stats/LLRcalc.py); M. Van den
     Bergh, "The generalized maximum likelihood ratio for the expectation value of a distribution",
@@ -23,14 +23,14 @@ from typing import NamedTuple
 
 Z = 1.959963984540054  # Of 95 %.
 NORMALIZED = 800 / math.log(10)  # Normalized Elo of one standard deviation of a game.
-UNSEEN = 1e-3  # Pairs that an outcome which never came counts for.
-BISECTIONS = 64  # To the precision of a double.
+UNSEEN = 1e-3  # An outcome that was never seen counts as so many pairs.
+BISECTIONS = 64  # Enough for the precision of a double.
 
 Distribution = Mapping[float, float]
 
 
 class Interval(NamedTuple):
-    """An estimate with the ends of its 95 % confidence interval; an Elo may be infinite."""
+    """An estimate and the ends of its 95 % confidence interval; an Elo may be infinite."""
 
     estimate: float
     low: float
@@ -45,7 +45,7 @@ def elo_of(score: float) -> float:
 
 
 def score_of(elo: float) -> float:
-    """The score that is expected at an Elo difference."""
+    """The score, from 0 to 1, that is expected at an Elo difference."""
     return 1 / (1 + 10 ** (-elo / 400))
 
 
@@ -63,20 +63,20 @@ def mean_and_variance(outcomes: Distribution) -> tuple[float, float]:
 
 
 def score(outcomes: Distribution) -> Interval:
-    """The expected score; without any pair nothing is known."""
+    """The expected score. Without any pair, the interval is from 0 to 1."""
     pairs = pairs_in(outcomes)
     if pairs == 0:
         return Interval(0.5, 0.0, 1.0)
     mean, variance = mean_and_variance(outcomes)
     coin = mean * (1 - mean)
-    # How much less a pair varies than a coin; where none has varied yet, nothing says that it does.
+    # The variance of a pair as a share of that of a coin; 1 as long as no pair has differed.
     share = 1.0
     if variance > 0 and pairs > 1:
         share = min(1.0, variance / coin * pairs / (pairs - 1))
     z2 = Z * Z * share / pairs
     middle = (mean + z2 / 2) / (1 + z2)
     half = math.sqrt(z2 * coin + z2 * z2 / 4) / (1 + z2)
-    # An end of the scale is an end, not almost one.
+    # At an end of the scale, rounding must not leave a rest.
     low = 0.0 if mean == 0 else middle - half
     high = 1.0 if mean == 1 else middle + half
     return Interval(mean, low, high)
@@ -88,9 +88,10 @@ def elo(outcomes: Distribution) -> Interval:
 
 
 def normalized_elo(outcomes: Distribution) -> float:
-    """The Elo difference in units of a game's standard deviation: the effort that it takes to see.
+    """The Elo difference in units of a game's standard deviation.
 
-    Infinite where the pairs do not vary, 0 if they are all even.
+    It says how many games it takes to see the difference. It is infinite where the pairs do not
+    vary, and 0 if all pairs are even.
     """
     mean, variance = mean_and_variance(outcomes)
     if mean == 0.5:
@@ -101,14 +102,13 @@ def normalized_elo(outcomes: Distribution) -> float:
 
 
 class Sprt(NamedTuple):
-    """A test of `elo0` against `elo1`; `alpha` and `beta` are the risks of a wrong answer.
-
-    `alpha` is that of taking `elo1` where `elo0` is true, `beta` the other.
-    """
+    """A sequential probability ratio test of the hypothesis `elo0` against `elo1`."""
 
     elo0: float
     elo1: float
+    # The risk of accepting `elo1` where `elo0` is true,
     alpha: float = 0.05
+    # and that of accepting `elo0` where `elo1` is true.
     beta: float = 0.05
 
     @property
@@ -123,21 +123,21 @@ class Sprt(NamedTuple):
         """The generalised log-likelihood ratio of `elo1` to `elo0`."""
         if pairs_in(outcomes) == 0:
             return 0.0
-        # Both hypotheses need outcomes on either side of their score to be possible at all.
+        # A hypothesis is possible only if there are outcomes on either side of its score.
         seen = {0.0: 0.0, 0.5: 0.0, 1.0: 0.0} | dict(outcomes)
         seen = {value: count or UNSEEN for value, count in seen.items()}
         weight0, weight1 = (_weights(seen, score_of(each)) for each in (self.elo0, self.elo1))
         return sum(count * math.log(weight1[x] / weight0[x]) for x, count in seen.items())
 
     def verdict(self, outcomes: Distribution) -> str:
-        """Which hypothesis is accepted: elo0, elo1, or none yet (empty)."""
+        """The hypothesis that is accepted: "elo0", "elo1", or "" as long as neither is."""
         llr = self.llr(outcomes)
         low, high = self.bounds
         return "elo0" if llr <= low else "elo1" if llr >= high else ""
 
 
 def _weights(outcomes: Distribution, mean: float) -> dict[float, float]:
-    # The likeliest probabilities under which the mean is as given, relative to those observed:
+    # The most likely probabilities with the given mean, relative to the observed ones:
     # 1 / (1 + x (value - mean)), where x makes the mean right. Proposition 1.1 of Van den Bergh.
     low, high = -1 / (max(outcomes) - mean), 1 / (mean - min(outcomes))
     for _ in range(BISECTIONS):

@@ -1,14 +1,16 @@
-"""OpenSpiel's ISMCTSBot at our tables: the games here as OpenSpiel games, and the bot as a player.
+"""OpenSpiel's ISMCTSBot as a player: the games of this project as OpenSpiel games, and the bot.
 
-`Table` gives any of our games to OpenSpiel as a Python game, after the conventions of
-open_spiel/python/games. Chance is sampled: a chance node has one outcome, at which the game draws.
-OpenSpiel's search knows turns only, so of two simultaneous decisions `leader` makes his first, and
-the other, who moves next, does not see it. What a seat knows is its view and its own decision that
-is held back. A score from 0 to 1 becomes a utility from -1 to 1.
+`AdaptedGame` makes any game of this project a Python game of OpenSpiel, after the conventions of
+open_spiel/python/games. Chance is sampled: a chance node has one outcome, and the game draws when
+it is applied. OpenSpiel's search knows turns only, so of two simultaneous decisions the seat
+`leader` makes its own first, and the other seat, which moves next, does not see it. An information
+state is the view of a seat and its own decision that is still held back. A score from 0 to 1
+becomes a utility from -1 to 1.
 
-The bot is OpenSpiel's Python ISMCTSBot, to which worlds can be given (`set_resampler`): they come
-from our sampler, and random playouts from our engine, so that simulations are worth what ours are
-worth. Its speed says nothing of OpenSpiel: for that, compare the C++ bot on OpenSpiel's own games.
+The bot is OpenSpiel's Python ISMCTSBot, which accepts worlds from outside (`set_resampler`). They
+come from this project's sampler, and random playouts from its engine, so that one simulation is
+worth as much as one iteration of plain UCT. The speed of the bot says nothing about OpenSpiel; to
+compare speeds, use the C++ bot on OpenSpiel's own games.
 
     M. Lanctot et al., "OpenSpiel: A Framework for Reinforcement Learning in Games", 2019
     (github.com/google-deepmind/open_spiel, python/algorithms/ismcts.py).
@@ -26,7 +28,7 @@ from open_spiel.python.algorithms.ismcts import ISMCTSBot, ISMCTSFinalPolicyType
 from engine.game import SEATS, Game, SeatView
 from engine.position import Position
 from engine.sampler import Sampler
-from lab.players import Choice
+from lab.player import Choice
 
 MAX_ACTIONS = 1 << 20
 MAX_DECISIONS = 10_000
@@ -37,8 +39,8 @@ FINALS = {
 }
 
 
-class Table(pyspiel.Game):  # type: ignore[misc]
-    """One of our games, for OpenSpiel."""
+class AdaptedGame(pyspiel.Game):  # type: ignore[misc]
+    """A game of this project, for OpenSpiel."""
 
     def __init__(self, game: Game, leader: int = 0, seed: int = 0) -> None:
         kind = pyspiel.GameType(
@@ -68,25 +70,25 @@ class Table(pyspiel.Game):  # type: ignore[misc]
         super().__init__(kind, info, {})
         self.shared = Shared(game, leader, seed)
 
-    def new_initial_state(self) -> "TableState":
-        return TableState(self, Progress(self.shared))
+    def new_initial_state(self) -> "AdaptedState":
+        return AdaptedState(self, Progress(self.shared))
 
-    def at(self, position: Position) -> "TableState":
-        """A position as a state."""
-        return TableState(self, Progress(self.shared, position))
+    def at(self, position: Position) -> "AdaptedState":
+        """The state of a position."""
+        return AdaptedState(self, Progress(self.shared, position))
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> "Observer":
         return Observer()
 
 
 class Shared:
-    """What all states of a game have in common."""
+    """What all states of a game share."""
 
     def __init__(self, game: Game, leader: int, seed: int) -> None:
         self.game = game
         self.leader = leader
         self.rng = random.Random(seed)
-        # OpenSpiel counts actions from 0; ours have 64 bits.
+        # OpenSpiel numbers actions from 0; those of the engine have 64 bits.
         self.actions: list[int] = []
         self.numbers: dict[int, int] = {}
 
@@ -99,11 +101,11 @@ class Shared:
 
 
 class Progress:
-    """How far a game is: a position, what is held back, and whether chance must act."""
+    """How far a game is: its position, and the decisions that are held back."""
 
     def __init__(self, shared: Shared, position: Position | None = None) -> None:
         self.shared = shared
-        self.position = position  # None: to be dealt.
+        self.position = position  # None: not dealt yet.
         self.held: dict[int, int] = {}
 
     def __deepcopy__(self, memo: object) -> "Progress":
@@ -113,7 +115,7 @@ class Progress:
 
     @property
     def player(self) -> int:
-        """Who acts, in OpenSpiel's numbers."""
+        """The number of the player that acts, in OpenSpiel's numbering."""
         if self.position is None:
             return int(pyspiel.PlayerId.CHANCE)
         owed = [seat for seat in self.position.deciders if seat not in self.held]
@@ -122,7 +124,7 @@ class Progress:
         return int(pyspiel.PlayerId.CHANCE if self.held else pyspiel.PlayerId.TERMINAL)
 
     def draw(self) -> None:
-        """Lets chance act: deals, or applies what is held back."""
+        """Lets chance act: deals, or applies the decisions that are held back."""
         seed = self.shared.rng.getrandbits(64)
         if self.position is None:
             self.position = Position.deal(self.shared.game, seed)
@@ -131,10 +133,10 @@ class Progress:
             self.held = {}
 
 
-class TableState(pyspiel.State):  # type: ignore[misc]
-    """A state of a Table."""
+class AdaptedState(pyspiel.State):  # type: ignore[misc]
+    """A state of an AdaptedGame."""
 
-    def __init__(self, game: Table, progress: Progress) -> None:
+    def __init__(self, game: AdaptedGame, progress: Progress) -> None:
         super().__init__(game)
         self.progress = progress
 
@@ -171,7 +173,7 @@ class TableState(pyspiel.State):  # type: ignore[misc]
 
     def __str__(self) -> str:
         position = self.progress.position
-        return f"{position.fields if position else 'to be dealt'}, held: {self.progress.held}"
+        return f"{position.fields if position else 'not dealt'}, held: {self.progress.held}"
 
 
 class Observer:
@@ -182,11 +184,11 @@ class Observer:
     def __init__(self) -> None:
         self.dict: dict[str, Any] = {}
 
-    def set_from(self, state: TableState, player: int) -> None:
-        """There is no tensor to be set."""
+    def set_from(self, state: AdaptedState, player: int) -> None:
+        """Does nothing: there is no tensor."""
 
-    def string_from(self, state: TableState, player: int) -> str:
-        """A hash of the view, and what is held back of it."""
+    def string_from(self, state: AdaptedState, player: int) -> str:
+        """A hash of the view, and the decision of the player that is held back."""
         progress = state.progress
         if progress.position is None:
             return ""
@@ -194,10 +196,10 @@ class Observer:
         return f"{digest.hexdigest()} {progress.held.get(player, '')}"
 
 
-class Playouts:
-    """An evaluator by one random playout of the engine."""
+class PlayoutEvaluator:
+    """Evaluates a state by one random playout of the engine."""
 
-    def evaluate(self, state: TableState) -> Any:
+    def evaluate(self, state: AdaptedState) -> Any:
         """The utilities at the end of a random continuation."""
         progress = state.progress
         assert progress.position is not None
@@ -210,13 +212,13 @@ class Playouts:
         [score] = position.playouts(1, rng.getrandbits(64))
         return np.array([2 * score - 1, 1 - 2 * score])
 
-    def prior(self, state: TableState) -> list[tuple[int, float]]:
-        """All actions alike."""
+    def prior(self, state: AdaptedState) -> list[tuple[int, float]]:
+        """The same probability for all actions."""
         legal = state.legal_actions()
         return [(action, 1 / len(legal)) for action in legal]
 
 
-class Ismcts:
+class OpenSpielPlayer:
     """OpenSpiel's ISMCTSBot as a player of the arena."""
 
     def __init__(self, iterations: int, exploration: float = 2.0, final: str = "max_visits"):
@@ -228,18 +230,18 @@ class Ismcts:
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
         seed = chance % 2**64
-        table = Table(view.game, leader=view.seat, seed=seed)
+        adapted = AdaptedGame(view.game, leader=view.seat, seed=seed)
         sampler = Sampler.of(view)
-        rng = table.shared.rng
+        rng = adapted.shared.rng
         bot = ISMCTSBot(
-            table,
-            Playouts(),
+            adapted,
+            PlayoutEvaluator(),
             self.exploration,
             self.iterations,
             random_state=np.random.RandomState(seed % 2**32),
             final_policy_type=self.final,
         )
-        bot.set_resampler(lambda state, player: table.at(sampler.sample(rng.getrandbits(64))))
-        # Any world will do: the bot takes from it what its seat knows, and draws the others.
-        action = bot.step(table.at(sampler.sample(seed)))
-        return Choice(table.shared.actions[action], self.iterations)
+        bot.set_resampler(lambda state, player: adapted.at(sampler.sample(rng.getrandbits(64))))
+        # Any world will do: the bot takes from it what its seat knows, and draws other worlds.
+        action = bot.step(adapted.at(sampler.sample(seed)))
+        return Choice(adapted.shared.actions[action], self.iterations)

@@ -1,9 +1,9 @@
-"""Who plays in the arena: configurations as short texts, and the players that they describe.
+"""The players of the arena: configurations as short texts, and the players that they describe.
 
 A configuration is a name, and options after a colon:
 
-    search:ms=100                                        the search that serves hints
-    search:iterations=2000,exploration=0.7,threads=2     with any of its Parameters
+    search:ms=100                                        the search that answers hints
+    search:iterations=2000,exploration=0.7,threads=2     the same with any of its Parameters
     random, beginner, casual, skilled, expert            the bots
     uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
     policy                                               the game's playout policy, without a search
@@ -15,7 +15,7 @@ import dataclasses
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ai.results import Parameters
 from ai.search import search
@@ -23,32 +23,15 @@ from ai.strengths import STRENGTHS, Strength, slip
 from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
+from lab.player import Choice, ConfigurationError, Player
 from lab.uct import uct
 
 LIMITS = {"iterations": int, "ms": int}
 TRUTHS = {"true": True, "false": False}
 
 
-class ConfigurationError(ValueError):
-    """A configuration that cannot be understood, or played here."""
-
-
-class Choice(NamedTuple):
-    """What a player decided, and the iterations that it took (0: no search)."""
-
-    action: int
-    iterations: int
-
-
-class Player(Protocol):
-    """Something that decides for a seat, by what the seat knows and 256 bits of chance."""
-
-    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
-        """One of `legal`, of which there are at least two."""
-
-
 @dataclasses.dataclass(frozen=True)
-class Bot:
+class BotPlayer:
     """A bot of the server."""
 
     strength: Strength
@@ -62,8 +45,8 @@ class Bot:
 
 
 @dataclasses.dataclass(frozen=True)
-class Searcher:
-    """The search that serves hints."""
+class SearchPlayer:
+    """The search that answers hints."""
 
     iterations: int
     seconds: float
@@ -95,7 +78,7 @@ class PolicyPlayer:
 
 
 @dataclasses.dataclass(frozen=True)
-class PlainUct:
+class UctPlayer:
     """Plain UCT-ISMCTS."""
 
     iterations: int
@@ -116,7 +99,10 @@ class PlainUct:
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """A player in words. `Configuration.read` checks them; a worker makes the player itself."""
+    """A player in words.
+
+    `Configuration.read` checks the words; each worker process makes the player for itself.
+    """
 
     text: str
 
@@ -128,7 +114,7 @@ class Configuration:
             known = ", ".join([*KINDS, *STRENGTHS])
             raise ConfigurationError(f"there is no player {one.name!r}: known are {known}")
         if one.revision and one.name != "search":
-            raise ConfigurationError(f"{one}: only search can be that of a revision")
+            raise ConfigurationError(f"{one}: only search can be of a revision")
         if "@" in one.text and not one.revision:
             raise ConfigurationError(f"{one}: names no revision after @")
         if one.revision:
@@ -147,12 +133,12 @@ class Configuration:
 
     @property
     def revision(self) -> str:
-        """The git revision whose code plays; empty for this one."""
+        """The git revision whose code plays; empty for this checkout."""
         return self.text.partition(":")[0].partition("@")[2]
 
     @cached_property
     def options(self) -> dict[str, str]:
-        """The options, as they are written."""
+        """The options as they are written; raises ConfigurationError."""
         found: dict[str, str] = {}
         for part in filter(None, self.text.partition(":")[2].split(",")):
             key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -165,27 +151,31 @@ class Configuration:
 
     @property
     def threads(self) -> int:
-        """The threads of a search."""
+        """How many threads the search uses."""
         return int(self.options.get("threads", "1"))
 
     @property
     def timed(self) -> bool:
-        """Whether a limit in milliseconds makes it depend on how busy the machine is."""
+        """Whether a limit is in milliseconds, so that play depends on how busy the machine is."""
         return "ms" in self.options
 
     def player(self) -> Player:
-        """The player; raises ConfigurationError."""
+        """Makes the player; raises ConfigurationError."""
         if self.revision:
-            from lab.revision import Foreign, build
+            from lab.revision import RevisionPlayer, build
 
-            return Foreign(build(self.revision), self.options)
+            return RevisionPlayer(build(self.revision), self.options)
         if self.name in STRENGTHS:
             self.take({})
-            return Bot(STRENGTHS[self.name])
+            return BotPlayer(STRENGTHS[self.name])
         return KINDS[self.name](self)
 
     def take(self, types: Mapping[str, Any], others: bool = False) -> dict[str, Any]:
-        """The values of the options in `types`; unless it is said, there may be no others."""
+        """The values of the options in `types`.
+
+        Raises ConfigurationError for a wrong value and, unless `others` are allowed, for any other
+        option.
+        """
         values = {}
         for key, value in self.options.items():
             if key not in types and others:
@@ -197,10 +187,10 @@ class Configuration:
         return values
 
     def limits(self, values: dict[str, Any]) -> tuple[int, float]:
-        """Takes the limits out of the values: iterations and seconds, of which one is given."""
+        """Takes the limits out of the values: iterations and seconds, at least one above 0."""
         iterations, ms = values.pop("iterations", 0), values.pop("ms", 0)
         if iterations <= 0 and ms <= 0:
-            raise ConfigurationError(f"{self}: needs a limit above 0, iterations=N or ms=N")
+            raise ConfigurationError(f"{self}: needs a limit above 0: iterations=N or ms=N")
         return iterations, ms / 1000
 
     def _value(self, key: str, text: str, kind: Any) -> Any:
@@ -221,17 +211,17 @@ def _search(configuration: Configuration) -> Player:
     threads = values.pop("threads", 1)
     if threads < 1:
         raise ConfigurationError(f"{configuration}: threads must be 1 or more")
-    return Searcher(iterations, seconds, threads, Parameters(**values))
+    return SearchPlayer(iterations, seconds, threads, Parameters(**values))
 
 
 def _uct(configuration: Configuration) -> Player:
     values = configuration.take({**LIMITS, "exploration": float})
-    return PlainUct(*configuration.limits(values), values.pop("exploration", 0.5))
+    return UctPlayer(*configuration.limits(values), values.pop("exploration", 0.5))
 
 
 def _openspiel(configuration: Configuration) -> Player:
     try:
-        from lab.openspiel import Ismcts
+        from lab.openspiel import OpenSpielPlayer
     except ImportError as error:
         raise ConfigurationError(
             f"{configuration}: needs OpenSpiel ({error}): pip install 'croupier[openspiel]'"
@@ -239,7 +229,7 @@ def _openspiel(configuration: Configuration) -> Player:
     values = configuration.take({"iterations": int, "exploration": float, "final": str})
     iterations, _ = configuration.limits(values)
     try:
-        return Ismcts(iterations, **values)
+        return OpenSpielPlayer(iterations, **values)
     except ValueError as error:
         raise ConfigurationError(f"{configuration}: {error}") from None
 

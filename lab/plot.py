@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from lab import elo
 from lab.arena import Result
 
-POINTS = 400  # More cannot be told apart.
+MAX_POINTS = 400  # More could not be told apart.
 
 
 def draw(results: Sequence[Result], path: Path) -> None:
-    """Draws a line for each result, with the interval behind it, to a file."""
+    """Draws a line for each result, with its interval behind it, and writes the plot to a file."""
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.add_subplot(xlabel="pairs", ylabel="Elo of the first, 95 % interval")
     axes.axhline(0, color="grey", linewidth=0.8)
@@ -39,14 +39,14 @@ def draw(results: Sequence[Result], path: Path) -> None:
 
 
 def _curve(result: Result) -> tuple[list[int], list[elo.Interval]]:
-    every = math.ceil(len(result.pairs) / POINTS)
+    every = math.ceil(len(result.pairs) / MAX_POINTS)
     outcomes: Counter[float] = Counter()
     pairs, curve = [], []
     for number, pair in enumerate(result.pairs, 1):
         outcomes[pair.score] += 1
         if number % every == 0 or number == len(result.pairs):
             pairs.append(number)
-            # What is infinite is left out of the line.
+            # The line leaves out infinite values.
             known = (x if math.isfinite(x) else math.nan for x in elo.elo(outcomes))
             curve.append(elo.Interval(*known))
     return pairs, curve

@@ -1,9 +1,9 @@
-"""The search of another git revision, as a player: to measure a change against what was before it.
+"""The search of another git revision as a player, to measure a change against what was before it.
 
-The revision is built once, from its own sources, in a cache folder, and its search runs in a
-process of its own (lab/revision_host.py), which is asked in JSON. Views go there and actions come
-back as fields, so the two only need to agree about what a view holds. Needs a clone of the project
-and what builds it.
+The revision is built once, from its own sources, in a cache folder. Its search runs in a process of
+its own (lab/revision_host.py), which reads requests and writes answers in JSON. Views go there and
+actions come back as fields, so the two revisions only need to agree about what a view holds. This
+needs a clone of the project and the tools that build it.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import IO
 
 from engine.game import SeatView
-from lab.players import Choice, ConfigurationError
+from lab.player import Choice, ConfigurationError
 
 ROOT = Path(__file__).parent.parent
 HOST = Path(__file__).parent / "revision_host.py"
 
 
 def folder_of(revision: str) -> Path:
-    """Where a revision is kept when it is built; raises ConfigurationError if there is none."""
+    """The folder of a revision's build; raises ConfigurationError if there is no such revision."""
     command = ["git", "-C", str(ROOT), "rev-parse", "--verify", "-q", f"{revision}^{{commit}}"]
     try:
         found = subprocess.run(command, capture_output=True, text=True)
@@ -39,12 +39,15 @@ def folder_of(revision: str) -> Path:
 
 
 def build(revision: str) -> Path:
-    """Builds a revision unless that has been done; where it is."""
+    """Builds a revision unless that has been done, and returns its folder.
+
+    Raises ConfigurationError.
+    """
     folder = folder_of(revision)
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Built beside its place and moved there, so that what is in place is whole.
+    # Built in a scratch folder and moved into place, so that what is in place is complete.
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         sources = Path(scratch, "sources")
         archive = Path(scratch, "sources.tar")
@@ -56,18 +59,18 @@ def build(revision: str) -> Path:
         built = subprocess.run(command, cwd=sources, capture_output=True, text=True)
         if built.returncode:
             raise ConfigurationError(f"@{revision} cannot be built:\n{built.stderr[-2000:]}")
-        with contextlib.suppress(FileExistsError):  # Another process was faster.
+        with contextlib.suppress(FileExistsError):  # Another process has built it meanwhile.
             shutil.move(sources, folder)
     return folder
 
 
-class Foreign:
+class RevisionPlayer:
     """The search of the code in a folder, in a process of its own."""
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         self._options = dict(options)
         self._process = subprocess.Popen(
-            # -P: the folder of the host's file is not where modules are looked for.
+            # -P: Python must not look for modules in the folder of the script.
             [sys.executable, "-P", str(HOST)],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(folder)},

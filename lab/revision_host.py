@@ -1,6 +1,6 @@
-"""Answers, a JSON line each, what the search of the code around it plays: see lab/revision.py.
+"""Answers what the search of the code around it plays, a line of JSON each: see lab/revision.py.
 
-It runs with the modules of another revision, so it uses no more of them than has always been there.
+This runs with the modules of another revision, so it uses only what has always been there.
 """
 
 import json
@@ -9,30 +9,35 @@ import sys
 from functools import cache
 from typing import Any
 
-from ai.search import Parameters, search
+from ai.search import search
 from engine import games
 from engine.game import Game, SeatView
 
-NAMED = {"true": True, "false": False, "none": None}
+try:
+    from ai.results import Parameters
+except ImportError:  # An older revision.
+    from ai.search import Parameters  # type: ignore[attr-defined]
+
+NAMED_VALUES = {"true": True, "false": False, "none": None}
 
 
-def number(text: str) -> Any:
+def read_value(text: str) -> Any:
     """The value of an option: a number, true, false or none."""
-    if text in NAMED:
-        return NAMED[text]
+    if text in NAMED_VALUES:
+        return NAMED_VALUES[text]
     return int(text) if text.isdecimal() else float(text)
 
 
 @cache
 def game_of(game_id: str, ruleset: str) -> Game:
-    """A game under a ruleset, which is JSON here."""
+    """A game under a ruleset, given as JSON."""
     return games()[game_id](json.loads(ruleset))
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """The fields of the action that the search plays, and its iterations."""
+    """The fields of the action that the search plays, and how many iterations it took."""
     game = game_of(request["game"], json.dumps(request["ruleset"]))
-    values = {name: number(text) for name, text in request["options"].items()}
+    values = {name: read_value(text) for name, text in request["options"].items()}
     result = search(
         SeatView.from_fields(game, request["view"]),
         iterations=values.pop("iterations", 0),
@@ -45,6 +50,6 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Who asks ends it, by closing its input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The end of the input ends this process.
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

@@ -1,9 +1,9 @@
 """The speed of the search, and its fingerprint: `python -m lab.search_bench`.
 
-Everything is interleaved over several rounds, the median of which is shown: timings drift between
-machines and runs, ratios less so. All is on one thread, but where two are compared with one. The
-last line is a number that depends on what the search answers and not on how fast: it changes when
-play changes, and a commit that touches the search can quote it.
+All measurements are interleaved over several rounds, and the table shows their medians: timings
+drift between machines and runs, ratios less so. Everything runs on one thread, except where two
+threads are compared with one. The last line is a number that depends on what the search answers and
+not on its speed: it changes when play changes, and a commit that touches the search can quote it.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import statistics
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ai.search import search
 from engine import games
@@ -31,9 +32,9 @@ Run = Callable[[int], object]
 
 
 def rates(runs: Sequence[Run], times: int, rounds: int) -> list[list[float]]:
-    """Times a second that each run does what it does `times` times, in each round.
+    """The rates of each run, in each round: `times` by the seconds that the run took.
 
-    A run is given a seed. They take turns, and in each round another one begins.
+    A run is called with a seed. The runs take turns, and each round begins with another one.
     """
     found: list[list[float]] = [[] for _ in runs]
     for seed in range(rounds):
@@ -45,16 +46,16 @@ def rates(runs: Sequence[Run], times: int, rounds: int) -> list[list[float]]:
     return found
 
 
-def ratio(ones: Sequence[float], others: Sequence[float]) -> float:
-    """The median of what one did in a round to what the other did."""
-    return statistics.median(one / other for one, other in zip(ones, others, strict=True))
+def median_ratio(first: Sequence[float], second: Sequence[float]) -> float:
+    """The median, over the rounds, of the first rate divided by the second."""
+    return statistics.median(a / b for a, b in zip(first, second, strict=True))
 
 
-# What there is to measure
+# Measurements
 
 
 def show_games(rounds: int) -> None:
-    """Playouts and iterations a second from the first decision, and where their time goes."""
+    """Shows playouts and iterations a second from the first decision, and where the time goes."""
     print("From the first decision; world, playout and tree are shares of an iteration's time.")
     print(
         f"{'game':18}{'random':>12}{'policy':>12}{'iterations/s':>14}"
@@ -69,11 +70,9 @@ def show_games(rounds: int) -> None:
         sampler, policy = Sampler.of(view), PlayoutPolicy.of(game)
         speeds = rates(
             [
-                lambda seed, position=position: position.playouts(PLAYOUTS, seed),
-                lambda seed, position=position, policy=policy: policy.playouts(
-                    position, PLAYOUTS, seed
-                ),
-                lambda seed, sampler=sampler: sampler.draws(PLAYOUTS, seed),
+                partial(position.playouts, PLAYOUTS),
+                partial(policy.playouts, position, PLAYOUTS),
+                partial(sampler.draws, PLAYOUTS),
             ],
             PLAYOUTS,
             rounds,
@@ -81,21 +80,21 @@ def show_games(rounds: int) -> None:
         uniform, informed, worlds = (statistics.median(speed) for speed in speeds)
         searched = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
         iterations = statistics.median(searched)
-        # A second for one thread: in less, another process that runs meanwhile would decide.
+        # One second for one thread: in less time, other processes would decide the ratio.
         second = int(iterations)
         one, two = rates([_searches(view, second, threads) for threads in (1, 2)], second, rounds)
         world, playout = iterations / worlds, iterations / informed
-        # The playouts of the search begin later than those that are measured by themselves.
+        # Playouts of the search begin later in the match than those that are measured alone.
         tree = max(0.0, 1 - world - playout)
         print(
             f"{game_id:18}{uniform:12,.0f}{informed:12,.0f}{iterations:14,.0f}"
-            f"{world:8.0%}{playout:9.0%}{tree:7.0%}{ratio(two, one):10.2f}x",
+            f"{world:8.0%}{playout:9.0%}{tree:7.0%}{median_ratio(two, one):10.2f}x",
             flush=True,
         )
 
 
 def show_last_round(rounds: int) -> None:
-    """Iterations a second from the first placement of the last round of Skystones."""
+    """Shows iterations a second from the first placement of the last round of Skystones."""
     chance = random.Random(1)
     game = games()["skystones"]()
     position = Position.deal(game, 1)
@@ -117,7 +116,7 @@ def show_last_round(rounds: int) -> None:
 
 
 def show_openspiel(rounds: int) -> None:
-    """Iterations a second beside OpenSpiel's ISMCTSBot, in the same games."""
+    """Shows iterations a second beside OpenSpiel's ISMCTSBot, in the same games."""
     print("\nBeside OpenSpiel's ISMCTSBot (C++), from the first decision:")
     if not importlib.util.find_spec("pyspiel"):
         print("open-spiel is not installed: pip install 'croupier[openspiel]'")
@@ -134,7 +133,7 @@ def show_openspiel(rounds: int) -> None:
             )
             print(
                 f"{game_id:18}{iterations:12,}{statistics.median(ours):14,.0f}"
-                f"{statistics.median(theirs):14,.0f}{ratio(ours, theirs):7.1f}x",
+                f"{statistics.median(theirs):14,.0f}{median_ratio(ours, theirs):7.1f}x",
                 flush=True,
             )
 
@@ -174,7 +173,7 @@ def fingerprint() -> int:
 
 
 def _position(game: Game, seed: int) -> Position:
-    # Every second one a few plies on, in the middle of a match.
+    # Odd seeds: some plies into a match.
     position = Position.deal(game, seed)
     for ply in range(3 * (seed % 2) * seed):
         if position.over:

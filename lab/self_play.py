@@ -1,8 +1,8 @@
 """Random self-play in numbers: `python -m lab.self_play`, the last part of `make bench`.
 
-Both seats choose uniformly among their legal actions. Below each game stand the figures of another
-engine, written by another hand from the same rulings, so that a rule that one of the two has
-misread shows. Those figures are rounded, and fit samples of about a hundred matches.
+Both seats choose uniformly among their legal actions. Below each game are the figures of another
+engine, which was written independently from the same rulings, so that a rule that one of the two
+has misread shows. Those figures are rounded, and come from samples of about a hundred matches.
 """
 
 import argparse
@@ -23,8 +23,8 @@ class Count(NamedTuple):
     """An event to count, and the figures of the other engine."""
 
     title: str
-    is_one: Callable[[Event], bool]
-    others: tuple[str, str, str, str]
+    counts: Callable[[Event], bool]
+    other_engine: tuple[str, str, str, str]
 
 
 COUNTS = {
@@ -54,8 +54,10 @@ COUNTS = {
 class Played(NamedTuple):
     """A random match."""
 
-    actions: list[int]  # How many were legal, by decision.
+    # How many actions were legal, by decision.
+    actions: list[int]
     events: list[Event]
+    # Of seat 0.
     score: float
 
 
@@ -71,14 +73,15 @@ def play(game_id: str, seed: int) -> Played:
             actions.append(len(legal))
             joint[seat] = rng.choice(legal)
         events += position.apply(joint, rng.getrandbits(64))
+    assert position.scores is not None
     return Played(actions, events, position.scores[0])
 
 
 def figures(matches: list[Played], count: Count) -> tuple[str, str, str, str]:
-    """What matches came to, as the other engine's figures are written."""
+    """The figures of the matches, written as those of the other engine."""
     lengths = [len(match.actions) for match in matches]
     actions = [n for match in matches for n in match.actions]
-    counted = statistics.mean(sum(map(count.is_one, match.events)) for match in matches)
+    counted = statistics.mean(sum(map(count.counts, match.events)) for match in matches)
     draws = statistics.mean(match.score == 0.5 for match in matches)
     error = statistics.stdev(lengths) / len(lengths) ** 0.5
     return (
@@ -99,7 +102,7 @@ def main() -> None:
     for game_id, count in COUNTS.items():
         played = [play(game_id, seed) for seed in range(matches)]
         print(row(game_id, *figures(played, count)), flush=True)
-        print(row("  another engine", *count.others))
+        print(row("  another engine", *count.other_engine))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,10 @@ from engine.position import Position
 from lab import arena, players
 from lab.arena import Pairing, Result, Task
 from lab.elo import Sprt
-from lab.players import Choice, Configuration, ConfigurationError
+from lab.player import Choice, ConfigurationError
+from lab.players import Configuration
 from lab.uct import uct
+from service.searching.bot_strengths import BOT_STRENGTHS
 from tests.support.play import told
 
 GAMES = list(games())
@@ -173,11 +175,11 @@ def test_ladder_and_round_robin():
     [
         (
             "search:iterations=20,exploration=0.7,threads=2,sequential_regret=true",
-            players.Searcher(20, 0, 2, Parameters(exploration=0.7, sequential_regret=True)),
+            players.SearchPlayer(20, 0, 2, Parameters(exploration=0.7, sequential_regret=True)),
         ),
-        ("search: ms=100, sequential_regret=none", players.Searcher(0, 0.1, 1, Parameters())),
-        ("uct:ms=50", players.PlainUct(0, 0.05, 0.5)),
-        ("expert", players.Bot(STRENGTHS["expert"])),
+        ("search: ms=100, sequential_regret=none", players.SearchPlayer(0, 0.1, 1, Parameters())),
+        ("uct:ms=50", players.UctPlayer(0, 0.05, 0.5)),
+        ("expert", players.BotPlayer(STRENGTHS["expert"])),
     ],
 )
 def test_configurations_are_read(text, player):
@@ -228,8 +230,8 @@ def test_workers_leave_each_thread_a_processor_if_time_counts(monkeypatch):
 
 
 def test_every_strength_of_a_bot_is_in_the_table():
-    names = {name.removeprefix("BOT_STRENGTH_").lower() for name, _ in BotStrength.items()}
-    assert names - {"unspecified"} == set(STRENGTHS)
+    assert set(BOT_STRENGTHS) == set(BotStrength.values()) - {BotStrength.BOT_STRENGTH_UNSPECIFIED}
+    assert list(BOT_STRENGTHS.values()) == list(STRENGTHS.values())
 
 
 def test_bots_slip_as_often_as_they_should():
@@ -285,19 +287,19 @@ def test_plain_uct_refuses_where_there_is_no_choice():
 
 
 def test_code_in_a_folder_plays_as_it_does_here():
-    from lab.revision import ROOT, Foreign
+    from lab.revision import ROOT, RevisionPlayer
 
-    foreign = Foreign(ROOT, {"iterations": "200", "exploration": "0.6"})
+    player = RevisionPlayer(ROOT, {"iterations": "200", "exploration": "0.6"})
     try:
         for game_id in GAMES:
             position = Position.deal(games()[game_id](), 11)
             seat = position.deciders[0]
             view = position.view(seat)
-            choice = foreign.choose(view, position.legal(seat), 2**64 + 77)
+            choice = player.choose(view, position.legal(seat), 2**64 + 77)
             result = search(view, iterations=200, seed=77, parameters=Parameters(exploration=0.6))
             assert choice == (result.action, 200)
     finally:
-        foreign.close()
+        player.close()
 
 
 # The command

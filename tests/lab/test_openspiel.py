@@ -9,7 +9,7 @@ import pytest
 
 from engine import games
 from engine.position import Position
-from lab.openspiel import Ismcts, Playouts, Table
+from lab.openspiel import AdaptedGame, OpenSpielPlayer, PlayoutEvaluator
 from tests.support.play import seeded, told
 
 GAMES = list(games())
@@ -38,7 +38,7 @@ def walk(ours, theirs, meet):
 
 
 def test_kuhn_poker_is_that_of_openspiel():
-    table = Table(games()["kuhn_poker"]())
+    adapted = AdaptedGame(games()["kuhn_poker"]())
     keys = set()
     for cards in itertools.permutations((1, 2, 3), 2):
         position = Position.from_fields(
@@ -47,7 +47,7 @@ def test_kuhn_poker_is_that_of_openspiel():
         theirs = pyspiel.load_game("kuhn_poker").new_initial_state()
         for card in cards:
             theirs.apply_action(card - 1)
-        walk(table.at(position), theirs, lambda *pair: keys.add(pair))
+        walk(adapted.at(position), theirs, lambda *pair: keys.add(pair))
     # One information state of ours for each of theirs: 12 in Kuhn poker.
     assert len(keys) == len({mine for mine, _ in keys}) == len({key for _, key in keys}) == 12
 
@@ -55,12 +55,12 @@ def test_kuhn_poker_is_that_of_openspiel():
 @pytest.mark.parametrize("leader", [0, 1])
 @pytest.mark.parametrize("game_id", GAMES)
 def test_random_play_through_openspiel_keeps_its_rules(game_id, leader):
-    table = Table(games()[game_id](), leader, SEED)
+    adapted = AdaptedGame(games()[game_id](), leader, SEED)
     rng = seeded(SEED, game_id, leader)
-    state = table.new_initial_state()
+    state = adapted.new_initial_state()
     assert state.is_chance_node()
     with told(seed=SEED):
-        for _ in range(table.max_game_length()):
+        for _ in range(adapted.max_game_length()):
             if state.is_terminal():
                 break
             legal = state.legal_actions()
@@ -71,16 +71,16 @@ def test_random_play_through_openspiel_keeps_its_rules(game_id, leader):
             assert str(copy) == before
         assert state.is_terminal()
         assert sum(state.returns()) == 0
-        assert table.min_utility() <= state.returns()[0] <= table.max_utility()
+        assert adapted.min_utility() <= state.returns()[0] <= adapted.max_utility()
 
 
 @pytest.mark.parametrize("leader", [0, 1])
 def test_a_decision_that_is_held_back_is_hidden_from_the_other(leader):
     position = Position.deal(games()["champion_chess"](), SEED)
     assert position.deciders == (0, 1)
-    table = Table(position.game, leader)
+    adapted = AdaptedGame(position.game, leader)
     keys = {leader: set(), 1 - leader: set()}
-    state = table.at(position)
+    state = adapted.at(position)
     assert state.current_player() == leader
     for action in state.legal_actions():
         after = state.clone()
@@ -94,12 +94,12 @@ def test_a_decision_that_is_held_back_is_hidden_from_the_other(leader):
 
 def test_playouts_are_random_play_to_the_end():
     # From a decision that is held back too: it is not changed, the other one is random.
-    table = Table(games()["champion_chess"](), seed=SEED)
-    state = table.at(Position.deal(table.shared.game, SEED))
-    whole = Counter(tuple(Playouts().evaluate(state)) for _ in range(2000))
+    adapted = AdaptedGame(games()["champion_chess"](), seed=SEED)
+    state = adapted.at(Position.deal(adapted.shared.game, SEED))
+    whole = Counter(tuple(PlayoutEvaluator().evaluate(state)) for _ in range(2000))
     state.apply_action(state.legal_actions()[0])
     held = dict(state.progress.held)
-    halves = Counter(tuple(Playouts().evaluate(state)) for _ in range(2000))
+    halves = Counter(tuple(PlayoutEvaluator().evaluate(state)) for _ in range(2000))
     assert state.progress.held == held
     for scores in (whole, halves):
         assert all(mine == -other for mine, other in scores)
@@ -111,7 +111,7 @@ def test_playouts_are_random_play_to_the_end():
 
 @pytest.mark.parametrize("game_id", GAMES)
 def test_the_bot_answers_legally_and_a_chance_alike(game_id):
-    player = Ismcts(20)
+    player = OpenSpielPlayer(20)
     rng = random.Random(SEED)
     position = Position.deal(games()[game_id](), SEED)
     for _ in range(6):
@@ -133,5 +133,5 @@ def test_the_bot_finds_what_is_plain():
     for card, answer in ((3, "call"), (1, "fold")):
         view = Position.from_fields(game, {"cards": [2, card], "decisions": [2, 0, 0]}).view(1)
         for final in ("max_visits", "max_value"):
-            choice = Ismcts(300, final=final).choose(view, (3, 4), SEED)
+            choice = OpenSpielPlayer(300, final=final).choose(view, (3, 4), SEED)
             assert game.read_action(choice.action) == {"kind": answer}
