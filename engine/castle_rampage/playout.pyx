@@ -32,7 +32,7 @@ cdef double GATE_DEFENCE = 0.015
 cdef double HAND_CARD = 0.14
 cdef double OF_GRANARY = 1.0
 cdef double OF_CATAPULT = 0.27
-cdef double TURN = 0.18          # To be about to draw is in the hand size already.
+cdef double OF_TURN = 0.18          # To be about to draw is in the hand size already.
 
 
 cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
@@ -200,7 +200,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state
         cdef double lead = self.side(rampage, 0) - self.side(rampage, 1)
-        lead += -TURN if rampage.common.active == 0 else TURN
+        lead += -OF_TURN if rampage.common.active == 0 else OF_TURN
         draw[0] = 0
         return 1 / (1 + exp(-lead))
 

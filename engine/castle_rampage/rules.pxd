@@ -1,18 +1,16 @@
 """The rules of Castle Rampage, as its sampler and its playout policy use them."""
 
+from engine.castle_rampage.state cimport (
+    CARDS, MAX_WAYS, SCHEMES, STRUCTURES, UNITS_END, CastleState,
+)
 from engine.chance cimport Rng
 from engine.events cimport EventLog
 from engine.game cimport Action, Game
 from engine.integers cimport uint8_t
-from engine.castle_rampage.state cimport *
 
 cdef struct Way:                 # To pay for a scheme.
     Action discards
     uint8_t need[UNITS_END]      # Of each unit card.
-
-# Whether a card can count as a unit.
-cdef bint counts_as(int card, int unit) noexcept nogil
-cdef bint is_purple(int card) noexcept nogil
 
 
 cdef class CastleRampage(Game):
@@ -34,6 +32,7 @@ cdef class CastleRampage(Game):
     cdef set_cards(self, specs)
     cdef set_ways(self)
     cdef void set_up(self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log) noexcept nogil
+    cdef void end_turn(self, CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil
     cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil
     # Carries an attack out; what became of the attacking card.
     cdef int attack_with(self, CastleState* rampage, int seat, int card, int strength, Rng* rng,

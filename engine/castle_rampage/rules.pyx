@@ -41,11 +41,11 @@ taken off the strength, and the next card is revealed, on through the Gate into 
 attacker discards 2 random cards; for a Spy its owner draws 2. The attack then goes on, unless the
 match is over.
 
-A match of 200 turns is a draw. So is one whose memory is full (1,600 bytes for either hand), which
-takes several times as long as any match at a table: with the right cards a turn need not end.
+A match of 200 turns is a draw. With the right cards a turn need never end, so the 800th decision of
+a turn ends it, whatever it was: several times as many as any turn at a table takes.
 
-What everyone sees of a hand is kept as its story; what that tells of the cards that nobody has
-shown: see engine/castle_rampage/sampler.pyx.
+What everyone has seen of a hand is its history: engine/castle_rampage/history.pyx. What it tells of
+the cards that nobody has shown: engine/castle_rampage/sampler.pyx.
 
 Source: the rules sheet of Castle Rampage. The printed list of its cards is lost: numbers and copies
 are a reconstruction.
@@ -61,6 +61,22 @@ from engine.game cimport (
     BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
 )
 from engine.integers cimport uint64_t, uint8_t
+
+from engine.castle_rampage.state cimport (
+    ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARDS_SET_UP, CARDS_SET_UP_HIDDEN, CARD_BITS,
+    CARD_MASK, CARD_SHIFT, CASTLE, CATAPULT, CATAPULT_OPPOSED, CHOICE_SHIFT, CastleState,
+    CastleView, Common, DEAL, DECIDED, DESTROYED, DIGGER, DISCARDED, DRAWN, DRAWN_HIDDEN, END_TURN,
+    GATE, GRANARY, GRANARY_OPPOSED, HAND_SHOWN, HELD, HIDDEN, JESTER, KIND_SHIFT, KNIGHT,
+    KNIGHT_UNIT, LOOKED, LOOKED_HIDDEN, LOST, MAX_DECISIONS, MAX_DECK, MAX_DISCARDS, MAX_SET_UPS,
+    MAX_TURNS, MAX_WAYS, MERCENARY, NEW_PILE, NO_SEAT, OF_DISCARDS, OGRE, OVER, Own, PLACED,
+    PLACED_UNDER, PLAY, PLAYED, PRIEST, RETURNED, REVEALED, SABOTEUR, SEEN, SET_UP, SET_UP_CARDS,
+    SHOWED, SHOWN, SHUFFLED, SHUFFLED_HIDDEN, SPENT, SPY, STRENGTHEN, STRENGTHENED,
+    STRENGTHENED_BEFORE, STRENGTHENED_HIDDEN, STRUCTURES, SUMMONER, Side, Stack, TOOK_BACK, TURN,
+    TURN_CUT, TURN_STARTED, UNITS_END, VETERAN, VOLLEY, counts_as, is_purple,
+)
+from engine.castle_rampage.history cimport (
+    add_counts, add_drawn, add_entry, remember_drawn, sum_up_if_full,
+)
 
 from engine.castle_rampage.cards import (
     CARD_NAMES, CARD_TEXTS, SCHEME_UNITS, UNIT_NAMES, card_kind, card_numbers, card_title,
@@ -89,16 +105,6 @@ cdef enum:
 
 assert sizeof(CastleState) <= sizeof(State)
 assert sizeof(CastleView) <= sizeof(View)
-
-
-cdef bint counts_as(int card, int unit) noexcept nogil:
-    if card == GIANT:
-        return unit != ARCHER_UNIT
-    return card == MERCENARY or card == unit
-
-
-cdef bint is_purple(int card) noexcept nogil:
-    return OGRE <= card <= SPY
 
 
 cdef inline int reader_of(int seat) noexcept nogil:
@@ -194,45 +200,6 @@ cdef int flags_of(const Common* common) noexcept nogil:
             | GRANARY_OPPOSED * (other.granaries > 0))
 
 
-# The story of a hand
-
-cdef void tell_byte(Side* side, int value) noexcept nogil:
-    # A story that is full ends the match, with this decision.
-    if side.story_length < MAX_STORY:
-        side.story[side.story_length] = value
-        side.story_length += 1
-
-
-cdef void tell(Side* side, int told, int value) noexcept nogil:
-    tell_byte(side, told | value << TOLD_BITS)
-
-
-cdef void tell_cards(Side* side, const uint8_t* counts) noexcept nogil:
-    cdef int card
-    for card in range(1, CARDS):
-        tell_byte(side, counts[card])
-    tell_byte(side, 0)           # So that no number is mistaken for an entry by `tell_drawn`.
-
-
-cdef void tell_drawn(Side* side) noexcept nogil:
-    # One more, in one entry with the draws right before.
-    cdef uint8_t* last = &side.story[side.story_length - 1]
-    if (side.story_length > 0 and last[0] & TOLD_MASK == DREW
-            and last[0] >> TOLD_BITS < MAX_TOLD_VALUE):
-        last[0] += 1 << TOLD_BITS
-    else:
-        tell(side, DREW, 1)
-
-
-cdef bint memory_is_full(const CastleState* rampage) noexcept nogil:
-    cdef int seat
-    for seat in range(SEATS):
-        if (rampage.common.sides[seat].story_length == MAX_STORY
-                or rampage.own[seat].drawn_length == MAX_DRAWN):
-            return True
-    return False
-
-
 cdef class CastleRampage(Game):
     """Castle Rampage under one ruleset: `set_ups`, `turns` and `cards`."""
 
@@ -261,6 +228,7 @@ cdef class CastleRampage(Game):
         PLAYED: "played", DISCARDED: "discarded", REVEALED: "revealed", HELD: "held",
         DESTROYED: "destroyed", RETURNED: "returned",
         LOOKED: "looked", LOOKED_HIDDEN: "looked_hidden", HAND_SHOWN: "hand_shown",
+        TURN_CUT: "turn_cut",
     }
     hidden_places = (
         "opponent_hand", "opponent_pile", "set_aside", "opponent_gate", "opponent_castle",
@@ -466,17 +434,18 @@ cdef class CastleRampage(Game):
         if common.phase == SET_UP:
             self.set_up(rampage, joint, rng, log)
         else:
-            tell(&common.sides[seat], DECIDED, flags_of(common))
+            add_entry(&common.sides[seat], DECIDED, flags_of(common))
+            common.decisions += 1
             if kind_of(action) == STRENGTHEN:
                 strengthen(rampage, seat, action, log)
             elif kind_of(action) == PLAY:
                 self.play(rampage, seat, action, rng, log)
-            elif common.turn == self.turn_limit:
-                common.phase = OVER
             else:
-                start_turn(rampage, 1 - seat, rng, log)
-        if memory_is_full(rampage):
-            common.phase = OVER
+                self.end_turn(rampage, rng, log)
+            if common.decisions == MAX_DECISIONS and common.phase != OVER:
+                log_event(log, TO_PUBLIC | TO_RECORD, TURN_CUT, seat, NULL, 0)
+                self.end_turn(rampage, rng, log)
+        sum_up_if_full(rampage)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
         cdef int winner = (<const CastleState*> state).common.winner
@@ -633,6 +602,12 @@ cdef class CastleRampage(Game):
             common.phase = TURN
             start_turn(rampage, common.active, rng, log)
 
+    cdef void end_turn(self, CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
+        if rampage.common.turn == self.turn_limit:
+            rampage.common.phase = OVER
+        else:
+            start_turn(rampage, 1 - rampage.common.active, rng, log)
+
     # Playing a card
 
     cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil:
@@ -685,7 +660,7 @@ cdef class CastleRampage(Game):
         elif card == VETERAN and fate == STOPPED:
             rampage.own[seat].hand[card] += 1
             side.hand_size += 1
-            tell(side, TOOK_BACK, card)
+            add_entry(side, TOOK_BACK, card)
             log_event(log, TO_PUBLIC | TO_RECORD, RETURNED, seat, played, 1)
         else:
             common.discards[card] += 1
@@ -795,6 +770,7 @@ cdef void start_turn(CastleState* rampage, int seat, Rng* rng, EventLog* log) no
     common.turn += 1
     common.active = seat
     common.strengthened = False
+    common.decisions = 0
     turn = common.turn
     log_event(log, TO_PUBLIC | TO_RECORD, TURN_STARTED, seat, &turn, 1)
     draw(rampage, seat, (FIRST_DRAWS if turn == 1 else DRAWS) + common.sides[seat].granaries,
@@ -813,7 +789,7 @@ cdef void strengthen(CastleState* rampage, int seat, Action action, EventLog* lo
     rampage.common.sides[seat].hand_size -= 1
     rampage.common.strengthened = True
     put_under(stack_of(rampage, seat, structure), card, SHOWN if ogre else HIDDEN)
-    tell(&rampage.common.sides[seat], PLACED_UNDER, structure)
+    add_entry(&rampage.common.sides[seat], PLACED_UNDER, structure)
     if ogre:
         log_event(log, TO_PUBLIC | TO_RECORD, STRENGTHENED, seat, values, 2)
     else:
@@ -873,8 +849,8 @@ cdef void show_hand(CastleState* rampage, int seat, int unit, EventLog* log) noe
     cdef Side* side = &rampage.common.sides[seat]
     cdef uint8_t cards[MAX_DECK]
     cdef int card, _copy, n = 0
-    tell(side, SHOWED, unit)
-    tell_cards(side, own.hand)
+    add_entry(side, SHOWED, unit)
+    add_counts(side, own.hand)
     for card in range(CARDS):
         for _copy in range(own.hand[card]):
             cards[n] = card
@@ -896,7 +872,7 @@ cdef void show_hand(CastleState* rampage, int seat, int unit, EventLog* log) noe
 cdef void spend(CastleState* rampage, int seat, int card) noexcept nogil:
     rampage.own[seat].hand[card] -= 1
     rampage.common.sides[seat].hand_size -= 1
-    tell(&rampage.common.sides[seat], SPENT, card)
+    add_entry(&rampage.common.sides[seat], SPENT, card)
 
 
 cdef void discard_chosen(CastleState* rampage, int seat, Action action, EventLog* log) noexcept nogil:
@@ -927,7 +903,7 @@ cdef void discard_random(CastleState* rampage, int seat, int number, Rng* rng, E
         own.hand[card] -= 1
         side.hand_size -= 1
         rampage.common.discards[card] += 1
-        tell(side, LOST, card)
+        add_entry(side, LOST, card)
         cards[n] = card
         n += 1
     if n:
@@ -949,18 +925,12 @@ cdef void draw(CastleState* rampage, int seat, int number, Rng* rng, EventLog* l
         own.hand[card] += 1
         common.sides[seat].hand_size += 1
         remember_drawn(own, card)
-        tell_drawn(&common.sides[seat])
+        add_drawn(&common.sides[seat])
         cards[n] = card
         n += 1
     if n:
         log_event(log, reader_of(seat) | TO_RECORD, DRAWN, seat, cards, n)
         log_event(log, TO_PUBLIC & ~reader_of(seat), DRAWN_HIDDEN, seat, &n, 1)
-
-
-cdef void remember_drawn(Own* own, int card) noexcept nogil:
-    if own.drawn_length < MAX_DRAWN:
-        own.drawn[own.drawn_length] = card
-        own.drawn_length += 1
 
 
 cdef bint reshuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
@@ -974,8 +944,8 @@ cdef bint reshuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogi
     if common.draw_size == 0:
         return False
     for seat in range(SEATS):
-        tell(&common.sides[seat], RESHUFFLED, 0)
-        tell_cards(&common.sides[seat], common.discards)
+        add_entry(&common.sides[seat], NEW_PILE, OF_DISCARDS)
+        add_counts(&common.sides[seat], common.discards)
         remember_drawn(&rampage.own[seat], 0)
     memset(common.discards, 0, sizeof(common.discards))
     shuffle(rampage, rng, log)

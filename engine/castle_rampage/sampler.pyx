@@ -51,13 +51,14 @@ from libc.math cimport pow
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from engine.castle_rampage.rules cimport CastleRampage, counts_as, is_purple
+from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
-    CARDS, CATAPULT, DEAL, DECIDED, DREW, GRANARY, HIDDEN, LOST, MAX_DECK, MAX_DRAWN, MAX_STACK,
-    MAX_STORY, NO_SEAT, OGRE, OVER, PLACED, PLACED_UNDER, RESHUFFLED, SET_UP, SHOWED, SHOWN, SPENT,
-    STRUCTURES, TOLD_BITS, TOLD_MASK, TOOK_BACK, TURN, VETERAN, CastleState, CastleView, Common,
-    Own, Side, Stack,
+    CARDS, CATAPULT, CastleState, CastleView, Common, DEAL, DECIDED, DREW, GRANARY, HIDDEN, LOST,
+    MAX_DECISIONS, MAX_DECK, MAX_DRAWN, MAX_HISTORY, MAX_STACK, NEW_PILE, NO_SEAT, OF_DISCARDS,
+    OGRE, OVER, Own, PLACED, PLACED_UNDER, SET_UP, SHOWED, SHOWN, SPENT, STRUCTURES, Stack,
+    TOOK_BACK, TURN, VETERAN, counts_as, is_purple,
 )
+from engine.castle_rampage.history cimport CUT_SHORT, NO_CARD, Entry, History, read_history
 from engine.chance cimport Rng, mix, rng_double, rng_seed, rng_shuffle
 from engine.game cimport SEATS, State, View
 from engine.integers cimport uint64_t, uint8_t
@@ -78,18 +79,16 @@ cdef enum:
     MAX_FOUND = 4               # Ways to identify what is left of a pool, of each guess,
     TRIES = 64                   # and how many are looked at.
     ATTEMPTS = 10                # To go through a story blindly; each after the first looks ahead.
-    MAX_PILES = MAX_STORY // (CARDS + 1) + 1   # Each of the reshuffles is told of.
+    MAX_PILES = MAX_HISTORY // 3 + 1     # A reshuffle takes at least three bytes.
     POOLS_AHEAD = MAX_POOLS + MAX_PILES
     TABLE_BITS = 15
     TABLE_SIZE = 1 << TABLE_BITS     # Of the hash table; more than guesses ever come of one step.
     ROOM = TABLE_SIZE // 2
 
-    # What can be wrong with a story
-    TOO_MANY = 1                 # Nothing: there are too many guesses for an exact account.
+    # What can be wrong with a history, besides NO_CARD and CUT_SHORT
+    TOO_MANY = 100               # Nothing: there are too many guesses for an exact account.
     IMPOSSIBLE
-    NO_CARD
     MISPLACED
-    CUT_SHORT
     FOREIGN_DRAW
     FOREIGN_SET_UP
 
@@ -244,7 +243,7 @@ cdef bint need(Needs* needs, int card) noexcept nogil:
     for i in range(needs.newest + 1):
         if needs.taken[i * CARDS + card] < min(needs.blanks[i], needs.pools[i * CARDS + card]):
             needs.taken[i * CARDS + card] += 1
-            memset(needs.passed, 0, sizeof(needs.passed))
+            memset(needs.passed, 0, (needs.newest + 1) * sizeof(bint))
             return needs.shown or deal_blank(needs, card)
     return False
 
@@ -269,12 +268,12 @@ cdef bint deal_blank(Needs* needs, int card) noexcept nogil:
     return False
 
 
-cdef bint need_all(Needs* needs, int unit, const uint8_t* counts) noexcept nogil:
+cdef bint need_all(Needs* needs, int unit, const uint8_t* hand) noexcept nogil:
     # The hand is shown: what else was known lies under a structure by now, as no Ogre does.
     cdef int card, number, _copy
     cdef int last = needs.newest * CARDS
     for card in range(1, CARDS):
-        number = needs.hand[card] - counts[card - 1]
+        number = needs.hand[card] - hand[card]
         if number > 0:
             if card == OGRE or number > needs.places:
                 return False
@@ -284,11 +283,11 @@ cdef bint need_all(Needs* needs, int unit, const uint8_t* counts) noexcept nogil
             for _copy in range(-number):
                 if not need(needs, card):
                     return False
-        needs.hand[card] = 0 if counts_as(card, unit) else counts[card - 1]
+        needs.hand[card] = 0 if counts_as(card, unit) else hand[card]
     for card in range(CARDS):    # The older pools are done with.
         needs.pools[card] = needs.pools[last + card] - needs.taken[last + card]
-    memset(needs.taken, 0, sizeof(needs.taken))
-    memset(needs.blanks, 0, sizeof(needs.blanks))
+    memset(needs.taken, 0, (needs.newest + 1) * CARDS)
+    memset(needs.blanks, 0, (needs.newest + 1) * sizeof(int))
     needs.newest = 0
     needs.places = 0
     needs.shown = True
@@ -312,12 +311,14 @@ cdef class CastleRampageSampler(Sampler):
     cdef Rng thinning
     cdef int most                # So many guesses are kept,
     cdef double power            # by chances that are their weights to this power.
-    cdef int next_entry          # Where the story goes on,
+    cdef History history         # Of the opponent's hand.
+    cdef int next_entry          # Where the history goes on,
     cdef int placed[STRUCTURES]  # and how many cards each structure has got by then.
     cdef int pool_count
     cdef int hand_size
     cdef int hidden_set_up       # Cards of the opponent's set-up that are not known.
     # Of what each draw pile was made, without what this seat has drawn of it,
+    cdef int pile_total
     cdef uint8_t piles[MAX_PILES * CARDS]
     cdef bint foreign[MAX_PILES]    # and whether it has drawn what was not there.
     # The opponent's earlier draws, in a fixed order, as his `drawn` should list them.
@@ -344,41 +345,50 @@ cdef class CastleRampageSampler(Sampler):
         self.other = 1 - self.seat
         self.check_ranges()
         with nogil:
-            self.read_piles()
-            self.exact = True
-            fault = self.replay(&at)
-            if fault == TOO_MANY:
-                self.exact = False
-                fault = self.replay(&at)
-                while fault and self.thinned and self.attempt < ATTEMPTS - 1:
-                    self.attempt += 1
-                    fault = self.replay(&at)
+            fault = read_history(&(<const CastleView*> &self.view).common.sides[self.other],
+                                 &self.history, &at)
+            if not fault:
+                fault = self.account(&at)
             release(self.then)
         if fault:
-            raise ViewError(f"common.sides[{self.other}].story[{at}]", FAULTS[fault])
+            raise ViewError(f"common.sides[{self.other}].history[{at}]", FAULTS[fault])
         self.check_end()
         self.cumulate()
         self.check_whole()
 
     # Going through the story
 
+    cdef int account(self, int* at) noexcept nogil:
+        # An exact account, or else a blind one; what is wrong with the entry at `at`, if anything.
+        cdef int fault = TOO_MANY
+        self.read_piles()
+        # What was summed up is not known card by card.
+        self.exact = not self.history.summed_up
+        if self.exact:
+            fault = self.replay(at)
+        if fault == TOO_MANY:
+            self.exact = False
+            fault = self.replay(at)
+            while fault and self.thinned and self.attempt < ATTEMPTS - 1:
+                self.attempt += 1
+                fault = self.replay(at)
+        return fault
+
     cdef int replay(self, int* at) noexcept nogil:
         # What is wrong with the entry at `at`, if anything.
         cdef const CastleView* seen = <const CastleView*> &self.view
-        cdef const Side* side = &seen.common.sides[self.other]
         cdef int fault, i
-        rng_seed(&self.thinning, side.story_length * ATTEMPTS + self.attempt)
+        rng_seed(&self.thinning,
+                 seen.common.sides[self.other].history_length * ATTEMPTS + self.attempt)
         at[0] = 0
         self.next_entry = 0
         self.thinned = False
         self.most = MAX_BLIND if self.attempt < 2 else BLIND_MOST_LATER
         self.power = 1.0 if self.attempt < 2 else 0.5 if self.attempt < 3 else 0.0
-        for i in range(STRUCTURES):
-            self.placed[i] = PLACED * self.rules.set_ups
         fault = self.start()
-        while self.next_entry < side.story_length and not fault:
-            at[0] = self.next_entry
-            fault = self.follow(side)
+        while self.next_entry < self.history.entry_count and not fault:
+            at[0] = self.history.entries[self.next_entry].at
+            fault = self.follow(&self.history.entries[self.next_entry])
             if self.overflowed or (self.exact and self.now.count > self.exact_most):
                 fault = TOO_MANY
             elif self.now.count == 0 and not fault:
@@ -395,48 +405,46 @@ cdef class CastleRampageSampler(Sampler):
                 fault = MISPLACED
         return fault
 
-    cdef int follow(self, const Side* side) noexcept nogil:
-        # The next entry of the story.
-        cdef int told = side.story[self.next_entry] & TOLD_MASK
-        cdef int value = side.story[self.next_entry] >> TOLD_BITS
+    cdef int follow(self, const Entry* entry) noexcept nogil:
+        # The next entry of the history.
+        cdef int value = entry.value
         self.next_entry += 1
-        if told == DECIDED:
+        if entry.kind == DECIDED:
             self.decide(value)
-        elif told == DREW:
+        elif entry.kind == DREW:
             if self.hand_size + value > MAX_DECK:
                 return NO_CARD
             while value > 0 and not self.overflowed:
                 self.draw_one()
                 value -= 1
-        elif told == SPENT or told == LOST:
+        elif entry.kind == SPENT or entry.kind == LOST:
             if not 0 < value < CARDS:
                 return NO_CARD
-            self.give_up(value, told == LOST)
-        elif told == PLACED_UNDER:
+            self.give_up(value, entry.kind == LOST)
+        elif entry.kind == PLACED_UNDER:
             if value >= STRUCTURES or self.placed[value] >= self.stack(value).count:
                 return MISPLACED
             self.placed[value] += 1
             self.place(self.stack(value).cards[self.placed[value] - 1])
-        elif told == TOOK_BACK:
+        elif entry.kind == TOOK_BACK:
             self.take_back()
+        elif entry.kind == SHOWED:
+            self.show(value, self.counts(entry))
         else:
-            if self.next_entry + CARDS > side.story_length:
-                return CUT_SHORT
-            self.next_entry += CARDS
-            if told == SHOWED:
-                self.show(value, &side.story[self.next_entry - CARDS])
-            else:
-                return self.reshuffle(&side.story[self.next_entry - CARDS])
+            return self.reshuffle()
         return 0
+
+    cdef const uint8_t* counts(self, const Entry* entry) noexcept nogil:
+        return self.history.counts + entry.counted * CARDS
 
     cdef const Stack* stack(self, int structure) noexcept nogil:
         return &(<const CastleView*> &self.view).stacks[self.other * STRUCTURES + structure]
 
     cdef int start(self) noexcept nogil:
+        # At the set-up, or where the history was summed up.
         cdef const CastleView* seen = <const CastleView*> &self.view
-        cdef const Stack* stack
         cdef Guess guess
-        cdef int structure, card, i, _copy
+        cdef int i, _copy, fault
         memset(&guess, 0, sizeof(Guess))
         clear(self.now)
         self.overflowed = False
@@ -445,41 +453,67 @@ cdef class CastleRampageSampler(Sampler):
         self.hidden_set_up = 0
         if not self.open_pool(&guess):
             return FOREIGN_DRAW
-        for structure in range(STRUCTURES):
-            stack = self.stack(structure)
-            for i in range(min(PLACED * self.rules.set_ups, stack.count)):
-                card = stack.cards[i]
-                if card == 0:
-                    self.hidden_set_up += 1
-                elif guess.pools[card] == 0 or is_purple(card):
-                    return FOREIGN_SET_UP
-                else:
-                    guess.pools[card] -= 1
-        guess.kept = self.rules.set_ups
-        if seen.common.phase == SET_UP:
+        if self.history.summed_up:
+            self.next_entry = 1
+            guess.blanks[0] = self.history.hand_size
+        elif seen.common.phase == SET_UP:
             guess.kept = DEAL + seen.common.set_ups
-        if total_not_purple(guess.pools) < self.hidden_set_up + guess.kept:
+        else:
+            guess.kept = self.rules.set_ups
+        for i in range(STRUCTURES):
+            fault = self.start_structure(&guess, i)
+            if fault:
+                return fault
+        # Each of these has fewer cards to choose from than the next.
+        i = self.hidden_set_up + guess.kept
+        if total_not_purple(guess.pools) < i:
             return FOREIGN_SET_UP
-        self.hand_size = guess.kept
+        i += guess.blanks_placed[0]
+        if total(guess.pools) - guess.pools[OGRE] < i or total(guess.pools) < i + guess.blanks[0]:
+            return FOREIGN_SET_UP
+        self.hand_size = guess.kept + guess.blanks[0]
         self.keep(&guess, 1)
         if self.exact and seen.common.phase != SET_UP:
             for _copy in range(guess.kept):
                 self.identify_kept()
         return 0
 
+    cdef int start_structure(self, Guess* guess, int structure) noexcept nogil:
+        # Finds the cards that a structure had at the start, or blanks for those that are not known.
+        cdef const Stack* stack = self.stack(structure)
+        cdef int set_up = PLACED * self.rules.set_ups
+        cdef int first = 0, end = set_up, card, i
+        if self.history.summed_up:
+            first = self.history.tops[structure]
+            end = self.history.stack_counts[structure]
+            if end < set_up or end > stack.count or first > stack.top:
+                return MISPLACED
+        self.placed[structure] = end
+        for i in range(first, min(end, stack.count)):
+            card = stack.cards[i]
+            if card:
+                if guess.pools[card] == 0 or (i < set_up and is_purple(card)):
+                    return FOREIGN_SET_UP
+                guess.pools[card] -= 1
+            elif i < set_up:
+                self.hidden_set_up += 1
+            else:
+                guess.blanks_placed[0] += 1
+                guess.placed[guess.placed_count] = BLANK
+                guess.placed_count += 1
+        return 0
+
     cdef void read_piles(self) noexcept nogil:
         cdef const CastleView* seen = <const CastleView*> &self.view
-        cdef const Side* side = &seen.common.sides[self.other]
-        cdef int pile = 0, at = 0, told, i
+        cdef const Entry* entry
+        cdef int pile = 0, at, i
         memcpy(self.piles, self.rules.copies, CARDS)
-        while at < side.story_length and pile < MAX_PILES - 1:
-            told = side.story[at] & TOLD_MASK
-            at += 1
-            if told == RESHUFFLED and at + CARDS <= side.story_length:
-                pile += 1
-                memcpy(self.piles + pile * CARDS + 1, &side.story[at], CARDS - 1)
-            if told == RESHUFFLED or told == SHOWED:
-                at += CARDS
+        for i in range(self.history.entry_count):
+            entry = &self.history.entries[i]
+            if entry.kind == NEW_PILE:
+                pile += entry.value == OF_DISCARDS
+                memcpy(self.piles + pile * CARDS, self.counts(entry), CARDS)
+        self.pile_total = pile + 1
         pile = 0
         for i in range(seen.own.drawn_length):
             if seen.own.drawn[i] == 0:
@@ -672,14 +706,10 @@ cdef class CastleRampageSampler(Sampler):
             self.now.guesses[i].known[VETERAN] += 1
         self.hand_size += 1
 
-    cdef void show(self, int unit, const uint8_t* counts) noexcept nogil:
+    cdef void show(self, int unit, const uint8_t* hand) noexcept nogil:
         # The hand is laid open. One after the other, each card that was shown is taken out of what
         # a guess has: as the known one that it must be, or as any blank.
-        cdef uint8_t hand[CARDS]
         cdef int card, i, left
-        hand[0] = 0
-        for card in range(1, CARDS):
-            hand[card] = counts[card - 1]
         self.next_step()
         if total(hand) != self.hand_size:
             return
@@ -714,17 +744,13 @@ cdef class CastleRampageSampler(Sampler):
         else:
             self.leave(before, weight * self.hand_size / left, card, True)
 
-    cdef int reshuffle(self, const uint8_t* counts) noexcept nogil:
+    cdef int reshuffle(self) noexcept nogil:
         cdef Guess opened
         cdef Guess guesses[MAX_FOUND]
         cdef Guess* guess
         cdef bint by_chance
-        cdef int i, pool, tries, found, card, n, size = 0
+        cdef int i, pool, tries, found, n
         cdef int last = self.newest()
-        for card in range(CARDS - 1):
-            size += counts[card]
-        if size > MAX_DECK:
-            return NO_CARD
         self.remember_pool()
         memset(&opened, 0, sizeof(Guess))
         if not self.open_pool(&opened):
@@ -817,12 +843,11 @@ cdef class CastleRampageSampler(Sampler):
     cdef bint can_go_on(self, const Guess* guess) noexcept nogil:
         # Whether each card that will leave the hand, or be shown in it, can be in it by then. That
         # is not all that must be so, hence some guesses that pass still fail later.
-        cdef const Side* side = &(<const CastleView*> &self.view).common.sides[self.other]
+        cdef const Entry* entry
         cdef Needs needs
-        cdef int at = self.next_entry
-        cdef int told, value, card, i, pool
+        cdef int value, card, i, pool
         cdef int placed[STRUCTURES]
-        memset(&needs, 0, sizeof(Needs))
+        self.clear_needs(&needs)
         memcpy(placed, self.placed, sizeof(placed))
         for card in range(1, CARDS):
             needs.hand[card] = guess.known[card]
@@ -832,16 +857,15 @@ cdef class CastleRampageSampler(Sampler):
             pool = place_of_pool(needs.pile - needs.newest + i if i else 0)
             memcpy(needs.pools + i * CARDS, guess.pools + pool * CARDS, CARDS)
             needs.blanks[i] = guess.blanks[pool] + (0 if i else guess.kept)
-        while at < side.story_length:
-            told = side.story[at] & TOLD_MASK
-            value = side.story[at] >> TOLD_BITS
-            at += 1
-            if told == DREW:
+        for i in range(self.next_entry, self.history.entry_count):
+            entry = &self.history.entries[i]
+            value = entry.value
+            if entry.kind == DREW:
                 needs.blanks[needs.newest] += value
-            elif told == SPENT or told == LOST:
+            elif entry.kind == SPENT or entry.kind == LOST:
                 if not 0 < value < CARDS or not need(&needs, value):
                     return False
-            elif told == PLACED_UNDER:
+            elif entry.kind == PLACED_UNDER:
                 if value >= STRUCTURES or placed[value] >= self.stack(value).count:
                     return False
                 card = self.stack(value).cards[placed[value]]
@@ -850,20 +874,27 @@ cdef class CastleRampageSampler(Sampler):
                     needs.places += 1
                 elif not need(&needs, card):
                     return False
-            elif told == TOOK_BACK:
+            elif entry.kind == TOOK_BACK:
                 needs.hand[VETERAN] += 1
-            elif told == SHOWED:
-                if at + CARDS > side.story_length or not need_all(&needs, value, &side.story[at]):
+            elif entry.kind == SHOWED:
+                if not need_all(&needs, value, self.counts(entry)):
                     return False
-                at += CARDS
-            elif told == RESHUFFLED:
-                at += CARDS
+            elif entry.kind == NEW_PILE:
                 needs.pile += 1
-                if needs.pile == MAX_PILES:
-                    return False
                 needs.newest += 1
                 memcpy(needs.pools + needs.newest * CARDS, self.piles + needs.pile * CARDS, CARDS)
         return True
+
+    cdef void clear_needs(self, Needs* needs) noexcept nogil:
+        # No more pools than there are piles, which are few next to the room for them.
+        cdef int pools = min(self.pile_total + MAX_POOLS, POOLS_AHEAD)
+        memset(needs.hand, 0, sizeof(needs.hand))
+        memset(needs.blanks, 0, pools * sizeof(int))
+        memset(needs.taken, 0, pools * CARDS)
+        memset(needs.dealt, 0, pools * sizeof(int))
+        memset(needs.cards, 0, pools * CARDS)
+        needs.places = 0
+        needs.shown = False
 
     # Whether the view contradicts itself
 
@@ -889,6 +920,9 @@ cdef class CastleRampageSampler(Sampler):
             raise ViewError("common.turn", "must be as many as the phase and the ruleset say")
         if common.strengthened > 1:
             raise ViewError("common.strengthened", "must be 0 or 1")
+        if not common.strengthened <= common.decisions <= MAX_DECISIONS or (
+                common.phase == SET_UP and common.decisions):
+            raise ViewError("common.decisions", "must be as many as a turn can have")
         if common.active >= SEATS:
             raise ViewError("common.active", "must be 0 or 1")
         if common.set_ups > self.rules.set_ups or (
@@ -909,8 +943,9 @@ cdef class CastleRampageSampler(Sampler):
             if seen.own.drawn[i] >= CARDS:
                 raise ViewError(f"own.drawn[{i}]", f"must be at most {CARDS - 1}")
         for seat in range(SEATS):
-            if not 0 <= common.sides[seat].story_length <= MAX_STORY:
-                raise ViewError(f"common.sides[{seat}].story_length", f"must be 0 to {MAX_STORY}")
+            if not 0 <= common.sides[seat].history_length <= MAX_HISTORY:
+                raise ViewError(f"common.sides[{seat}].history_length",
+                                f"must be 0 to {MAX_HISTORY}")
         for at in range(SEATS * STRUCTURES):
             stack = &seen.stacks[at]
             least = PLACED * common.set_ups
@@ -938,7 +973,7 @@ cdef class CastleRampageSampler(Sampler):
                     raise ViewError(f"stacks[{at}].cards[{i}]", "must be what the seat knows")
         if common.phase == SET_UP:
             for seat in range(SEATS):
-                if common.sides[seat].story_length or common.sides[seat].hand_size != DEAL:
+                if common.sides[seat].history_length or common.sides[seat].hand_size != DEAL:
                     raise ViewError(f"common.sides[{seat}]", "must be as it is in the set-up")
 
     cdef int turns_of(self, int seat) noexcept nogil:
@@ -1078,31 +1113,42 @@ cdef class CastleRampageSampler(Sampler):
 
     cdef void fill_placed(self, CastleState* rampage, const Guess* guess, const uint8_t* cards, int* left,
                           int* set_up_left) noexcept nogil:
-        # In the order of the story.
-        cdef const Side* side = &rampage.common.sides[self.other]
-        cdef Stack* stack
-        cdef int at[STRUCTURES]
-        cdef int told, structure, card, i = 0, n = 0
+        # In the order of the history.
+        cdef int first[STRUCTURES]
+        cdef int structure, i, n = 0
+        cdef const Entry* entry
         for structure in range(STRUCTURES):
-            at[structure] = PLACED * self.rules.set_ups
-        while n < guess.placed_count:
-            told = side.story[i] & TOLD_MASK
-            structure = side.story[i] >> TOLD_BITS
-            i += 1 + (CARDS if told == SHOWED or told == RESHUFFLED else 0)
-            if told != PLACED_UNDER:
-                continue
-            stack = &rampage.stacks[self.other * STRUCTURES + structure]
-            if stack.cards[at[structure]] == 0:
-                card = guess.placed[n]
-                n += 1
-                if card == KEPT_BLANK:
-                    set_up_left[0] -= 1
-                    card = cards[set_up_left[0]]
-                elif card >= BLANK:
-                    left[card - BLANK] -= 1
-                    card = cards[(card - BLANK) * MAX_DECK + left[card - BLANK]]
-                stack.cards[at[structure]] = card
-            at[structure] += 1
+            first[structure] = PLACED * self.rules.set_ups
+            if self.history.summed_up:
+                for i in range(first[structure], self.history.stack_counts[structure]):
+                    n += self.fill_one(rampage, guess, n, structure, i, cards, left, set_up_left)
+                first[structure] = self.history.stack_counts[structure]
+        for i in range(self.history.entry_count):
+            entry = &self.history.entries[i]
+            if n == guess.placed_count:
+                return
+            if entry.kind == PLACED_UNDER:
+                structure = entry.value
+                n += self.fill_one(rampage, guess, n, structure, first[structure], cards, left,
+                                   set_up_left)
+                first[structure] += 1
+
+    cdef bint fill_one(self, CastleState* rampage, const Guess* guess, int n, int structure, int at,
+                       const uint8_t* cards, int* left, int* set_up_left) noexcept nogil:
+        # Fills a place of a structure with the n-th card placed; False if it is known.
+        cdef Stack* stack = &rampage.stacks[self.other * STRUCTURES + structure]
+        cdef int card
+        if stack.cards[at]:
+            return False
+        card = guess.placed[n]
+        if card == KEPT_BLANK:
+            set_up_left[0] -= 1
+            card = cards[set_up_left[0]]
+        elif card >= BLANK:
+            left[card - BLANK] -= 1
+            card = cards[(card - BLANK) * MAX_DECK + left[card - BLANK]]
+        stack.cards[at] = card
+        return True
 
     cdef void fill_drawn(self, CastleState* rampage) noexcept nogil:
         # Of the newest pool he has drawn what is not in the draw pile.

@@ -78,9 +78,8 @@ cdef enum:
     CARD_SHIFT = 6 * CARD_BITS
     KIND_SHIFT = 7 * CARD_BITS
 
-    # What everyone sees of a hand is told in bytes: what happened, and above it a card or number.
-    # RESHUFFLED and SHOWED are followed by how many of each card, from the first on, the new draw
-    # pile or the hand holds, and a 0.
+    # A hand history holds what everyone has seen of a hand: see engine/castle_rampage/history.pyx.
+    # The kind of an entry is in the low bits of its first byte, a card or number above it.
     DECIDED = 0                  # A decision; with these flags it could be:
     STRENGTHENED_BEFORE = 1
     CATAPULT_OPPOSED = 2
@@ -91,12 +90,19 @@ cdef enum:
     PLACED_UNDER = 4             # A card, face down, under this structure.
     TOOK_BACK = 5                # A Veteran that was stopped.
     SHOWED = 6                   # The hand, and discarded every card that can be this unit.
-    RESHUFFLED = 7
-    TOLD_BITS = 3
-    TOLD_MASK = (1 << TOLD_BITS) - 1
-    MAX_TOLD_VALUE = 31
-    MAX_STORY = 1600
+    NEW_PILE = 7                 # A draw pile was made:
+    OF_DISCARDS = 0              # of the discard pile,
+    SUMMED_UP = 1                # or, so to say, of all that was not discarded or in play.
+    ENTRY_BITS = 3
+    ENTRY_MASK = (1 << ENTRY_BITS) - 1
+    MAX_ENTRY_VALUE = 31
+    MAX_HISTORY = 1600           # Bytes.
+    MAX_RUN = 8                  # Of equal cards that one byte counts.
     MAX_DRAWN = 800
+
+    # With the right cards a turn need never end: a Spy draws the Spy that was played before it. So
+    # the last of these ends it. Other turns do not come near.
+    MAX_DECISIONS = 800
 
     # Events
     SHUFFLED = 1
@@ -117,6 +123,7 @@ cdef enum:
     LOOKED
     LOOKED_HIDDEN
     HAND_SHOWN
+    TURN_CUT
 
 # Packed: bytes of padding would keep what was there when a view is filled from its fields.
 
@@ -130,25 +137,28 @@ cdef packed struct Side:         # What everyone sees of a seat, its structures 
     uint8_t hand_size
     uint8_t catapults
     uint8_t granaries
-    int story_length
-    uint8_t story[MAX_STORY]
+    int history_length
+    uint8_t history[MAX_HISTORY]
 
 cdef packed struct Common:       # What everyone sees.
     uint8_t phase
     uint8_t set_ups              # Done.
     uint8_t turn                 # From 1 on, of both seats together.
     uint8_t active               # The seat whose turn it is, or who starts.
-    uint8_t strengthened         # Whether it has strengthened in this turn.
+    uint8_t strengthened         # Whether it has strengthened in this turn,
+    int decisions                # and how many decisions it has made in it.
     uint8_t winner               # NO_SEAT for a draw.
     uint8_t draw_size
     uint8_t discards[CARDS]
     Side sides[SEATS]
 
-cdef packed struct Own:          # What only the seat itself knows.
+cdef packed struct Own:          # What the seat alone knows.
     uint8_t hand[CARDS]
     uint8_t kept                 # From the first set-up, until the second is done.
     int drawn_length
-    uint8_t drawn[MAX_DRAWN]    # The cards it ever drew; 0 is a reshuffle in between.
+    # The cards it drew; 0 is a reshuffle in between. If its history is summed up, the first cards
+    # are those that it had in its hand and its structures then.
+    uint8_t drawn[MAX_DRAWN]
 
 cdef packed struct CastleState:        # Laid over a State.
     Common common
@@ -161,3 +171,12 @@ cdef packed struct CastleView:        # Laid over a View.
     Common common
     Own own                      # Zero for a spectator.
     Stack stacks[SEATS * STRUCTURES]     # 0 for a card that is not known.
+
+# Whether a card can count as a unit.
+cdef inline bint counts_as(int card, int unit) noexcept nogil:
+    if card == GIANT:
+        return unit != ARCHER_UNIT
+    return card == MERCENARY or card == unit
+
+cdef inline bint is_purple(int card) noexcept nogil:
+    return OGRE <= card <= SPY

@@ -11,6 +11,8 @@ from service.wire import Fields
 from service.wire.fields import counted, filled, options, plain
 
 VIEW_PATHS = {
+    "common.sides[0].history": "sides[0].story",
+    "common.sides[1].history": "sides[1].story",
     "common.": "",
     "own.": "",
     "stacks[0]": "sides[0].gate",
@@ -23,10 +25,10 @@ _SEATS = (0, 1)
 _TYPES = len(pb.CastleRampageCard.values())  # With the one that is no card.
 _FIRST_SCHEME = pb.CASTLE_RAMPAGE_CARD_VOLLEY
 _MAX_STACK = 104
-_MAX_STORY = 1600
+_MAX_HISTORY = 1600
 _MAX_DRAWN = 800
 _NOBODY = 255  # No winner, where the engine writes a seat.
-_SHARED = ("phase", "set_ups", "turn", "active", "strengthened", "draw_size")
+_SHARED = ("phase", "set_ups", "turn", "active", "strengthened", "decisions", "draw_size")
 _SIDE = ("hand_size", "catapults", "granaries")
 _NUMBERS = ("copies", "gate", "castle", "attack", "bonus", "cost")
 
@@ -199,7 +201,7 @@ def view_to_fields(game: Game, message: pb.CastleRampageView, seat: int) -> Fiel
             "winner": _NOBODY,
             "discards": _counts(message.discards, "discards"),
             "sides": [
-                {**plain(side, _SIDE), **_memory("story", side.story, _MAX_STORY)}
+                {**plain(side, _SIDE), **_memory("history", side.story, _MAX_HISTORY)}
                 for side in message.sides
             ],
         },

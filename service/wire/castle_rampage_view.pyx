@@ -26,6 +26,7 @@ cdef enum:
     VIEW_KEPT
     VIEW_UNSEEN
     VIEW_DRAWN
+    VIEW_DECISIONS
 
     SIDE_HAND_SIZE = 1
     SIDE_CATAPULTS
@@ -63,6 +64,7 @@ def write_view(CastleRampage game not None, view):
     if seen.seat != SPECTATOR:
         write_unseen(&out, game, seen)
     put_bytes(&out, VIEW_DRAWN, seen.own.drawn, seen.own.drawn_length)
+    put(&out, VIEW_DECISIONS, common.decisions)
     return written(&out)
 
 
@@ -73,7 +75,7 @@ cdef void write_side(Writer* out, const Side* side, const Stack* stacks) noexcep
     put(out, SIDE_GRANARIES, side.granaries)
     write_stack(out, SIDE_GATE, &stacks[GATE])
     write_stack(out, SIDE_CASTLE, &stacks[CASTLE])
-    put_bytes(out, SIDE_STORY, side.story, side.story_length)
+    put_bytes(out, SIDE_STORY, side.history, side.history_length)
     end(out, begun)
 
 

@@ -10,6 +10,7 @@ A position is in a turn of red, with whole structures, unless something else is 
     active = blue
     turn = 5                   the first one in which this can be, if not said
     strengthened = true        the last card of the active seat's structures went there in this turn
+    decisions = 799            how many there were in this turn, if not just those that are said
     red.hand = Knight*2 Spy    as many cards as the turns give, if not said
     red.gate = Giant:seen Ogre:shown    from the top; the other seat has seen the Giant by a Spy,
                                everyone the Ogre. The last ones went there after the set-up: all
@@ -20,11 +21,11 @@ A position is in a turn of red, with whole structures, unless something else is 
     discards = Archer Spy      completed by what has to be destroyed or discarded for all this
     top = Knight Dragon        the next cards of the draw pile, the first one first; or
     pile = Knight Dragon       all of it; what is not placed anywhere is then discarded
-    red.told = 1590            the story of the hand is filled up to so many entries
+    red.history = 1590         the hand history is filled up to so many bytes
     red.dealt = ...            five cards: a position in the first set-up instead
 
 What is not said is filled up with cards that are not purple, those with most copies first. What is
-told of the hands is a past in which that may have come about.
+in the hand histories is a past in which that may have come about.
 
 An action is written as its kind and cards, and in lower case where to or what for:
 
@@ -42,7 +43,11 @@ from typing import ClassVar
 from engine.position import Position
 from tests.games import Facts
 from tests.games.castle_rampage.layout import (
+    CARD_BITS,
+    CARD_MASK,
     CATAPULT,
+    ENTRIES,
+    ENTRY_BITS,
     GRANARY,
     KNOWN,
     NAMES,
@@ -52,8 +57,6 @@ from tests.games.castle_rampage.layout import (
     SABOTEUR,
     SHOWN,
     STRUCTURES,
-    TOLD,
-    TOLD_BITS,
     UNITS,
     Layout,
     counts_of,
@@ -119,9 +122,9 @@ class CastleRampageFacts(Facts):
         "reshuffle": {"set_ups": 1, "turns": 6, "cards": read_card_list(SMALL_RESHUFFLE)},
         "two_set_ups": {"turns": 6, "cards": read_card_list(SMALL_WHOLE)},
     }
-    # A hand is told of in 1,600 entries: at most 100 for ended turns, else at least two a decision.
-    longest = 1703
-    quiet = ("red.story", "blue.story", "drawn")
+    # Turns of 800 decisions, after the set-up.
+    longest = 160002
+    quiet = ("red.history", "blue.history", "drawn", "decisions")
 
     def read_option(self, name, text):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)
@@ -204,6 +207,7 @@ class CastleRampageFacts(Facts):
         shown = {"phase": PHASES[common["phase"]], "turn": str(common["turn"])}
         shown["active"] = self.seats[common["active"]]
         shown["strengthened"] = "true" if common["strengthened"] else ""
+        shown["decisions"] = str(common["decisions"])
         shown["pile_size"] = str(common["draw_size"])
         shown["discards"] = show_cards(spread(common["discards"]))
         for seat, name in enumerate(self.seats):
@@ -214,7 +218,7 @@ class CastleRampageFacts(Facts):
                 shown[f"{name}.{title}"] = self.show_stack(stack)
             permanents = [CATAPULT] * side["catapults"] + [GRANARY] * side["granaries"]
             shown[f"{name}.permanents"] = show_cards(permanents)
-            shown[f"{name}.story"] = show_story(side["story"][: side["story_length"]])
+            shown[f"{name}.history"] = show_history(side["history"][: side["history_length"]])
         return shown
 
     def show_stack(self, stack):
@@ -301,11 +305,12 @@ class CastleRampageFacts(Facts):
         return (*other["hand"], other["kept"], *down, *next_cards)
 
 
-def show_story(story):
-    """What is told of a hand."""
-    words, told = [], list(story)
-    while told:
-        kind, value = TOLD[told[0] & (1 << TOLD_BITS) - 1], told[0] >> TOLD_BITS
+def show_history(history):
+    """The entries of a hand history."""
+    words, left = [], list(history)
+    while left:
+        first = left.pop(0)
+        kind, value = ENTRIES[first & (1 << ENTRY_BITS) - 1], first >> ENTRY_BITS
         text = str(value)
         if kind == "decided":
             flags = ("strengthened", "catapult", "granary")
@@ -314,10 +319,23 @@ def show_story(story):
             text = NAMES[value]
         elif kind == "placed":
             text = STRUCTURES[value]
-        elif kind in ("showed", "reshuffled"):
-            counts = [0, *told[1 : len(NAMES)]]
-            text = f"{UNITS[value]} {show_cards(spread(counts))}".strip()
-            del told[: len(NAMES)]
+        elif kind == "showed":
+            text = f"{UNITS[value]} {take_counts(left)}"
+        elif kind == "new_pile" and not value:
+            kind, text = "reshuffled", take_counts(left)
+        elif kind == "new_pile":
+            size, *stacks = (left.pop(0) for _ in range(1 + 2 * len(STRUCTURES)))
+            kind, text = "summed_up", f"hand {size}"
+            for name, top, count in zip(STRUCTURES, stacks[::2], stacks[1::2], strict=True):
+                text += f" {name} {top}-{count}"
+            text += f" of {take_counts(left)}"
         words.append(f"{kind} {text}".strip())
-        told.pop(0)
     return ", ".join(words)
+
+
+def take_counts(left):
+    """Takes the counts of cards from the beginning of what is left of a hand history."""
+    cards = []
+    while run := left.pop(0):
+        cards += [run & CARD_MASK] * ((run >> CARD_BITS) + 1)
+    return show_cards(cards)

@@ -19,9 +19,11 @@ UNITS = ["", "knight", "archer", "axe_man"]
 PHASES = ["over", "set_up", "turn"]
 KNOWN = ["", ":seen", ":shown"]
 SHOWN = 2
-TOLD = ["decided", "drew", "spent", "lost", "placed", "took_back", "showed", "reshuffled"]
-TOLD_BITS = 3
-MAX_TOLD_VALUE = 31
+ENTRIES = ["decided", "drew", "spent", "lost", "placed", "took_back", "showed", "new_pile"]
+ENTRY_BITS = 3
+MAX_ENTRY_VALUE = 31
+CARD_BITS = 5
+CARD_MASK = (1 << CARD_BITS) - 1
 
 
 def is_purple(card):
@@ -103,20 +105,20 @@ class Half:
             later.remove(kept)
         return cards + later
 
-    def story(self, draws, strengthened, opposed):
-        """What is told of the hand: a past with so many draws in the turns until now.
+    def history(self, draws, strengthened, opposed):
+        """The hand history: a past with so many draws in the turns until now.
 
         `strengthened` is None if it is not the turn of this seat; `opposed` are the permanent cards
         of the other.
         """
-        story = []
+        history = []
 
-        def tell(told, value=0):
-            story.append(TOLD.index(told) | value << TOLD_BITS)
+        def add(kind, value=0):
+            history.append(ENTRIES.index(kind) | value << ENTRY_BITS)
 
         def decide(after=False):
             flags = (after, CATAPULT in opposed, GRANARY in opposed)
-            tell("decided", sum(flag << i for i, flag in enumerate(flags)))
+            add("decided", sum(flag << i for i, flag in enumerate(flags)))
 
         under, paid = list(self.under), list(self.paid)
 
@@ -124,8 +126,8 @@ class Half:
             structure, card = under.pop(0)
             decide()
             for _ in range(OGRE_COST * (card == OGRE)):
-                tell("spent", paid.pop(0))
-            tell("placed", structure)
+                add("spent", paid.pop(0))
+            add("placed", structure)
 
         left = len(self.handled) - self.set_ups
         past = len(draws) - (strengthened is not None)
@@ -134,20 +136,20 @@ class Half:
         for turn in range(past):
             drawn = left if turn == past - 1 else min(draws[turn], left)
             left -= drawn
-            for some in range(drawn, 0, -MAX_TOLD_VALUE):
-                tell("drew", min(some, MAX_TOLD_VALUE))
+            for some in range(drawn, 0, -MAX_ENTRY_VALUE):
+                add("drew", min(some, MAX_ENTRY_VALUE))
             for card in (self.permanents + self.spent) * (turn == past - 1):
                 decide()
-                tell("spent", card)
+                add("spent", card)
             strengthens = len(under) - bool(strengthened) >= past - turn
             if strengthens:
                 strengthen()
             decide(strengthens)
         if strengthened is not None and now:
-            tell("drew", now)
+            add("drew", now)
         if strengthened:
             strengthen()
-        return story
+        return history
 
 
 class Layout:
@@ -158,7 +160,8 @@ class Layout:
         self.rest = Counter({spec["card"]: spec["copies"] for spec in game.ruleset["cards"]})
         self.active = names.index(given.pop("active", names[0]))
         self.strengthened = given.pop("strengthened", "false") == "true"
-        self.told = [int(given.pop(f"{name}.told", 0)) for name in names]
+        self.decisions = int(given.pop("decisions", self.strengthened))
+        self.lengths = [int(given.pop(f"{name}.history", 0)) for name in names]
         discards, top = self.take(given.pop("discards", "")), self.take(given.pop("top", ""))
         pile = self.take(given.pop("pile")) if "pile" in given else None
         self.halves = [self.read_half(given, name) for name in names]
@@ -257,19 +260,20 @@ class Layout:
         common = fields["common"]
         common |= {"phase": PHASES.index("turn"), "set_ups": self.set_ups, "turn": self.turn}
         common |= {"active": self.active, "strengthened": self.strengthened}
+        common["decisions"] = self.decisions
         discards = []
         for seat, half in enumerate(self.halves):
             own, side = fields["own"][seat], common["sides"][seat]
             opposed = self.halves[1 - seat].permanents
             strengthened = self.strengthened if seat == self.active else None
-            story = half.story(self.draws(seat), strengthened, opposed)
-            story += [TOLD.index("decided")] * (self.told[seat] - len(story))
+            history = half.history(self.draws(seat), strengthened, opposed)
+            history += [ENTRIES.index("decided")] * (self.lengths[seat] - len(history))
             own |= {"hand": counts_of(half.hand), "drawn_length": len(half.drawn)}
             own["drawn"] = padded(half.drawn, own["drawn"])
-            side |= {"hand_size": len(half.hand), "story_length": len(story)}
+            side |= {"hand_size": len(half.hand), "history_length": len(history)}
             side |= {"catapults": half.permanents.count(CATAPULT)}
             side |= {"granaries": half.permanents.count(GRANARY)}
-            side["story"] = padded(story, side["story"])
+            side["history"] = padded(history, side["history"])
             for structure, (stack, gone) in enumerate(
                 zip(half.stacks, half.destroyed, strict=True)
             ):

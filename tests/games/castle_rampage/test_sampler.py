@@ -13,10 +13,15 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.games import facts_of
-from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import Filter, world_of
 from tests.games.castle_rampage.layout import NAMES, read_cards
-from tests.support.chi_squared import p_of_distribution
+from tests.games.castle_rampage.proportions import (
+    P,
+    check_uniform,
+    count_worlds,
+    game_with,
+    p_of_draws,
+)
 from tests.support.play import game_of, random_joint, random_secret, seeded, told
 
 STRENGTHEN, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 2, 35, 30, 31  # Of an action.
@@ -33,14 +38,9 @@ RULESETS = {
     "reshuffles": (1, "Knight*9:attack=1:gate=1:castle=3 Archer*4:castle=4 Bomber*2"),
     "two set-ups": (2, "Knight*20:gate=1:castle=2 Archer*3:gate=1 Spy*2"),
 }
-TURNS = 70
 MATCHES = 12
 MAX_WORLDS = 1500  # Of the filter; a match goes on no further.
 SHARE = 0.2  # Of the positions that are tested.
-DRAWS = 20  # For each world of the filter,
-MAX_DRAWS = 4000  # and how many at the most.
-CERTAIN = 25  # What is expected so often comes up.
-P = 1e-3
 LONG_MATCHES = 5
 LIES = 15  # Matches.
 WHIMS = 60  # Matches.
@@ -70,59 +70,6 @@ HABITS = {
     "hoards": hoards,
 }
 LONG = {"at random": 150, "strengthens": 400, "hoards": 250}  # Decisions.
-
-
-def game_with(cards, set_ups=1):
-    return games()["castle_rampage"](
-        {"set_ups": set_ups, "turns": TURNS, "cards": read_card_list(cards)}
-    )
-
-
-@functools.cache
-def pile_of_state(game):
-    """Where the draw pile is in the bytes of a state."""
-    fields = Position.deal(game, 0).fields
-    first = game.make_state(fields)
-    fields["draw_pile"] = [card + 1 for card in fields["draw_pile"]]
-    changed = [
-        i
-        for i, pair in enumerate(zip(first, game.make_state(fields), strict=True))
-        if len(set(pair)) > 1
-    ]
-    return slice(changed[0], changed[-1] + 1)
-
-
-def count_worlds(sampler, draws, rng):
-    """How often each world is drawn; in which order the draw pile lies is all one."""
-    pile = pile_of_state(sampler.game)
-    states = Counter()
-    for _ in range(draws):
-        state = bytearray(bytes(sampler.sample(rng.getrandbits(64))))
-        size = len(state[pile].rstrip(b"\0"))
-        start = slice(pile.start, pile.start + size)
-        state[start] = sorted(state[start])
-        states[bytes(state)] += 1
-    worlds = Counter()
-    for state, n in states.items():
-        worlds[world_of(sampler.game.read_state(state), sampler.seat)] += n
-    return worlds
-
-
-def p_of_draws(sampler, expected, rng):
-    """The p-value of some draws; asserts that no world is drawn, or left out, wrongly."""
-    draws = min(DRAWS * len(expected) + 200, MAX_DRAWS)
-    drawn = count_worlds(sampler, draws, rng)
-    assert drawn.keys() <= expected.keys(), "a world that cannot be"
-    assert drawn.keys() >= {world for world, p in expected.items() if p * draws > CERTAIN}
-    return p_of_distribution(drawn, expected)
-
-
-def check_uniform(p_values):
-    """Asserts that p-values are those of draws in proportion."""
-    n = len(p_values)
-    assert n > 20
-    assert min(p_values) > P / n
-    assert abs(sum(p_values) / n - 0.5) < 4 / (12 * n) ** 0.5
 
 
 def positions(game, rng, filters):
@@ -480,7 +427,7 @@ def test_a_structure_has_no_cards_beyond_their_number(name):
         Sampler.of(SeatView.from_fields(game, fields))
 
 
-def test_any_byte_of_a_story_can_be_a_lie():
+def test_any_byte_of_a_hand_history_can_be_a_lie():
     game, _ = game_of("castle_rampage", "informers")
     rng = seeded("story")
     refused = taken = 0
@@ -491,15 +438,15 @@ def test_any_byte_of_a_story_can_be_a_lie():
                 position.apply(random_joint(position, rng), rng.getrandbits(64))
         fields = position.view(seed % 2).fields
         side = fields["common"]["sides"][1 - seed % 2]
-        for at in range(side["story_length"]):
-            truth = side["story"][at]
-            side["story"][at] = rng.choice((truth ^ 1 << rng.randrange(8), rng.randrange(256)))
+        for at in range(side["history_length"]):
+            truth = side["history"][at]
+            side["history"][at] = rng.choice((truth ^ 1 << rng.randrange(8), rng.randrange(256)))
             view = SeatView.from_fields(game, fields)
-            with told(seed=seed, at=at, lie=side["story"][at]):
+            with told(seed=seed, at=at, lie=side["history"][at]):
                 try:
                     assert Sampler.of(view).sample(at).view(view.seat) == view
                     taken += 1
                 except ViewError:
                     refused += 1
-            side["story"][at] = truth
+            side["history"][at] = truth
     assert refused > taken > 0

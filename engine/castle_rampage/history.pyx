@@ -1,0 +1,124 @@
+"""Hand histories: what everyone has seen of a hand since the first turn, entry by entry.
+
+The sampler goes through the history of the opponent's hand to tell what the hand may hold. An entry
+is one byte, the kind in its low three bits and a number in the other five. The number is a card, a
+structure, a unit or how many cards were drawn: see the kinds in engine/castle_rampage/state.pxd.
+
+SHOWED and NEW_PILE go on with counts of cards: a byte for each run of at most eight equal cards, the
+card in the low five bits and the length of the run less one above it, and a 0 after the last. So an
+entry takes no more bytes than there are cards to count, and one more.
+
+*Room.* A history has MAX_HISTORY bytes, and a seat remembers MAX_DRAWN of its draws. Random matches
+of 200 turns with the default list take 1,000 bytes at the most. But there is no bound for all card
+lists: where every turn draws twenty cards, or a turn plays the same card over and over, any room is
+too small. A match never ends by that. A history that is full is summed up: it starts again with one
+entry that says of what draw pile all cards would be that neither lie in the discard pile nor are in
+play, how many cards the hand holds, and which cards of the structures stand. A seat's memory of its
+draws then starts with the cards that it has in its hand and structures. Both histories are summed
+up at once, because each is read together with the draws of the other seat.
+
+Whatever a full history told of single cards is forgotten by that: the sampler then takes all cards
+that are not seen to be anywhere with equal probability. Both seats can compute the new histories,
+so they give away nothing.
+"""
+
+from libc.string cimport memset
+
+from engine.castle_rampage.state cimport (
+    CARD_MASK, MAX_DECK, NEW_PILE, SHOWED, SUMMED_UP, Stack,
+)
+from engine.game cimport SEATS
+
+
+cdef void sum_up_if_full(CastleState* rampage) noexcept nogil:
+    cdef int seat
+    for seat in range(SEATS):
+        if (rampage.common.sides[seat].history_length == MAX_HISTORY
+                or rampage.own[seat].drawn_length == MAX_DRAWN):
+            sum_up(rampage)
+            return
+
+
+cdef void sum_up(CastleState* rampage) noexcept nogil:
+    cdef Own* own
+    cdef Side* side
+    cdef const Stack* stack
+    cdef uint8_t counts[CARDS]
+    cdef int seat, structure, card, i, _copy
+    memset(counts, 0, sizeof(counts))
+    for i in range(rampage.common.draw_size):
+        counts[rampage.draw_pile[i]] += 1
+    for seat in range(SEATS):
+        own = &rampage.own[seat]
+        own.drawn_length = 0
+        memset(own.drawn, 0, sizeof(own.drawn))
+        for card in range(1, CARDS):
+            counts[card] += own.hand[card]
+            for _copy in range(own.hand[card]):
+                remember_drawn(own, card)
+        for structure in range(STRUCTURES):
+            stack = &rampage.stacks[seat * STRUCTURES + structure]
+            for i in range(stack.top, stack.count):
+                counts[stack.cards[i]] += 1
+                remember_drawn(own, stack.cards[i])
+    for seat in range(SEATS):
+        side = &rampage.common.sides[seat]
+        side.history_length = 0
+        memset(side.history, 0, sizeof(side.history))
+        add_entry(side, NEW_PILE, SUMMED_UP)
+        add_byte(side, side.hand_size)
+        for structure in range(STRUCTURES):
+            stack = &rampage.stacks[seat * STRUCTURES + structure]
+            add_byte(side, stack.top)
+            add_byte(side, stack.count)
+        add_counts(side, counts)
+
+
+cdef int read_history(const Side* side, History* history, int* at) noexcept nogil:
+    cdef Entry* entry
+    cdef int i, next_byte = 0, fault
+    history.entry_count = history.counted = 0
+    history.summed_up = False
+    while next_byte < side.history_length:
+        at[0] = next_byte
+        entry = &history.entries[history.entry_count]
+        history.entry_count += 1
+        entry.at = next_byte
+        entry.kind = side.history[next_byte] & ENTRY_MASK
+        entry.value = side.history[next_byte] >> ENTRY_BITS
+        next_byte += 1
+        if entry.kind == NEW_PILE and entry.value == SUMMED_UP and entry.at == 0:
+            if next_byte + 1 + 2 * STRUCTURES > side.history_length:
+                return CUT_SHORT
+            history.summed_up = True
+            history.hand_size = side.history[next_byte]
+            for i in range(STRUCTURES):
+                history.tops[i] = side.history[next_byte + 1 + 2 * i]
+                history.stack_counts[i] = side.history[next_byte + 2 + 2 * i]
+            next_byte += 1 + 2 * STRUCTURES
+        elif entry.kind == NEW_PILE and entry.value:
+            return NO_CARD
+        if entry.kind == SHOWED or entry.kind == NEW_PILE:
+            entry.counted = history.counted
+            history.counted += 1
+            fault = read_counts(side, &next_byte, history.counts + entry.counted * CARDS)
+            if fault:
+                return fault
+            if entry.kind == NEW_PILE and next_byte == entry.at + 2:
+                return NO_CARD   # There is no reshuffle of nothing.
+    return 0
+
+
+cdef int read_counts(const Side* side, int* at, uint8_t* counts) noexcept nogil:
+    cdef int card, size = 0
+    memset(counts, 0, CARDS)
+    while at[0] < side.history_length:
+        card = side.history[at[0]] & CARD_MASK
+        size += (side.history[at[0]] >> CARD_BITS) + 1
+        at[0] += 1
+        if card == 0:
+            return 0 if side.history[at[0] - 1] == 0 else NO_CARD
+        if card >= CARDS or size > MAX_DECK:
+            return NO_CARD
+        counts[card] += (side.history[at[0] - 1] >> CARD_BITS) + 1
+    return CUT_SHORT

@@ -1,0 +1,69 @@
+"""Whether the sampler of Castle Rampage draws worlds in the proportions that a filter gives."""
+
+import functools
+from collections import Counter
+
+from engine import games
+from engine.position import Position
+from tests.games.castle_rampage import read_card_list
+from tests.games.castle_rampage.filter import world_of
+from tests.support.chi_squared import p_of_distribution
+
+TURNS = 70
+DRAWS = 20  # For each world of the filter,
+MAX_DRAWS = 4000  # and how many at most.
+CERTAIN = 25  # What is expected so often comes up.
+P = 1e-3
+
+
+def game_with(cards, set_ups=1):
+    return games()["castle_rampage"](
+        {"set_ups": set_ups, "turns": TURNS, "cards": read_card_list(cards)}
+    )
+
+
+@functools.cache
+def pile_of_state(game):
+    """Where the draw pile is in the bytes of a state."""
+    fields = Position.deal(game, 0).fields
+    first = game.make_state(fields)
+    fields["draw_pile"] = [card + 1 for card in fields["draw_pile"]]
+    changed = [
+        i
+        for i, pair in enumerate(zip(first, game.make_state(fields), strict=True))
+        if len(set(pair)) > 1
+    ]
+    return slice(changed[0], changed[-1] + 1)
+
+
+def count_worlds(sampler, draws, rng):
+    """How often each world is drawn; in which order the draw pile lies is all one."""
+    pile = pile_of_state(sampler.game)
+    states = Counter()
+    for _ in range(draws):
+        state = bytearray(bytes(sampler.sample(rng.getrandbits(64))))
+        size = len(state[pile].rstrip(b"\0"))
+        start = slice(pile.start, pile.start + size)
+        state[start] = sorted(state[start])
+        states[bytes(state)] += 1
+    worlds = Counter()
+    for state, n in states.items():
+        worlds[world_of(sampler.game.read_state(state), sampler.seat)] += n
+    return worlds
+
+
+def p_of_draws(sampler, expected, rng):
+    """The p-value of some draws; asserts that no world is drawn, or left out, wrongly."""
+    draws = min(DRAWS * len(expected) + 200, MAX_DRAWS)
+    drawn = count_worlds(sampler, draws, rng)
+    assert drawn.keys() <= expected.keys(), "a world that cannot be"
+    assert drawn.keys() >= {world for world, p in expected.items() if p * draws > CERTAIN}
+    return p_of_distribution(drawn, expected)
+
+
+def check_uniform(p_values):
+    """Asserts that p-values are those of draws in proportion."""
+    n = len(p_values)
+    assert n > 20
+    assert min(p_values) > P / n
+    assert abs(sum(p_values) / n - 0.5) < 4 / (12 * n) ** 0.5
