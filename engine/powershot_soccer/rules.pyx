@@ -1,8 +1,8 @@
 """PowerShot Soccer: two halves of attack and defence, by the rules sheet of the card game.
 
-HOME (seat 0) and AWAY (seat 1) each have an own deck of the same 55 cards, a hand of 11 of them and
-a draw pile. They play one card at a time, face up, onto their play piles, and draw one at once, so
-a hand always holds 11. More goals after the two halves win; equal goals are a draw.
+HOME (seat 0) and AWAY (seat 1) each have a deck of their own with the same 55 cards: a hand of 11
+and a draw pile. They play one card at a time, face up, onto their play piles, and draw one at once,
+so a hand always holds 11. More goals after two halves win; equal goals are a draw.
 
 *Attack.* The seat in possession plays a card:
 
@@ -11,15 +11,15 @@ a hand always holds 11. More goals after the two halves win; equal goals are a d
 - A shot: a Shoot if at least 2 possession cards of this attack stand, a Long Range Shot if at least
   1 does. Its total is its power, +2 for every standing card beyond those needed, and +2 if the last
   of them is a Cross or a Fancy Footwork.
-- Any other card, or a shot that may not be played yet, gives possession up to the other seat.
+- Any other card, or a shot that may not be played yet, gives up possession to the other seat.
 
 *Defence.* The other seat answers every possession card and every shot with a card. An Intercept
 challenges a pass, a Tackle a dribble, a Save a shot; any other card declines.
 
-- A challenge with more power wins possession; with equal power the attacker stays in possession and
-  begins a new attack; with less it is as if declined.
+- A challenge with more power wins possession. With equal power the attacker keeps possession and
+  begins a new attack. A challenge with less power counts as declined.
 - A possession card is compared by its own power, a shot by its total. A total above 8 is a
-  PowerShot, and no Save counts.
+  PowerShot, against which no Save counts.
 - A shot that is not saved is a goal, and possession goes to the defender.
 
 The Star Player is played as a Pass, Dribble, Shoot, Tackle, Intercept or Save, as its seat says; it
@@ -27,13 +27,13 @@ may also give up or decline. As a possession card it is neither a Cross nor a Fa
 
 Whenever possession changes, an attack begins anew or a goal falls, both play piles are discarded.
 
-*Halves.* For the first kick-off both show a random card of their draw piles, again while they are
-equal; the higher one kicks off, and the shown cards are shuffled back. A half ends as soon as a
-seat has drawn its last card, but a shot is still answered. Then all cards are shuffled, and the
-seat that did not kick off the first half kicks off the second. What a seat draws as the first half
-ends goes back unseen.
+*Halves.* For the first kick-off both seats show a random card of their draw piles. The higher power
+kicks off. After equal powers both show again, and after eight equal pairs chance decides. The shown
+cards are shuffled back. A half ends as soon as a seat has drawn the last card of its draw pile, but
+a shot is still answered. Then all cards are shuffled, and the seat that did not kick off the first
+half kicks off the second. A card that a seat draws as the first half ends goes back unseen.
 
-What can be known of a hand: see engine/powershot_soccer/sampler.pyx.
+For what can be known of the opponent's hand, see engine/powershot_soccer/sampler.pyx.
 
 Source: the rules sheet of PowerShot Soccer. How many copies there are of which power is a
 reconstruction, from the sheet's examples and photographs of the cards.
@@ -95,6 +95,7 @@ cdef int seat_to_play(const Common* common) noexcept nogil:
 cdef bint half_is_over(const Common* common) noexcept nogil:
     if common.draw_sizes[0] > 0 and common.draw_sizes[1] > 0:
         return False
+    # A shot that drew the last card is still answered; a possession card is not.
     return not (common.phase == DEFEND and common.plays[common.play_count - 1].role == SHOOT)
 
 
@@ -145,8 +146,9 @@ cdef class PowerShotSoccer(Game):
         "PowerShot, one above 8.\n\n"
         "The Star Player can be played as almost anything. For the kick-off of the first half each "
         "seat shows a random card of its draw pile, and the higher power kicks off; at equal "
-        "powers both show again, and after eight equal pairs chance decides. The other seat kicks off "
-        "the second half. A half ends when a seat draws its last card; a shot is still answered."
+        "powers both show again, and after eight equal pairs chance decides. The other seat kicks "
+        "off the second half. A half ends when a seat draws its last card; a shot is still "
+        "answered."
     )
     seat_titles = ("Home", "Away")
     event_kinds = {
@@ -214,7 +216,7 @@ cdef class PowerShotSoccer(Game):
                 "standing": common.standing,
                 "attack_start": common.attack_start,
                 "play_count": common.play_count,
-                # Those that are yet to come are all the same one.
+                # One shared struct stands for all plays that are still to come.
                 "plays": [common.plays[i] for i in range(plays)] + [none] * (MAX_PLAYS - plays),
             },
             "hand": seen.hand,
@@ -275,7 +277,8 @@ cdef class PowerShotSoccer(Game):
                     n += 1
         return n
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void apply(self, State* state, const Action* joint, Rng* rng,
+                    EventLog* log) noexcept nogil:
         cdef SoccerState* soccer = <SoccerState*> state
         cdef Common* common = &soccer.common
         cdef int seat = seat_to_play(common)
@@ -294,7 +297,8 @@ cdef class PowerShotSoccer(Game):
         decided[0] = self.settle(common, played[0], played[1])
         drawn = self.draw_card(soccer, seat)
         log_event(log, TO_PUBLIC | TO_RECORD, PLAYED, seat, played, 2)
-        # All cards are shuffled anew after the first half, so a last card is of no use to its seat.
+        # After the first half all cards are shuffled, so the view never shows the card drawn last,
+        # and neither may an event.
         if common.half == 1 and half_is_over(common):
             reader = 0
         log_event(log, reader | TO_RECORD, DRAWN, seat, &drawn, 1)
@@ -322,7 +326,8 @@ cdef class PowerShotSoccer(Game):
                 seen.hand[card] = soccer.own[seat].hand[card]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        # The card and its role are seen. What a seat draws is left out: it shows in what is legal.
+        # Both seats see the card and its role. The card drawn is left out, since it shows in the
+        # legal actions.
         return mix(joint[0], joint[1])
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
@@ -334,7 +339,7 @@ cdef class PowerShotSoccer(Game):
             places[OPPONENT_PILE][soccer.own[other].draw_pile[i]] += 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, with the hands kept as sets of bits instead of lists of actions.
+        # As the default, but faster: hands are sets of bits, and no actions are listed.
         cdef SoccerState* soccer = <SoccerState*> state
         cdef Common* common = &soccer.common
         cdef uint8_t roles[MAX_ROLES]
@@ -353,7 +358,7 @@ cdef class PowerShotSoccer(Game):
             extra = 0
             if cards & stars:
                 extra = self.roles_now(common, lowest_one(stars), roles) - 1
-            # The first role of each card, then the further ones of each star.
+            # The choices are the first role of each card, then the other roles of each star.
             i = rng_below(rng, cards_held + extra * count_ones(cards & stars))
             if i >= cards_held:
                 i -= cards_held
@@ -401,6 +406,7 @@ cdef class PowerShotSoccer(Game):
                 and common.standing >= needed_to_shoot(role)):
             roles[n] = SHOOT
             n += 1
+        # Only the star may give up possession although it could attack.
         if n == 0 or star:
             roles[n] = GIVE_UP
             n += 1
@@ -438,7 +444,9 @@ cdef class PowerShotSoccer(Game):
         cdef bint shot = common.plays[at].role == SHOOT
         cdef int power = self.attack_power(common, at)
         cdef int missed = GOAL if shot else STANDS
-        if role == DECLINE or (shot and power > MAX_SAVE) or self.powers[card] < power:
+        cdef bint power_shot = shot and power > MAX_SAVE
+        # No Save counts against a PowerShot, not even one of higher power.
+        if role == DECLINE or power_shot or self.powers[card] < power:
             return missed
         return REPELLED if self.powers[card] == power else LOST
 
@@ -448,7 +456,7 @@ cdef class PowerShotSoccer(Game):
         cdef int before
         if common.plays[at].role == SHOOT:
             power += BONUS * (common.standing - needed_to_shoot(self.roles[card]))
-            # Before the shot lie the last possession card and its answer.
+            # The two plays before the shot are the last possession card and its answer.
             before = self.roles[common.plays[at - 2].card]
             if before == CROSS or before == FANCY_FOOTWORK:
                 power += BONUS
@@ -456,7 +464,8 @@ cdef class PowerShotSoccer(Game):
 
     # Halves
 
-    cdef void begin_half(self, SoccerState* soccer, int half, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void begin_half(self, SoccerState* soccer, int half, Rng* rng,
+                         EventLog* log) noexcept nogil:
         cdef Common* common = &soccer.common
         cdef uint8_t value
         cdef uint8_t hand[MAX_HAND]
@@ -504,10 +513,10 @@ cdef class PowerShotSoccer(Game):
         common.first_kick_off = rng_below(rng, SEATS) if lead == 0 else lead < 0
 
     cdef int draw_card(self, SoccerState* soccer, int seat) noexcept nogil:
-        # The draw size is counted already.
+        # `draw_sizes` has been lowered already.
         cdef uint8_t* top = &soccer.own[seat].draw_pile[soccer.common.draw_sizes[seat]]
         cdef int card = top[0]
-        # Nobody can tell a card that has left the pile from one that was never there.
+        # No byte may be left over from a card that has gone.
         top[0] = 0
         soccer.own[seat].hand[card] += 1
         return card
@@ -525,7 +534,7 @@ cdef class PowerShotSoccer(Game):
             common.phase = OVER
 
     cdef void shuffle(self, SoccerState* soccer, int seat, Rng* rng, EventLog* log) noexcept nogil:
-        # The record lists the cards from the top.
+        # The event lists the cards from the top of the pile.
         cdef uint8_t values[MAX_DECK]
         cdef uint8_t n = soccer.common.draw_sizes[seat]
         cdef int i
@@ -539,14 +548,14 @@ cdef class PowerShotSoccer(Game):
 
 
 def default_cards():
-    """The card list of the rules sheet."""
+    """Return the card list of the rules sheet."""
     with open(Path(__file__).with_name("cards.csv"), newline="") as file:
         return [{"role": ROLE_NAMES.index(row["role"]), "power": int(row["power"]),
                  "copies": int(row["copies"])} for row in csv.DictReader(file)]
 
 
 def read_cards(given):
-    """A whole card list out of one that was given; raises RulesetError."""
+    """Return a card list completed by its defaults; raise RulesetError if it breaks a rule."""
     if len(given) > MAX_TYPES:
         raise RulesetError("cards", f"must be at most {MAX_TYPES}")
     cards = []
@@ -564,5 +573,5 @@ def read_cards(given):
 
 
 def card_title(spec):
-    """The title of a card: its role and its power."""
+    """Return the title of a card: its role and its power."""
     return f"{ROLE_NAMES[spec['role']].replace('_', ' ').title()} {spec['power']}"

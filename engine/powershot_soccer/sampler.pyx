@@ -1,18 +1,18 @@
-"""What a view of PowerShot Soccer tells of the opponent's hand.
+"""What a view of PowerShot Soccer tells about the opponent's hand.
 
-Everybody sees the plays of the half. An opponent who chooses uniformly among his legal actions
-plays a given one with probability 1 / (how many he had), and that number depends on his hand only
-through the Star Players and the cards of several copies in it: every other card in hand is one
-action, whichever it is. So a belief is carried over how many of each of those few cards the hand
-holds, play by play, with the draws in between. Cards that were shown at the kick-off are carried
-along too, since they were in the draw pile then. Given these counts, the rest of the hand is any of
-the other unseen cards, and the draw pile is in any order.
+Everybody sees the plays of the half. An opponent that chooses uniformly among its legal actions
+plays each of them with probability 1 / (number of legal actions). That number depends on its hand
+only through the Star Players and the cards of several copies: every other card in hand is one
+action. So the sampler keeps a belief over the counts of those few cards in the hand, and updates it
+play by play, with the draws in between. The belief also counts the cards that were shown at the
+kick-off, since they were in the draw pile then. Given the counts, the rest of the hand is any of the
+other unseen cards, and the draw pile is in any order.
 
-The second half begins with all cards shuffled, so nothing of the first matters in it.
+The second half begins with all cards shuffled, so nothing of the first half matters in it.
 
-Under a ruleset with many cards of several copies there are too many such counts. Then those that do
-not fit are taken for cards of which every copy is an action of its own. What is drawn then is still
-sound and complete, and right in proportion but for how often duplicates are held.
+A ruleset with many cards of several copies has too many such counts. The cards that do not fit are
+then treated as if every copy were an action of its own. The draws are still sound and complete, and
+right in proportion except for how often duplicates are held.
 """
 
 from math import comb
@@ -34,23 +34,23 @@ from engine.errors import ViewError
 
 cdef enum:
     COUNT_BITS = 4
-    MAX_COUNTED = 16            # Counts of COUNT_BITS that fit a key.
-    MAX_HANDS = 5_000          # Combinations of counts; only kick-off cards may need more.
-    PLAIN = 255
+    MAX_COUNTED = 16             # Counts of COUNT_BITS that fit a key.
+    MAX_HANDS = 5_000            # Combinations of counts; only kick-off cards may need more.
+    PLAIN = 255                  # A card that the belief does not count.
 
 
 cdef class PowerShotSoccerSampler(Sampler):
-    """The worlds that fit a view: the opponent's hand by its posterior, the draw piles shuffled."""
+    """Draws the opponent's hand by its posterior, and the order of both draw piles."""
 
     cdef PowerShotSoccer rules
     cdef int other
-    cdef int counted             # Cards of the opponent of which the belief holds the count,
+    cdef int counted             # How many cards of the opponent the belief counts,
     cdef uint8_t cards[MAX_COUNTED]     # and which.
-    cdef uint8_t place[MAX_TYPES]       # Where a card stands among them, or PLAIN.
+    cdef uint8_t place[MAX_TYPES]       # The index of a card among them, or PLAIN.
     cdef Belief belief
-    cdef uint8_t unseen[SEATS][MAX_TYPES]   # Of either deck, not played this half.
-    cdef int plain_unseen
-    cdef int star                # A Star Player, or -1: all have the same roles.
+    cdef uint8_t unseen[SEATS][MAX_TYPES]   # The cards of each deck that are not played this half.
+    cdef int plain_unseen        # Those of the opponent that the belief does not count.
+    cdef int star                # Any Star Player, since all have the same roles; -1: none.
     cdef double binomial[MAX_DECK + 1][MAX_HAND + 1]
 
     def __init__(self, view):
@@ -99,7 +99,7 @@ cdef class PowerShotSoccerSampler(Sampler):
             raise ViewError("common.first_kick_off", "must be the seat that showed the higher card")
 
     cdef replay(self):
-        # Plays the half again, by the rules, and carries the belief along.
+        # Replays the half by the rules, and updates the belief.
         cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef const Play* play
         cdef Common replay
@@ -138,7 +138,7 @@ cdef class PowerShotSoccerSampler(Sampler):
                 raise ViewError("common.half", "must be 2: the plays have ended the first half")
             replay.phase = OVER
         for seat in range(SEATS):
-            # Each goal takes either seat two plays at least.
+            # Each goal takes at least two plays of either seat.
             goals += common.goals[seat] - replay.goals[seat]
             if (common.goals[seat] < replay.goals[seat]
                     or goals > (most_goals if common.half == 2 else 0)):
@@ -169,7 +169,7 @@ cdef class PowerShotSoccerSampler(Sampler):
 
     cdef bint kick_off_cards_were_drawn(self):
         # A card shown at the kick-off lay in the draw pile. If all its copies have left the pile,
-        # one was drawn, after some play of its seat and before that copy was needed.
+        # its seat has drawn one, after one of its plays and before it needed that copy.
         cdef const SoccerView* seen = <const SoccerView*> &self.view
         cdef const Common* common = &seen.common
         cdef uint8_t left[MAX_TYPES]
@@ -195,7 +195,7 @@ cdef class PowerShotSoccerSampler(Sampler):
     # The belief
 
     cdef choose_counted(self):
-        # Kick-off cards first, since a world would not be sound without them.
+        # Kick-off cards come first, since without them a world would not be sound.
         cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef PowerShotSoccer rules = self.rules
         cdef int i
@@ -206,7 +206,7 @@ cdef class PowerShotSoccerSampler(Sampler):
                          key=lambda card: -rules.copies[card])
         self.star = stars[0] if stars else -1
         chosen = []
-        sizes = [1] + [0] * rules.hand_size      # How many combinations hold so many cards.
+        sizes = [1] + [0] * rules.hand_size      # Combinations of counts, by their sum.
         for card in dict.fromkeys(shown + stars + several):
             larger = [sum(sizes[max(0, n - rules.copies[card]):n + 1]) for n in range(len(sizes))]
             if len(chosen) < MAX_COUNTED and (card in shown or sum(larger) <= MAX_HANDS):
@@ -229,7 +229,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         self.belief.normalize()
 
     cdef void add_hands(self, int i, int left, uint64_t key, double weight) noexcept nogil:
-        # Every first hand, with the draw pile showing the kick-off cards that it showed.
+        # Adds every first hand, weighed by the chance that its draw pile shows the kick-off cards.
         cdef const Common* common = &(<const SoccerView*> &self.view).common
         cdef int card, copies, n, k
         cdef double likelihood
@@ -249,7 +249,7 @@ cdef class PowerShotSoccerSampler(Sampler):
                                weight * likelihood)
 
     cdef see(self, const Common* before, const Play* play):
-        # Bayes' rule: the opponent has played a card from each hand, and drawn one.
+        # Bayes' rule for each hand: the opponent has played this card, and has drawn one.
         cdef Belief old = self.belief
         cdef uint8_t roles[MAX_ROLES]
         cdef int star_roles = 0
@@ -308,7 +308,7 @@ cdef class PowerShotSoccerSampler(Sampler):
             n = count_in(key, i)
             soccer.own[self.other].hand[self.cards[i]] = n
             plain -= n
-        # The rest of the hand is any of the plain cards, and the draw pile the others.
+        # The rest of the hand is any of the plain cards; the others are the draw pile.
         pile = soccer.own[self.other].draw_pile
         for card in range(self.rules.types):
             if self.place[card] == PLAIN:

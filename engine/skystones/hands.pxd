@@ -5,94 +5,97 @@ from engine.skystones.rules cimport Skystones
 from engine.skystones.state cimport ELEMENTS, MAX_HAND, MAX_TOTAL, MAX_TYPES, NONE
 
 cdef enum:
-    # Hands kept where nothing was placed yet. Where there are more, about every other hand fits,
-    # and it is as well to pick hands until one does.
+    # The most rows where nothing was placed yet. With more rows about every second hand fits, and
+    # picking hands until one fits costs little.
     MAX_ROWS = 1 << 16
 
-cdef struct Play:                # What a seat has shown in one round.
+cdef struct Play:                # All that a seat has shown in one round.
     int placed
     uint8_t cards[MAX_HAND]
-    uint8_t open[MAX_HAND][ELEMENTS]    # For each placement, the squares that took each element.
-    int barred                   # Elements that no card still in hand can have: the seat passed.
-    int needed                   # It places next, so it has a card of one of these; 0: it does not.
+    uint8_t open[MAX_HAND][ELEMENTS]    # How many squares took each element, by placement.
+    int barred                   # The elements that its unplayed cards cannot have: it passed.
+    int needed                   # It can place now, so it holds one of these elements; 0: unknown.
 
-cdef struct Kind:                # Cards that are alike for all that the play tells.
+cdef struct Kind:                # Cards that the play does not tell apart.
     uint8_t element
-    uint8_t copies               # 1, or of its only card all that can be in hand beyond the placed.
-    uint8_t size                 # How many cards.
+    uint8_t copies               # 1; a kind of one card with copies: those that may be unplayed.
+    uint8_t size                 # Cards.
     uint8_t cards[MAX_TYPES]
 
-cdef struct Class:               # Kinds that are alike for the picks.
+cdef struct Class:               # Kinds that the picks do not tell apart.
     int total
-    int card                     # The only one, if the pile holds several copies; else NONE.
-    int size                     # Cards, or copies.
-    int first                    # Its kinds.
+    int card                     # Its only card, if the pile holds several copies; else NONE.
+    int size                     # Cards, or copies of that card.
+    int first                    # Its kinds are those from `first` to before `end`.
     int end
 
-cdef struct Absence:             # What it does to the picks that a certain card is set aside.
-    int total                    # -1: none is.
-    int card                     # Of several copies; else NONE.
+cdef struct Absence:             # How the card set aside changes the picks.
+    int total                    # Of that card; -1: no card is set aside.
+    int card                     # That card, if the pile holds several copies; else NONE.
 
-cdef struct Candidates:          # What may be the card set aside.
+cdef struct Candidates:          # The cards that may be the one set aside.
     int count
-    uint8_t cards[MAX_TYPES + 1]        # NONE is the only one where no card is set aside.
-    double weights[MAX_TYPES + 1]
+    uint8_t cards[MAX_TYPES + 1]        # Only NONE where no card is set aside.
+    double weights[MAX_TYPES + 1]       # Proportional to their probabilities.
 
-cdef struct Rows:                # Hands down to their kinds: how likely each is, by absence.
+cdef struct Rows:                # One row for each hand, as kinds: how likely it is, by absence.
     size_t count
     size_t room
-    double* sums                 # By row and absence; running sums once `cumulate` has made them.
-    uint8_t* kinds               # MAX_HAND of each row.
+    double* sums                 # By row and absence; `cumulate` turns them into running sums.
+    uint8_t* kinds               # MAX_HAND for each row.
     bint out_of_memory
 
-cdef struct Hands:
-    # All hands that a seat may have had in one round, out of a pile that may still hold the card
-    # that was set aside, and how likely each was.
+cdef struct Hands:               # All hands that a seat may have had in one round.
+    # Input
     Play play
     const Candidates* aside
-    int unplayed                 # Cards of the hand that were not placed, or not yet.
-    int unplayed_limit           # What their totals may add up to.
+    Rows* rows                   # Gets a row for each hand; NULL: no rows are kept.
+    uint64_t* work_left
+
+    # What all hands have in common
+    int unplayed                 # Cards of the hand that are not placed, or not yet.
+    int unplayed_limit           # The most that their totals may add up to.
     uint8_t pile[MAX_TYPES]
-    uint8_t types_up_to[MAX_TOTAL + 1]  # Cards of the pile by total, cumulated.
-    int cheapest[MAX_HAND]      # Totals of the cheapest cards of the pile.
-    int base[MAX_HAND]          # Choices at each placement that the placed cards made.
+    uint8_t types_up_to[MAX_TOTAL + 1]  # Types in the pile of at most this total.
+    int cheapest[MAX_HAND]      # The lowest totals of the pile.
+    int base[MAX_HAND]          # Legal placements of the placed cards at each placement.
     int kind_count
     Kind kinds[MAX_TYPES]
-    uint8_t kind_of[MAX_TYPES]  # NONE: it cannot have been left in hand.
+    uint8_t kind_of[MAX_TYPES]  # NONE: the card cannot be unplayed.
     int class_count
     Class classes[MAX_TYPES]
     int absence_count
     Absence absences[MAX_TYPES]
-    uint8_t absence_of[MAX_TYPES + 1]   # By candidate for the card set aside.
+    uint8_t absence_of[MAX_TYPES + 1]   # By candidate.
 
-    # The hand on its way through the recursion.
+    # The hand that the recursion is at
     uint8_t class_at[MAX_HAND]  # The classes of the unplayed cards, ascending.
-    uint8_t kind_at[MAX_HAND]
-    uint8_t of_class[MAX_TYPES]  # How many of each.
-    uint8_t of_kind[MAX_TYPES]
-    double picked[MAX_TYPES]    # The probability that the hand is picked, by absence.
+    uint8_t kind_at[MAX_HAND]   # Their kinds.
+    uint8_t of_class[MAX_TYPES]  # Unplayed cards of each class,
+    uint8_t of_kind[MAX_TYPES]  # and of each kind.
+    double picked[MAX_TYPES]    # The probability to pick the hand, by absence.
 
-    # What comes of it.
-    Rows* rows                   # Gets a row for each hand; NULL: they are just added up.
-    bint too_many
-    double likelihood[MAX_TYPES + 1]    # By candidate.
-    uint64_t* work_left
+    # Output
+    bint too_many                # The enumeration stopped early.
+    double likelihood[MAX_TYPES + 1]    # Of the play, by candidate.
 
-# Whether some hand out of a pile, without the card set aside, could be played so; what is left of the
-# pile, that card included.
+# Whether a hand from a pile without the card set aside could be played like this. Writes what is
+# left of the pile without the placed cards.
 cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int aside,
                      uint8_t* left) noexcept nogil
-# Whether it tells anything of a seat's cards that it could place, or could not.
+# Whether passes, or the turn to place, tell anything about the unplayed cards of a seat.
 cdef bint tells(const Play* play) noexcept nogil
-# Goes through all hands out of a pile that could be played so. Each is weighed by the probability to
-# pick it and to place its cards in this way, for each candidate for the card set aside.
+# Enumerates the hands that a seat can have picked from a pile, which may still hold the card set
+# aside. For each candidate, the weight of a hand is the probability to pick it and then to play it
+# like this, if every decision is uniform. It stops early when `work_left` comes down to 0 without
+# `rows`, or at MAX_ROWS rows of a play without placements.
 cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint8_t* pile,
                       const Candidates* aside, Rows* rows, uint64_t* work_left) noexcept nogil
-# Makes running sums of the rows.
+# Turns the sums of the rows into running sums.
 cdef void cumulate(const Hands* hands, Rows* rows) noexcept nogil
 
+# The share of the hands of a row that do not hold the card set aside.
 cdef inline double left_over(const Hands* hands, int aside, const uint8_t* row) noexcept nogil:
-    # The share of the hands of a row that leave the card set aside where it is.
     cdef const Kind* kind
     cdef int i, taken = 0
     if aside == NONE or hands.kind_of[aside] == NONE:

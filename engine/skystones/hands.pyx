@@ -1,6 +1,12 @@
 """The hands that a seat may have had in one round of Skystones, and how likely each was.
 
-TODO
+If every decision is uniform, a hand is picked with a probability that is a sum over all orders of
+its cards, and each placement has the probability 1 / (number of placements that the hand allowed
+then). A seat that passed holds no card that fits an open square.
+
+There are too many hands to weigh one by one, so cards that are alike are weighed together. For the
+picks, single cards of one total are alike (a class). For the placements, cards of one element are
+alike, or of elements that no square told apart (a kind).
 """
 
 from libc.stdlib cimport realloc
@@ -39,9 +45,6 @@ cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int 
                                  play.barred) <= game.hand_limit
 
 
-# The probability of a hand. Cards that are alike are weighed together: for the picks, single cards
-# of one total; for the placements, of one element, or of elements that no square told apart.
-
 cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint8_t* pile,
                       const Candidates* aside, Rows* rows, uint64_t* work_left) noexcept nogil:
     memset(hands, 0, sizeof(Hands))
@@ -54,7 +57,7 @@ cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint
 
 
 cdef void prepare(Skystones game, Hands* hands, const uint8_t* pile) noexcept nogil:
-    # All that the hands have in common.
+    # Fills in what all hands have in common.
     cdef const Play* play = &hands.play
     cdef uint8_t alike[ELEMENTS]
     cdef int i, j, _copy, card, n = 0
@@ -103,7 +106,7 @@ cdef bint look_alike(const Play* play, int element, int other) noexcept nogil:
 
 
 cdef void sort_out(Skystones game, Hands* hands, const uint8_t* alike) noexcept nogil:
-    # The cards that can be in hand unplayed, as kinds and classes, by ascending total.
+    # Sorts the cards that can be unplayed into kinds and classes, by ascending total.
     cdef uint8_t left[MAX_TYPES]
     cdef Class* single
     cdef int i, j, end, card, element
@@ -157,7 +160,7 @@ cdef void add_card(Hands* hands, int card, int element, int copies) noexcept nog
 
 
 cdef int absence(Skystones game, Hands* hands, int card) noexcept nogil:
-    # The absence of a card, which is listed once.
+    # The index of the absence of a card; cards of the same absence share it.
     cdef int total = -1 if card == NONE else game.totals[card]
     cdef int several = card if card != NONE and hands.pile[card] > 1 else NONE
     cdef int i
@@ -171,7 +174,7 @@ cdef int absence(Skystones game, Hands* hands, int card) noexcept nogil:
 
 
 cdef void choose_classes(Skystones game, Hands* hands, int first, int n, int limit) noexcept nogil:
-    # Completes the hand, of which n unplayed cards are chosen, in every way.
+    # Completes a hand with n unplayed cards in every way, as classes.
     cdef int i
     if hands.too_many:
         return
@@ -207,18 +210,19 @@ cdef void choose_kinds(Hands* hands, int n) noexcept nogil:
 
 
 cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
-    # The probability to pick this hand, for each absence: the sum over all orders of picking it of
-    # the products of 1 / (number of cards that could be picked).
+    # The probability to pick this hand, for each absence: the sum, over all orders of its cards, of
+    # the products of 1 / (number of types that could be picked). It is added up by dynamic
+    # programming over the sets of cards picked so far.
     cdef int totals[MAX_HAND]
-    cdef int cards[MAX_HAND]    # Of those with several copies; else NONE.
-    cdef int groups[MAX_HAND]   # The places of the same card, as a set.
+    cdef int cards[MAX_HAND]    # A card with several copies; else NONE.
+    cdef int groups[MAX_HAND]   # The set of places in the hand that hold the same card.
     cdef int room[1 << MAX_HAND]
     cdef int room_now[1 << MAX_HAND]
     cdef const int* rooms
     cdef double orders[1 << MAX_HAND]
     cdef double share, repeats = 1
     cdef int i, j, g, n = 0, copies, part, whole, legal, spent_count
-    cdef int spent[MAX_HAND]    # Sets of places that leave no copy in the pile.
+    cdef int spent[MAX_HAND]    # The groups that take the last copy out of the pile.
     cdef int spent_totals[MAX_HAND]
     cdef const Absence* absent
     for i in range(game.hand_size):
@@ -279,8 +283,8 @@ cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
 
 cdef void leave_room(Skystones game, const Hands* hands, const int* totals, int absent,
                      int* room) noexcept nogil:
-    # For each part of the hand that may have been picked: the most that the next card's total can
-    # be. The totals ascend, and so do those of the cheapest cards.
+    # For each part of the hand, as a set of places: the highest total that can be picked next. The
+    # totals of the hand and those of the cheapest cards ascend.
     cdef int part, i, j, others, missing
     for part in range((1 << game.hand_size) - 1):
         room[part] = game.hand_limit
@@ -294,7 +298,7 @@ cdef void leave_room(Skystones game, const Hands* hands, const int* totals, int 
             while i < game.hand_size and not part & 1 << i:
                 i += 1
             if i < game.hand_size and totals[i] == hands.cheapest[j]:
-                i += 1                   # In hand already.
+                i += 1                   # It is in hand already.
             elif missing == hands.cheapest[j]:
                 missing = -1
             else:
@@ -304,7 +308,7 @@ cdef void leave_room(Skystones game, const Hands* hands, const int* totals, int 
 
 
 cdef void weigh(Hands* hands) noexcept nogil:
-    # A hand down to its kinds: how likely was it to play as it did?
+    # Adds the likelihood of a hand, given as kinds, to each candidate.
     cdef const Play* play = &hands.play
     cdef const Candidates* aside = hands.aside
     cdef const Kind* kind
@@ -321,7 +325,7 @@ cdef void weigh(Hands* hands) noexcept nogil:
             run += 1
         kind = &hands.kinds[hands.kind_at[i]]
         if kind.copies == 1:
-            chance *= <double> (kind.size - run + 1) / run       # So many ways to choose them.
+            chance *= <double> (kind.size - run + 1) / run       # Ways to choose these cards.
         if play.needed & 1 << kind.element:
             needed = False
     if needed:

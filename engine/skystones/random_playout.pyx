@@ -1,7 +1,7 @@
-"""Random playouts of Skystones: every decision is uniform, as in `Game.playout`.
+"""Random playouts of Skystones: every decision is uniform, as in the default `Game.playout`.
 
-They keep piles and hands as lists by total, so that the cards which can be picked are the first
-ones, and the squares that are open as a list.
+They are faster than the default because they list no actions. A pile is a list of cards by total,
+so the legal picks are its first cards, and the open squares are a list too.
 """
 
 from libc.string cimport memcpy, memmove
@@ -10,10 +10,10 @@ from engine.chance cimport Rng, rng_below
 from engine.game cimport SEATS
 from engine.integers cimport uint8_t
 from engine.skystones.state cimport (
-    BLOCKED, EDGES, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OPPOSITE, OVER, PICK, PLACE, Common,
+    BLOCKED, EDGES, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OVER, PICK, PLACE, Common,
     SkystonesState, accepts,
 )
-from engine.skystones.tables cimport SkystonesTables
+from engine.skystones.tables cimport SkystonesTables, takes
 
 
 cdef struct Playout:
@@ -50,7 +50,7 @@ cdef void stack_up(SkystonesTables tables, const uint8_t* counts, Stack* stack) 
 
 cdef int pickable(SkystonesTables tables, const Stack* pile, int hand_size,
                   int hand_total) noexcept nogil:
-    # As `legal_picks` of the rules.
+    # The same rule as `legal_picks`.
     cdef int most = tables.hand_limit - hand_total
     cdef int others = tables.hand_size - hand_size - 1
     cdef int copies, i = 0, n = pile.size
@@ -161,8 +161,8 @@ cdef void place(SkystonesTables tables, Playout* playout, int seat, Rng* rng) no
     playout.owners[square] = seat
     for edge in range(EDGES):
         other = tables.beside[square][edge]
-        if (playout.owners[other] == 1 - seat and
-                tables.edges[card][edge] > tables.edges[playout.cards[other]][edge ^ OPPOSITE]):
+        if (playout.owners[other] == 1 - seat
+                and takes(tables, card, edge, playout.cards[other])):
             playout.owners[other] = seat
 
 

@@ -1,4 +1,4 @@
-"""The rules of Skystones."""
+"""The rules of Skystones, for its sampler and its playout policy."""
 
 from engine.chance cimport Rng
 from engine.events cimport EventLog
@@ -7,13 +7,15 @@ from engine.integers cimport uint8_t
 from engine.skystones.state cimport Common, SkystonesState, Square
 from engine.skystones.tables cimport SkystonesTables
 
-# Takes the cards off a board.
+# Takes all cards off a board.
 cdef void clear(Square* board) noexcept nogil
 
 
 cdef class Skystones(SkystonesTables):
-    cdef int legal_picks(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil
-    cdef int legal_placements(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil
+    cdef int legal_picks(self, const SkystonesState* stones, int seat,
+                         Action* actions) noexcept nogil
+    cdef int legal_placements(self, const SkystonesState* stones, int seat,
+                              Action* actions) noexcept nogil
     cdef void lay_fields(self, SkystonesState* stones, Rng* rng, EventLog* log) noexcept nogil
     cdef void begin_round(self, SkystonesState* stones, int starter, EventLog* log) noexcept nogil
     cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil
@@ -22,7 +24,8 @@ cdef class Skystones(SkystonesTables):
     cdef void find_turn(self, SkystonesState* stones, int seat, EventLog* log) noexcept nogil
     cdef bint can_place(self, const SkystonesState* stones, int seat) noexcept nogil
     cdef int open_elements(self, const Common* common) noexcept nogil
-    cdef void place(self, SkystonesState* stones, int seat, int card, int square, EventLog* log) noexcept nogil
+    cdef void place(self, SkystonesState* stones, int seat, int card, int square,
+                    EventLog* log) noexcept nogil
     cdef int put(self, Square* board, int seat, int card, int square, uint8_t* taken) noexcept nogil
     cdef void end_round(self, SkystonesState* stones, EventLog* log) noexcept nogil
     cdef int winner(self, const Common* common, uint8_t* chips) noexcept nogil

@@ -1,33 +1,34 @@
-"""Skystones: a tournament card game about the squares of a board, by the rules of Freshkiwi.
+"""Skystones: a tournament card game on a board of squares, by the rules of Freshkiwi.
 
-FIRST (seat 0) and SECOND (seat 1) share out 45 characters: 22 to the pile of each, and the last is
-set aside unseen. A character has an element and points on its four edges; its total is their sum.
+45 characters are dealt to FIRST (seat 0) and SECOND (seat 1): 22 to the pile of each seat. The last
+one is set aside unseen. A character has an element and points on its four edges; its total is their
+sum.
 
 A round:
 
-1. *Pick.* Five times, both seats at the same time pick a card from their piles for their hands,
-   hidden from each other. A hand's totals may add up to 20 at the most, so a card can be picked
+1. *Pick.* Five times, both seats pick a card from their piles for their hands, at the same time and
+   hidden from each other. The totals of a hand may add up to at most 20, so a card can be picked
    only if the hand can still be completed to five cards within that limit.
-2. *Place.* In turn, the starter first, each seat places a card on an empty square. It takes every
-   card of the opponent beside it whose touching edge has fewer points than its own; what is taken
-   takes nothing. A seat that cannot place passes; a seat that can, must.
-3. *End.* When neither can place, the seat with more chips on the board gets a point, none if they
-   are equal. The cards on the board are put aside, face up; those in hand go back to the piles.
+2. *Place.* In turn, the starter first, each seat places a card on an empty square. The card takes
+   every card of the opponent beside it whose touching edge has fewer points than its own. A card
+   that is taken takes nothing. A seat that cannot place passes; a seat that can place must.
+3. *End.* When neither seat can place, the seat with more chips on the board gets a point; equal
+   chips give none. The cards on the board are put aside, face up. The cards in hand go back to the
+   piles.
 
-Chance decides who starts the first round. The loser starts the next; after a tie, the seat that did
-not start. When a seat cannot form a hand at the start of a round, the match ends: more points win,
-equal points are a draw. The match also ends after a round in which no card was placed, since
-nothing has changed then and it could go on for ever.
+Chance decides which seat starts the first round. The loser of a round starts the next one; after a
+tie, the seat that did not start it. The match ends when a seat cannot form a hand at the start of a
+round. It also ends after a round in which no card was placed, because such a round changes nothing
+and the match could go on for ever. More points win; equal points are a draw.
 
-Special fields (an option): some squares, chosen by chance, get a card from the twelve shuffled
-special fields, for the whole match. Blocked takes no card, an element only cards of that element.
+Special fields (an option): squares chosen by chance get cards from the twelve shuffled special
+fields, for the whole match. A blocked square takes no card; a square with an element takes only
+cards of that element.
 
-What a seat knows: its own cards, the board, and every placement so far. The cards of the opponent's
-pile and hand are known but for the one that was set aside; which of them are in hand is not, nor
-what went back to the pile. The sampler has the exact distribution of both, if the opponent chooses
-uniformly: each hand is as likely as the orders in which it can be picked, each placement has the
-probability 1 / (number of placements that the hand allowed), and a seat that passed holds nothing
-that fits. Past rounds tell nothing of the hand now, but something of the card that was set aside.
+A seat knows its own cards, the board and every placement so far. It knows which cards the
+opponent's pile and hand hold together, except for the one that was set aside. It does not know
+which of them are in hand, nor which cards went back to the pile. For what can be known of the
+opponent's hand, see engine/skystones/sampler.pyx.
 """
 
 from libc.string cimport memcpy, memset
@@ -39,11 +40,11 @@ from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.random_playout cimport play_at_random
 from engine.skystones.state cimport (
     ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, FIELD_CARDS, FIELD_LAID, FIRE, KIND_SHIFT,
-    MAX_CARDS, MAX_LIMIT, MAX_SQUARES, MAX_TYPES, NONE, OPPOSITE, OVER, PASSED, PICK, PICKED,
+    MAX_CARDS, MAX_LIMIT, MAX_SQUARES, MAX_TYPES, NONE, OVER, PASSED, PICK, PICKED,
     PICKED_HIDDEN, PICK_CARD, PLACE, PLACED, PLACE_CARD, ROUND_ENDED, ROUND_STARTED, SET_ASIDE,
     SET_ASIDE_HIDDEN, Common, Placement, Side, SkystonesState, SkystonesView, Square, accepts,
 )
-from engine.skystones.tables cimport SkystonesTables
+from engine.skystones.tables cimport SkystonesTables, takes
 
 from engine.errors import ActionError
 from engine.skystones.tables import ELEMENT_NAMES
@@ -63,9 +64,7 @@ cdef void clear(Square* board) noexcept nogil:
 
 
 cdef class Skystones(SkystonesTables):
-    """Skystones under one ruleset: `special_fields`, `board_size`, `hand_size`, `hand_limit` and
-    `cards`.
-    """
+    """Skystones under one ruleset."""
 
     id = "skystones"
     title = "Skystones"
@@ -77,8 +76,8 @@ cdef class Skystones(SkystonesTables):
         "than its own. A seat that cannot place passes. When neither seat can place, the round "
         "ends, and the seat with more chips on the board gets a point. The cards on the board are "
         "out; the others go back to the piles. The loser starts the next round.\n\n"
-        "The match ends when a seat cannot form a hand at the start of a round, or after a round in "
-        "which no card could be placed at all. More points win; equal points are a draw. With "
+        "The match ends when a seat cannot form a hand at the start of a round, or after a round "
+        "in which no card could be placed at all. More points win; equal points are a draw. With "
         "special fields, some squares are blocked or take only cards of one element."
     )
     seat_titles = ("First", "Second")
@@ -114,7 +113,7 @@ cdef class Skystones(SkystonesTables):
                 "board": common.board,
                 "sides": common.sides,
                 "placement_count": placed,
-                # Those that are yet to come are all the same one.
+                # One shared struct stands for all placements that are still to come.
                 "placements": ([common.placements[i] for i in range(placed)]
                                + [none] * (MAX_CARDS - placed)),
             },
@@ -207,15 +206,16 @@ cdef class Skystones(SkystonesTables):
             return self.legal_picks(stones, seat, actions)
         return self.legal_placements(stones, seat, actions)
 
-    cdef int legal_picks(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil:
+    cdef int legal_picks(self, const SkystonesState* stones, int seat,
+                         Action* actions) noexcept nogil:
         cdef const uint8_t* pile = stones.piles[seat]
         cdef int most = self.hand_limit
         cdef int others = self.hand_size - stones.common.sides[seat].hand_size - 1
         cdef int card, i = 0, n = 0
         for card in range(self.types):
             most -= stones.hands[seat][card] * self.totals[card]
-        # What is left when the hand is completed with the cheapest cards. A card that is one of
-        # these itself is legal, for the hand can be completed.
+        # The highest legal total is what the limit leaves when the cheapest cards complete the
+        # hand. A card that is itself one of these is legal too, since the hand can be completed.
         while others > 0:
             card = self.by_total[i]
             most -= min(others, pile[card]) * self.totals[card]
@@ -227,7 +227,8 @@ cdef class Skystones(SkystonesTables):
                 n += 1
         return n
 
-    cdef int legal_placements(self, const SkystonesState* stones, int seat, Action* actions) noexcept nogil:
+    cdef int legal_placements(self, const SkystonesState* stones, int seat,
+                              Action* actions) noexcept nogil:
         cdef int card, square, n = 0
         for card in range(self.types):
             if not stones.hands[seat][card]:
@@ -239,7 +240,8 @@ cdef class Skystones(SkystonesTables):
                     n += 1
         return n
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void apply(self, State* state, const Action* joint, Rng* rng,
+                    EventLog* log) noexcept nogil:
         cdef SkystonesState* stones = <SkystonesState*> state
         cdef int turn = stones.common.turn
         if stones.common.phase == PICK:
@@ -264,8 +266,8 @@ cdef class Skystones(SkystonesTables):
             memcpy(seen.pile, stones.piles[seat], MAX_TYPES)
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        # A pick is seen by its own seat alone, a placement by both; whose turn it is then shows
-        # who has passed.
+        # Only its own seat sees a pick; both see a placement. The turn afterwards shows whether a
+        # seat has passed.
         cdef const Common* common = &(<const SkystonesState*> after).common
         cdef Action seen = joint[0] | joint[1]
         if joint[seat] >> KIND_SHIFT == PICK_CARD:
@@ -280,7 +282,7 @@ cdef class Skystones(SkystonesTables):
             places[ASIDE][stones.aside - 1] = 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, on a form made for speed.
+        # As the default, but faster.
         play_at_random(self, <SkystonesState*> state, rng)
 
     # The phases
@@ -317,12 +319,12 @@ cdef class Skystones(SkystonesTables):
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &stones.common.round, 1)
 
     cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil:
-        # Out of a pile without one card that is `missing`.
+        # From a pile without one card, `missing` (NONE: with all of them).
         return self.cheapest(pile, missing, self.hand_size, 0) <= self.hand_limit
 
     cdef int cheapest(self, const uint8_t* pile, int missing, int n, int barred) noexcept nogil:
-        # The least that the totals of n cards can add up to, none of an element that is barred;
-        # more than any limit if there are not so many.
+        # The lowest sum of the totals of n cards of a pile without `missing` and without the
+        # elements in `barred`. It is above any limit if there are fewer than n such cards.
         cdef int card, i, copies, sum = 0
         for i in range(self.types):
             card = self.by_total[i]
@@ -348,7 +350,8 @@ cdef class Skystones(SkystonesTables):
             self.find_turn(stones, stones.common.starter, log)
 
     cdef void find_turn(self, SkystonesState* stones, int seat, EventLog* log) noexcept nogil:
-        # To the next placement, which is for `seat` if it can.
+        # The next turn is for `seat` if it can place. Otherwise it passes, and if the other seat
+        # cannot place either, the round ends.
         if not self.can_place(stones, seat):
             if not self.can_place(stones, 1 - seat):
                 self.end_round(stones, log)
@@ -365,7 +368,7 @@ cdef class Skystones(SkystonesTables):
         return False
 
     cdef int open_elements(self, const Common* common) noexcept nogil:
-        # The set of elements that some empty square takes.
+        # The set of elements that at least one empty square takes.
         cdef int square, field, open = 0
         for square in range(self.squares):
             field = common.board[square].field
@@ -373,7 +376,8 @@ cdef class Skystones(SkystonesTables):
                 open |= 1 << field if field else ANY_ELEMENT
         return open & ANY_ELEMENT
 
-    cdef void place(self, SkystonesState* stones, int seat, int card, int square, EventLog* log) noexcept nogil:
+    cdef void place(self, SkystonesState* stones, int seat, int card, int square,
+                    EventLog* log) noexcept nogil:
         cdef Common* common = &stones.common
         cdef Placement* placement = &common.placements[common.placement_count]
         cdef uint8_t values[2 + EDGES]
@@ -392,14 +396,14 @@ cdef class Skystones(SkystonesTables):
 
     cdef int put(self, Square* board, int seat, int card, int square,
                  uint8_t* taken) noexcept nogil:
-        # Puts a card on the board; the squares that it takes, and how many.
+        # Puts a card on the board. Writes the squares of the cards that it takes; returns how many.
         cdef int edge, other, n = 0
         board[square].card = card + 1
         board[square].owner = seat
         for edge in range(EDGES):
             other = self.beside[square][edge]
-            if (other != MAX_SQUARES and board[other].card and board[other].owner != seat and
-                    self.edges[card][edge] > self.edges[board[other].card - 1][edge ^ OPPOSITE]):
+            if (other != MAX_SQUARES and board[other].card and board[other].owner != seat
+                    and takes(self, card, edge, board[other].card - 1)):
                 board[other].owner = seat
                 taken[n] = other
                 n += 1
@@ -409,9 +413,11 @@ cdef class Skystones(SkystonesTables):
         cdef Common* common = &stones.common
         cdef uint8_t values[2 + 2 * SEATS]
         cdef int seat, card, winner
+        cdef bint nothing_placed
         values[0] = common.round
         winner = self.winner(common, values + 2)
         values[1] = winner
+        nothing_placed = values[2] + values[3] == 0
         for seat in range(SEATS):
             values[2 + SEATS + seat] = common.sides[seat].hand_size
             common.sides[seat].pile_size += common.sides[seat].hand_size
@@ -424,13 +430,17 @@ cdef class Skystones(SkystonesTables):
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NONE, values, 2 + 2 * SEATS)
         clear(common.board)
         common.turn = common.starter
-        if values[2] + values[3] == 0:
+        # A round in which nothing could be placed changes nothing: the match could go on for ever.
+        if nothing_placed:
             common.phase = OVER
+        # After a tie, the seat that did not start this round starts the next one.
+        elif winner == NONE:
+            self.begin_round(stones, 1 - common.starter, log)
         else:
-            self.begin_round(stones, 1 - (common.starter if winner == NONE else winner), log)
+            self.begin_round(stones, 1 - winner, log)
 
     cdef int winner(self, const Common* common, uint8_t* chips) noexcept nogil:
-        # Who has won the round, or NONE; and the chips of each seat.
+        # The seat that has won the round, or NONE after a tie. Writes the chips of each seat.
         cdef int square
         memset(chips, 0, SEATS)
         for square in range(self.squares):

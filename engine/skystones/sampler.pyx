@@ -1,7 +1,10 @@
-"""What a view of Skystones tells of the hidden cards.
+"""What a view of Skystones tells about the hidden cards.
 
-The rounds are replayed from the placements, which everybody saw. Each tells something of the hand
-it was played from, and so of the card that was set aside. See engine/skystones/rules.pyx.
+The sampler has the exact distribution of the card set aside and of the opponent's hand, for an
+opponent that chooses uniformly among its legal actions. It replays the rounds from the placements,
+which everybody saw. Each round tells something about the hand that it was played from
+(engine/skystones/hands.pyx), and so about the card set aside. Past rounds tell nothing else about
+the hand of this round, because their unplayed cards went back to the pile.
 """
 
 from libc.stdlib cimport free
@@ -17,8 +20,8 @@ from engine.skystones.hands cimport (
 from engine.skystones.random_playout cimport Stack, pickable, stack_up, take_at
 from engine.skystones.rules cimport Skystones, clear
 from engine.skystones.state cimport (
-    ANY_ELEMENT, BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
-    MAX_TOTAL, MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
+    BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
+    MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
     SkystonesView, accepts,
 )
 
@@ -26,25 +29,26 @@ from engine.errors import ViewError
 
 
 cdef enum:
-    # Hands weighed for past rounds. It is only passed where several cards went unplayed in many
-    # rounds of a game with many different cards; what the rest of such rounds tell of the card set
-    # aside is then left out, but for what they rule out.
+    # The work that past rounds may cost, about one unit for each hand and candidate. Only many
+    # rounds with several unplayed cards, in a game of many different cards, need more. What the
+    # rest of such rounds tell about the card set aside is then left out, except for what they rule
+    # out.
     MAX_WORK = 5_000_000
 
 
 cdef class SkystonesSampler(Sampler):
-    """The worlds that fit a view: the card set aside and the opponent's hand by their posterior."""
+    """Draws the card set aside and the opponent's hand by their posterior."""
 
     cdef Skystones rules
-    cdef State base              # All that the view shows; the opponent's pile is all unseen cards.
+    cdef State base              # What the view shows; all unseen cards are in the opponent's pile.
     cdef int other
-    cdef uint8_t start[SEATS][MAX_TYPES]    # The piles at the start of the round that is replayed.
-    cdef Candidates aside        # By the rounds so far.
+    cdef uint8_t start[SEATS][MAX_TYPES]    # The piles at the start of the replayed round.
+    cdef Candidates aside
     cdef Play play               # What the opponent has shown in this round.
-    cdef bint from_rows          # The opponent's hand is drawn from the rows of `hands`;
+    cdef bint from_rows          # Whether the opponent's hand is drawn from `rows`,
     cdef Hands hands
     cdef Rows rows
-    cdef int picks               # else it is picked anew, so many cards, and must allow `play`.
+    cdef int picks               # or by so many picks, until the hand allows `play`.
     cdef uint64_t work_left
 
     def __dealloc__(self):
@@ -79,7 +83,7 @@ cdef class SkystonesSampler(Sampler):
             if seat > 1:
                 raise ViewError(f"common.{name}", "must be 0 or 1")
         if common.phase != PLACE and common.turn != common.starter:
-            raise ViewError("common.turn", "must be the starter but in the placing phase")
+            raise ViewError("common.turn", "must be the starter, except in the placing phase")
         for i in range(MAX_SQUARES):
             at = f"common.board[{i}].field"
             if common.board[i].field > BLOCKED or (common.board[i].field and i >= game.squares):
@@ -105,7 +109,7 @@ cdef class SkystonesSampler(Sampler):
                 raise ViewError(f"{at}.square", f"must be 0 to {game.squares - 1}")
 
     cdef check_cards(self):
-        # Fills `start` with both piles as they were dealt, the other's with the card set aside.
+        # Fills `start` with both piles as dealt; the card set aside counts as the other's.
         cdef Skystones game = self.rules
         cdef const SkystonesView* seen = <const SkystonesView*> &self.view
         cdef const Common* common = &seen.common
@@ -158,7 +162,7 @@ cdef class SkystonesSampler(Sampler):
             self.aside.count = 1
 
     cdef replay(self):
-        # Plays all rounds again from what everybody saw, and learns from each what it tells.
+        # Replays all rounds from what everybody saw, and learns what each tells.
         cdef Skystones game = self.rules
         cdef const Common* common = &(<const SkystonesView*> &self.view).common
         cdef const Placement* placement
@@ -240,14 +244,14 @@ cdef class SkystonesSampler(Sampler):
         self.conclude(game, plays, at == first)
 
     cdef judge(self, Skystones game, const Play* play):
-        # A past round of the viewer's own, whose hand the view does not show.
+        # Checks a past round of the viewer itself, whose hand the view does not show.
         cdef uint8_t left[MAX_TYPES]
         if not could_play(game, play, self.start[self.seat], NONE, left):
             raise ViewError("common.placements", "must be what the viewer's own hands allowed")
         memcpy(self.start[self.seat], left, MAX_TYPES)
 
     cdef learn(self, const Play* play):
-        # A past round of the opponent: what it tells of the card set aside.
+        # Learns from a past round of the opponent which card may be the one set aside.
         cdef Skystones game = self.rules
         cdef uint8_t left[MAX_TYPES]
         cdef double most = 0
@@ -268,7 +272,7 @@ cdef class SkystonesSampler(Sampler):
         memcpy(self.start[self.other], left, MAX_TYPES)
 
     cdef conclude(self, Skystones game, const Play* plays, bint nothing_placed):
-        # The round that is not over, or how the match ended.
+        # Learns from the round that is not over, or from the end of the match.
         cdef const SkystonesView* seen = <const SkystonesView*> &self.view
         cdef const Common* common = &seen.common
         cdef const Play* play = &plays[self.other]
@@ -304,9 +308,12 @@ cdef class SkystonesSampler(Sampler):
 
         for i in range(self.aside.count):
             if common.phase != OVER:
-                self.aside.weights[i] *= game.can_form_hand(self.start[self.other], self.aside.cards[i])
+                self.aside.weights[i] *= game.can_form_hand(self.start[self.other],
+                                                            self.aside.cards[i])
+            # The match ended because the opponent cannot form a hand.
             elif own and not nothing_placed:
-                self.aside.weights[i] *= not game.can_form_hand(self.start[self.other], self.aside.cards[i])
+                self.aside.weights[i] *= not game.can_form_hand(self.start[self.other],
+                                                                self.aside.cards[i])
         self.picks = common.sides[self.other].hand_size
         self.play = play[0]
         self.from_rows = common.phase == PLACE and (play.placed or tells(play))
@@ -344,7 +351,7 @@ cdef class SkystonesSampler(Sampler):
             state[0] = self.base
 
     cdef bint draw_picks(self, SkystonesState* stones, Rng* rng) noexcept nogil:
-        # Picks the opponent's hand as he does. False: it could not have played as he did.
+        # Picks the opponent's hand uniformly. False: the opponent cannot have played it as it did.
         cdef uint8_t* pile = stones.piles[self.other]
         cdef Stack stack
         cdef int i, card, total = 0, held = 0
@@ -365,7 +372,7 @@ cdef class SkystonesSampler(Sampler):
             stones.piles[self.other][card] -= 1
 
     cdef int draw_aside(self, const uint8_t* row, int absence, Rng* rng) noexcept nogil:
-        # The card set aside: any, or one of a certain absence that leaves the hand of a row.
+        # The card set aside: any candidate, or one of an absence that leaves the hand of a row.
         cdef double sums[MAX_TYPES + 1]
         cdef double chance, sum = 0
         cdef int i
@@ -407,5 +414,3 @@ cdef int open_squares(Skystones game, const Common* common, int element) noexcep
     for square in range(game.squares):
         n += not common.board[square].card and accepts(common.board[square].field, element)
     return n
-
-

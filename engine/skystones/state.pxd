@@ -9,8 +9,8 @@ cdef enum:
     ELECTRO
     WATER
     AIR
-    BLOCKED                      # Of a field only.
-    ELEMENTS = AIR + 1           # With none, 0.
+    BLOCKED                      # Special fields only.
+    ELEMENTS = AIR + 1           # 0 is no element.
     ANY_ELEMENT = 0b111110       # As a set of elements.
 
     NORTH = 0
@@ -18,7 +18,7 @@ cdef enum:
     SOUTH
     WEST
     EDGES
-    OPPOSITE = 2                 # `edge ^ OPPOSITE` is the edge that touches it.
+    OPPOSITE = 2                 # `edge ^ OPPOSITE` is the edge that touches `edge`.
 
     MAX_SIDE = 3
     MAX_SQUARES = MAX_SIDE * MAX_SIDE
@@ -39,8 +39,8 @@ cdef enum:
     PICK
     PLACE
 
-    # Actions: the kind in the upper four bits, the square in the lowest byte but for PICK_CARD, the
-    # card in the next.
+    # An action has its kind in the upper four bits. The lowest byte of PICK_CARD is the card; the
+    # lowest byte of PLACE_CARD is the square, and the next one the card.
     PICK_CARD = 1
     PLACE_CARD
     KIND_SHIFT = 60
@@ -67,7 +67,7 @@ cdef struct Placement:
 cdef struct Square:
     uint8_t field
     uint8_t card                 # The card + 1; 0: empty.
-    uint8_t owner                # Whose chip lies on the card; 0 if there is none.
+    uint8_t owner                # The seat whose chip lies on the card; 0: no card.
 
 cdef struct Side:
     uint8_t points
@@ -76,10 +76,10 @@ cdef struct Side:
 
 cdef struct Common:              # What everyone sees.
     uint8_t phase
-    uint8_t round                # 1 for the first.
-    uint8_t first_starter        # Who placed first in round 1: the results tell the later ones.
+    uint8_t round                # From 1.
+    uint8_t first_starter        # Of round 1; the results of the rounds tell all later starters.
     uint8_t starter
-    uint8_t turn                 # Who places; the starter in any other phase.
+    uint8_t turn                 # The seat that places; the starter in any other phase.
     Square board[MAX_SQUARES]
     Side sides[SEATS]
     uint8_t placement_count
@@ -97,5 +97,6 @@ cdef struct SkystonesView:               # Laid over a View.
     uint8_t hand[MAX_TYPES]     # Zero for a spectator.
     uint8_t pile[MAX_TYPES]
 
+# Whether a square with this special field takes cards of an element.
 cdef inline bint accepts(int field, int element) noexcept nogil:
     return field == 0 or field == element

@@ -1,11 +1,14 @@
-"""The tables of Skystones: what a ruleset comes to. See engine/skystones/rules.pyx for the rules."""
+"""The tables that a ruleset of Skystones gives, and the checks of the ruleset.
+
+The rules are in engine/skystones/rules.pyx.
+"""
 
 import csv
 from pathlib import Path
 
 from engine.game cimport SEATS, State, View
 from engine.skystones.state cimport (
-    AIR, EAST, EDGES, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE,
+    AIR, EAST, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE,
     MAX_SQUARES, MAX_TITLE, MAX_TYPES, NORTH, SOUTH, WEST, SkystonesState, SkystonesView,
 )
 
@@ -19,7 +22,9 @@ assert sizeof(SkystonesView) <= sizeof(View)
 
 
 cdef class SkystonesTables(Game):
-    """One ruleset of Skystones: `special_fields`, `board_size`, `hand_size`, `hand_limit` and `cards`.
+    """Skystones under one ruleset, without its rules.
+
+    The options are `special_fields`, `board_size`, `hand_size`, `hand_limit` and `cards`.
     """
 
     def read_ruleset(self, given):
@@ -42,7 +47,8 @@ cdef class SkystonesTables(Game):
         self.set_cards(ruleset["cards"])
         if self.pile_size < self.hand_size:
             raise RulesetError("cards", f"must give each seat the {self.hand_size} cards of a hand")
-        # The worst deal for a seat is the dearest half of the cards.
+        # The worst deal gives a seat the half of the cards with the highest totals. Even then it
+        # must be able to form a hand.
         totals = sorted(self.totals[card] for card in range(self.types)
                         for _ in range(self.copies[card]))
         cheapest = sum(totals[self.deck_size - self.pile_size:][:self.hand_size])
@@ -88,7 +94,7 @@ cdef class SkystonesTables(Game):
 
 
 def default_cards():
-    """The characters of the rule sheet."""
+    """Return the characters of the rule sheet, as a card list."""
     with open(Path(__file__).with_name("cards.csv"), newline="") as file:
         return [{"title": row["title"],
                  "element": ELEMENT_NAMES.index(row["element"].capitalize()),
@@ -97,7 +103,7 @@ def default_cards():
 
 
 def read_cards(given):
-    """A given card list with its defaults, checked; raises RulesetError."""
+    """Return a card list completed by its defaults; raise RulesetError if it breaks a rule."""
     if len(given) > MAX_TYPES:
         raise RulesetError("cards", f"must be at most {MAX_TYPES}")
     cards = []
