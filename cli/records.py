@@ -11,8 +11,9 @@ from croupier.client import Client, CroupierError, Operator
 from croupier.v1 import match_pb2
 from service.api.tokens import read_operator_token
 from service.errors import Refusal
-from service.hosting import records
 from service.hosting.match_state import MatchState
+from service.hosting.record_verification import RecordError, verify
+from service.hosting.records import write_record
 from service.metrics import Metrics
 from service.server import Options, open_store
 from service.store import MatchStatus, Store
@@ -124,10 +125,10 @@ def _hash(text: str) -> bytes:
 def _verify(chosen: argparse.Namespace) -> int:
     def check(path: Path, state: MatchState) -> None:
         if chosen.secret_hash not in (None, state.header.secret_hash):
-            raise records.RecordError("secret_hash", "is not the one that was announced")
+            raise RecordError("secret_hash", "is not the one that was announced")
         if not chosen.quiet:
             header = state.header
-            scores = "-".join(f"{score:g}" for score in state.record().result.scores)
+            scores = "-".join(f"{score:g}" for score in write_record(state).result.scores)
             print(f"{path}: true: matches/{header.match_id}, {header.game}, {scores}")
 
     verified = _read_all(chosen.records, check)
@@ -147,7 +148,7 @@ def _read_all(
     try:
         for path in record_files.find(paths):
             try:
-                state = records.verify(record_files.read(path))
+                state = verify(record_files.read(path))
                 then(path, state)
                 verified.append(state)
             except ValueError as error:
@@ -236,7 +237,7 @@ async def add(store: Store, state: MatchState) -> bool:
         begun = 0
     elif stored.header == header and stored.entries == list(entries[: len(stored.entries)]):
         begun = len(stored.entries)
-    elif MatchState.load(stored).record() == state.record():
+    elif write_record(MatchState.load(stored)) == write_record(state):
         return False
     else:
         raise ValueError(f"there is another match of the name matches/{header.match_id}")

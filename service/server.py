@@ -93,7 +93,9 @@ class Server:
         bots_search = Parameters(single_action=0)
         self._bot_moves = SearchPool("bot", threads, self.metrics, parameters=bots_search)
         retained = options.retain_finished
-        self._retention = None if retained is None else Retention(self.matches, retained)
+        self._retention = (
+            None if retained is None else Retention(self.matches, retained, self._clock)
+        )
         bots = Bots(self.matches, self._bot_moves)
         self._scheduler = Scheduler(self._store, self.matches, bots, self.metrics, self._clock)
         self._health = health.aio.HealthServicer()

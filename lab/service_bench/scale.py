@@ -16,7 +16,7 @@ from service.api.tokens import Tokens
 from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
 from service.hosting.matches import SNAPSHOT_EVERY
-from service.store import SqliteStore, Stored
+from service.store import SqliteStore, StoredMatch
 
 LIVE = 800  # Fewer than a server keeps in memory.
 LONG_OF = 60  # Matches, of which the longest is loaded.
@@ -92,7 +92,7 @@ async def long(directory: Path, game_id: str) -> Long:
     return Long(decisions, read, _compute(stored), _compute(stored._replace(snapshot=snapshot)))
 
 
-async def _load(store: SqliteStore) -> tuple[float, Stored]:
+async def _load(store: SqliteStore) -> tuple[float, StoredMatch]:
     taken = []
     for _ in range(_LOADS):
         began = time.perf_counter()
@@ -102,7 +102,7 @@ async def _load(store: SqliteStore) -> tuple[float, Stored]:
     return statistics.median(taken), stored
 
 
-def _compute(stored: Stored) -> float:
+def _compute(stored: StoredMatch) -> float:
     taken = []
     for _ in range(_LOADS):
         began = time.perf_counter()

@@ -14,8 +14,8 @@ from engine.match import Match
 from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
+from service.hosting.leases import leased_status
 from service.hosting.match_state import MatchState
-from service.hosting.matches import scheduled_status
 from service.store import Entry, EntryKind, Header, MatchStatus, Store
 
 KEY = bytes(range(32))  # Of the tokens.
@@ -101,8 +101,8 @@ async def fill(
 
 
 async def _add(store: Store, match_id: str, script: Script, decisions: int, resigned: bool) -> None:
-    state = MatchState(script.header._replace(match_id=match_id))
-    await store.create(state.header, scheduled_status(state))
+    state = MatchState.begin(script.header._replace(match_id=match_id))
+    await store.create(state.header, leased_status(state))
     added = entries(script)[:decisions]
     if resigned:
         added.append(Entry(EntryKind.RESIGNATION, 0, script.header.created))

@@ -15,10 +15,12 @@ from service.api.tokens import Tokens
 from service.clock import Clock
 from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import Caller, check_seat
-from service.hosting.match_state import write_seats
+from service.hosting.events import write_events
 from service.hosting.matches import Matches
+from service.hosting.records import write_record, write_seats
+from service.hosting.views import serialize_view
 from service.metrics import Metrics
-from service.store import EntryKind, Listed
+from service.store import EntryKind, ListedMatch
 
 LONGEST_WAIT = 60.0  # Seconds.
 ANSWER_WITHIN = 0.25  # Seconds before the deadline of a call that waits, at most a quarter of it.
@@ -82,13 +84,15 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             with self._metrics.watching(), suppress(TimeoutError):
                 async with asyncio.timeout(_patience(context)):
                     while state.version < wanted and not state.over:
-                        await self._matches.changed(caller.match_id, state.version)
+                        await self._matches.wait_for_change(caller.match_id, state.version)
                         if self._matches.closing:
                             raise shutting_down()
                         state = await self._matches.load(caller.match_id)
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
-        view = wire.field(match_pb2.GetViewResponse.VIEW_FIELD_NUMBER, state.view(caller.seat))
+        view = wire.field(
+            match_pb2.GetViewResponse.VIEW_FIELD_NUMBER, serialize_view(state, caller.seat)
+        )
         return view + response.SerializeToString()
 
     async def SubmitAction(self, request: match_pb2.SubmitActionRequest, context: Context) -> bytes:
@@ -120,17 +124,17 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     # Made when there is room for it, so that a slow reader costs no memory.
                     version += 1
                     response = match_pb2.WatchMatchResponse(
-                        version=version, events=state.happened(version, caller.seat)
+                        version=version, events=write_events(state, version, caller.seat)
                     ).SerializeToString()
                     if version == state.version:
-                        view = state.view(caller.seat)
+                        view = serialize_view(state, caller.seat)
                         response += wire.field(match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER, view)
                     yield response
                     sent = version
                 elif state.over:
                     return
                 else:
-                    await self._matches.changed(caller.match_id, version)
+                    await self._matches.wait_for_change(caller.match_id, version)
         raise shutting_down(sent)
 
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
@@ -151,7 +155,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
                 "the record holds hidden cards: it is for matches that are over",
             )
-        return match_pb2.GetRecordResponse(record=state.record())
+        return match_pb2.GetRecordResponse(record=write_record(state))
 
     async def ContributeEntropy(
         self, request: match_pb2.ContributeEntropyRequest, context: Context
@@ -188,14 +192,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self._authenticator.admit_operator(context)
         query, size = read_page(request)
         # One more than is shown tells whether another page follows.
-        found = await self._matches.find(query, size + 1)
+        found = await self._matches.list_matches(query, size + 1)
         token = write_page_token(query, found[size - 1]) if len(found) > size else ""
         return match_pb2.ListMatchesResponse(
             matches=[_summary(listed) for listed in found[:size]], next_page_token=token
         )
 
 
-def _summary(listed: Listed) -> match_pb2.MatchSummary:
+def _summary(listed: ListedMatch) -> match_pb2.MatchSummary:
     over = listed.ended is not None
     summary = match_pb2.MatchSummary(
         match=f"matches/{listed.match_id}",

@@ -6,7 +6,7 @@ import hashlib
 
 from croupier.v1 import match_pb2
 from service.errors import Refusal, invalid_field
-from service.store import Listed, Query
+from service.store import ListedMatch, Query
 
 PAGE_SIZE = 50
 MAX_PAGE_SIZE = 1000
@@ -35,7 +35,7 @@ def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
     return query._replace(before=before), size
 
 
-def write_page_token(query: Query, last: Listed) -> str:
+def write_page_token(query: Query, last: ListedMatch) -> str:
     """What leads to the page after a match."""
     token = f"{_filters(query)} {last.created} {last.match_id}"
     return base64.urlsafe_b64encode(token.encode()).decode()

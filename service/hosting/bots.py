@@ -1,4 +1,4 @@
-"""The bots: what a bot decides, by its strength and by what its seat knows."""
+"""The bots: what a bot decides, from its strength and from what its seat knows."""
 
 import hashlib
 
@@ -12,7 +12,7 @@ from service.hosting.matches import Matches
 from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.pool import Limits, SearchPool
 
-# Another server, or a clock, was first.
+# The reasons of a refusal when another server, or a clock, was first.
 _DECIDED = (
     ErrorReason.ERROR_REASON_MATCH_OVER,
     ErrorReason.ERROR_REASON_STALE_VERSION,
@@ -28,9 +28,9 @@ class Bots:
         self._pool = pool
 
     async def decide(self, state: MatchState, seat: int) -> None:
-        """Decides for a bot, at once, also where the other seat has yet to decide.
+        """Decides for a bot, also where the other seat has yet to decide at the same time.
 
-        Whatever server does it, however often, the decision is the same, and it counts once.
+        The decision is the same at every server and however often it is made, and counts once.
         """
         caller = Caller(state.header.match_id, seat)
         action = wire.write_action(state.game, await self._choose(state, seat))
@@ -43,18 +43,19 @@ class Bots:
     async def _choose(self, state: MatchState, seat: int) -> int:
         strength = BOT_STRENGTHS[state.header.bots[seat]]
         chance = _chance(state, seat)
-        slipped = slip(strength, state.match.legal(seat), chance)
+        match = state.dealt()
+        slipped = slip(strength, match.legal(seat), chance)
         if slipped is not None:
             return slipped
-        # It is given what its seat knows, and nothing else.
-        view = state.match.view(seat)
+        # The search is given what the seat knows, and nothing else.
+        view = match.view(seat)
         result, _ = await self._pool.search(view, Limits(strength.iterations), chance % 2**64)
         return result.action
 
 
 def _chance(state: MatchState, seat: int) -> int:
-    # 256 bits that only the server knows, the same whenever this decision is made again: before the
-    # other seat has decided at the same time, or after.
-    header = state.header
-    what = f"croupier/bot/v1\0{header.chance_id}\0{state.match.since[seat]}\0{seat}\0".encode()
+    # 256 bits that only the server knows. They are the same whenever this decision is made again,
+    # be it before or after the other seat's decision at the same time.
+    header, since = state.header, state.dealt().since[seat]
+    what = f"croupier/bot/v1\0{header.chance_id}\0{since}\0{seat}\0".encode()
     return int.from_bytes(hashlib.shake_256(what + header.secret).digest(32), "big")

@@ -1,4 +1,4 @@
-"""The caller of a method: a seat of a match, or a spectator."""
+"""Callers of the methods about a match: a seat of it, or a spectator."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from service.errors import Refusal
 
 
 class Caller(NamedTuple):
-    """Who calls, and about which match."""
+    """A caller of a method, and the match that its token is for."""
 
     match_id: str
     seat: int  # 0, 1 or SPECTATOR.

@@ -1,7 +1,7 @@
-"""The clocks of a match, computed from when its entries were made and from nothing else.
+"""The clocks of a match, computed from the times of its entries and from nothing else.
 
-Times are milliseconds since 1970, as in the log. So every server that reads it, whenever it does,
-finds the same deadlines.
+So every server that reads the log finds the same deadlines, whenever it reads it. Times are
+milliseconds since 1970, as in the log.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2
 
-_KEPT = 256
+_MAX_CACHED = 256
 
 
 class Control(NamedTuple):
@@ -21,12 +21,12 @@ class Control(NamedTuple):
     per_decision: int | None
     per_match: int | None
     increment: int
-    forfeits: bool  # When its time is up; else an action is played for it.
+    forfeits: bool  # Whether a seat forfeits when its time is up; else an action is played for it.
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_MAX_CACHED)
 def read_control(data: bytes) -> Control | None:
-    """The time control out of the header of a match, if it has one."""
+    """The time control in the header of a match, if it has one."""
     if not data:
         return None
     message = clock_pb2.TimeControl.FromString(data)
@@ -46,27 +46,27 @@ class Clocks(NamedTuple):
     """The clocks of both seats after some entries of a match. They never change."""
 
     control: Control
-    left: tuple[int | None, ...]  # For the match, when the seat's last decision was made.
-    since: tuple[int, ...]  # When what a seat owes began to be owed.
+    left: tuple[int | None, ...]  # By seat: for the match, when its last decision was made.
+    since: tuple[int, ...]  # By seat: when it began to owe its decision.
 
     @staticmethod
     def start(control: Control, at: int) -> "Clocks":
-        """As the match begins."""
+        """The clocks when the match begins."""
         return Clocks(control, (control.per_match,) * 2, (at, at))
 
     def deadline(self, seat: int) -> int:
-        """When the time of a seat that owes a decision is up."""
+        """When the time is up of a seat that owes a decision."""
         limits = (self.control.per_decision, self.left[seat])
         return self.since[seat] + min(limit for limit in limits if limit is not None)
 
     def expired(self, seats: Iterable[int], at: int) -> tuple[int, ...]:
-        """Of seats that owe decisions those whose time was up first, if it was by then."""
+        """Of seats that owe decisions, those whose time was up first, if it was up by `at`."""
         deadlines = {seat: self.deadline(seat) for seat in seats}
         first = min(deadlines.values(), default=at + 1)
         return tuple(seat for seat, deadline in deadlines.items() if deadline == first <= at)
 
     def after(self, seat: int, at: int) -> "Clocks":
-        """After a decision of a seat, or one that was made for it."""
+        """The clocks after a decision of a seat, or a decision that was made for it."""
         left = list(self.left)
         before = left[seat]
         if before is not None:
@@ -74,13 +74,13 @@ class Clocks(NamedTuple):
         return self._replace(left=tuple(left))
 
     def restarted(self, seats: Iterable[int], at: int) -> "Clocks":
-        """When what some seats owe has changed."""
+        """The clocks when some seats begin to owe a new decision."""
         since = list(self.since)
         for seat in seats:
             since[seat] = at
         return self._replace(since=tuple(since))
 
     def left_at(self, seat: int, at: int, *, owes: bool) -> int | None:
-        """What a seat has left for the match at a time."""
+        """The milliseconds that a seat has left for the match at a time; None for no limit."""
         left = self.left[seat]
         return None if left is None else max(0, left - (at - self.since[seat] if owes else 0))

@@ -1,14 +1,16 @@
-"""The entropy of the seats: what they contribute to the chance of a match before it is dealt.
+"""Entropy from the seats: what they contribute to the chance of a match before it is dealt.
 
-The server has published the hash of its secret; the open seats publish hashes too, and when all are
-there, they show what they have hashed. So nobody chooses his share when he knows those of others.
+This is a commit-and-reveal protocol. The server has published the hash of its secret; the open
+seats publish hashes too, and when all hashes are there, each seat reveals what it has hashed. So no
+seat can choose its contribution in knowledge of the others'.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import EntropyOwed
 from service.errors import Refusal, invalid_field
 from service.store import Entry, EntryKind
 
@@ -18,7 +20,7 @@ _DOMAIN = b"croupier/entropy/v1\0"
 
 
 class Contributions:
-    """What the open seats of a match have contributed. It never changes: `after` makes the next."""
+    """What the open seats of a match have contributed. It never changes."""
 
     def __init__(
         self,
@@ -36,19 +38,22 @@ class Contributions:
         return len(self._entropy) == len(self._seats)
 
     @property
-    def owed(self) -> EntropyOwed:
+    def owed(self) -> game_pb2.EntropyOwed:
         """What is missing."""
         hashes = [seat for seat in self._seats if seat not in self._hashes]
         entropy = [seat for seat in self._seats if seat not in self._entropy]
-        return EntropyOwed(hash_seats=hashes, entropy_seats=entropy)
+        return game_pb2.EntropyOwed(hash_seats=hashes, entropy_seats=entropy)
 
-    def after(self, entry: Entry) -> "Contributions":
-        """With one more; raises Refusal if it is not owed now."""
+    def after_hash(self, entry: Entry) -> "Contributions":
+        """With the hash of a seat; raises Refusal unless the seat owes it."""
+        if entry.seat not in self.owed.hash_seats:
+            raise not_owed(f"seat {entry.seat} owes no hash of entropy")
+        hashes = {**self._hashes, entry.seat: entry.action}
+        return Contributions(self._seats, hashes, self._entropy)
+
+    def after_entropy(self, entry: Entry) -> "Contributions":
+        """With the entropy of a seat; raises Refusal unless it is owed and fits its hash."""
         seat, owed = entry.seat, self.owed
-        if entry.kind == EntryKind.ENTROPY_HASH:
-            if seat not in owed.hash_seats:
-                raise not_owed(f"seat {seat} owes no hash of entropy")
-            return Contributions(self._seats, {**self._hashes, seat: entry.action}, self._entropy)
         if owed.hash_seats:
             raise not_owed("the hashes of all open seats come first")
         if seat not in owed.entropy_seats:
@@ -65,6 +70,13 @@ class Contributions:
         return mixed.digest(32)
 
 
+def write_contribution(entry: Entry) -> dict[str, Any]:
+    """A contribution as a message, by the name of its field in an Event and in a RecordEntry."""
+    if entry.kind == EntryKind.ENTROPY_HASH:
+        return {"entropy_hash": game_pb2.SeatEntropyHash(seat=entry.seat, hash=entry.action)}
+    return {"entropy": game_pb2.SeatEntropy(seat=entry.seat, entropy=entry.action)}
+
+
 def not_owed(why: str) -> Refusal:
-    """A contribution that a seat cannot make now."""
+    """The refusal of a contribution that a seat cannot make now."""
     return Refusal(ErrorReason.ERROR_REASON_ENTROPY_NOT_OWED, why)

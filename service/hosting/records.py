@@ -1,188 +1,75 @@
-"""Records: read back into what a log holds, and verified.
+"""Records: everything that happened in a match, as a message that can be verified."""
 
-A record is verified by making it again: from its secret, its seats and what was done in it follows
-everything else that it says, and whatever is said otherwise is wrong.
-"""
-
+import hashlib
 from collections.abc import Sequence
-from typing import Any
-
-from google.protobuf.message import Message
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from croupier.v1 import match_pb2
-from croupier.v1.error_pb2 import ErrorReason
-from engine.errors import ActionError
 from service import wire
-from service.errors import Refusal
+from service.hosting.entropy import write_contribution
 from service.hosting.match_state import MatchState
-from service.store import Entry, EntryKind, Header
-from service.validation import first_violation
+from service.store import Entry, EntryKind
+
+_DIGEST_DOMAIN = b"croupier/record/v1\0"
 
 
-class RecordError(ValueError):
-    """A record that is not that of a match; it says where, and what is wrong."""
-
-    def __init__(self, field: str, what: str) -> None:
-        super().__init__(f"{field}: {what}" if field else what)
-        self.field = field
-
-
-def verify(record: match_pb2.Record) -> MatchState:
-    """The match of a record; raises RecordError unless all that the record says follows from it."""
-    _check_schema(record)
-    try:
-        state = MatchState(_read_header(record))
-    except Refusal as refusal:
-        changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
-        raise RecordError("rules_version" if changed else "", str(refusal)) from None
-    _check_header(record, state)
-    for number, entry in enumerate(record.entries):
-        if entry.HasField("event"):
-            continue
-        try:
-            state = _after(state, entry, f"entries[{number}]")
-        except RecordError:
-            # What was said to have happened until then may be wrong already, and is told first.
-            _compare(record.entries[:number], state.record().entries[:number], "entries")
-            raise
-    made = state.record()
-    for field in record.DESCRIPTOR.fields:
-        if field.name != "digest":
-            _compare_field(record, made, field, field.name)
-    if not state.over:
-        raise RecordError("entries", "the match does not end with them")
-    if _as_bytes(record) != _as_bytes(made):
-        raise RecordError("digest", "is not that of the record: something in it was changed")
-    return state
-
-
-# Reading
-
-
-def _check_schema(record: match_pb2.Record) -> None:
-    known = match_pb2.Record()
-    known.CopyFrom(record)
-    known.DiscardUnknownFields()
-    if known.ByteSize() != record.ByteSize():
-        raise RecordError("", "it has fields that this program does not know")
-    violation = first_violation(record)
-    if violation is not None:
-        raise RecordError(*violation)
-
-
-def _read_header(record: match_pb2.Record) -> Header:
-    match_id = record.match.removeprefix("matches/")
-    return Header(
-        match_id=match_id,
-        game=wire.game_of(record.ruleset),
-        ruleset=record.ruleset.SerializeToString(deterministic=True),
-        rules_version=record.rules_version,
-        secret=record.secret,
-        chance_id="" if record.seeded else match_id,
-        bots=tuple(int(seat.bot.strength) for seat in record.seats),
-        created=_read_time(record.create_time, "create_time"),
-        entropy_from_seats=record.entropy_from_seats,
-        time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
-    )
-
-
-def _check_header(record: match_pb2.Record, state: MatchState) -> None:
+def write_record(state: MatchState) -> match_pb2.Record:
+    """Everything that happened, hidden cards and all. Only for a match that is over."""
     header = state.header
-    if record.secret_hash != header.secret_hash:
-        raise RecordError("secret_hash", "is not the hash of the secret")
-    if header.entropy_from_seats and (header.seeded or all(header.bots)):
-        raise RecordError("entropy_from_seats", "there is none with a seed or without an open seat")
+    record = match_pb2.Record(
+        match=f"matches/{header.match_id}",
+        ruleset=wire.write_ruleset(state.game),
+        rules_version=header.rules_version,
+        secret=header.secret,
+        result=state.result,
+        secret_hash=header.secret_hash,
+        seeded=header.seeded,
+        entropy_from_seats=header.entropy_from_seats,
+        seats=write_seats(header.bots),
+    )
+    record.create_time.FromMilliseconds(header.created)
+    if header.time_control:
+        record.time_control.MergeFromString(header.time_control)
+    for version in range(state.version + 1):
+        if version:
+            record.entries.add(version=version).MergeFrom(_write_entry(state.entry(version)))
+        for event in state.events(version):
+            if event.recorded:
+                message = wire.write_event(state.game, event, version)
+                record.entries.add(version=version, event=message)
+    record.digest = digest(record)
+    return record
 
 
-def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
-    kind = str(message.WhichOneof("entry"))
-    seat = int(getattr(message, kind).seat)
-    at = _read_time(message.time, "time")
-    if kind == "action":
-        wire.check_game(state.game, message.action.action, "action")
-        action = wire.canonical_action(state.game, message.action.action)
-        return Entry(EntryKind.ACTION, seat, at, action, state.version)
-    if kind == "entropy_hash":
-        return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
-    if kind == "entropy":
-        return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
-    if kind == "expiry":
-        if message.expiry.HasField("action"):
-            wire.check_game(state.game, message.expiry.action, "expiry.action")
-            action = wire.canonical_action(state.game, message.expiry.action)
-            return Entry(EntryKind.EXPIRY, seat, at, action, state.version)
-        return Entry(EntryKind.EXPIRY, seat, at, b"", state.version)
-    return Entry(EntryKind.RESIGNATION, seat, at)
+def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
+    message = match_pb2.RecordEntry()
+    message.time.FromMilliseconds(entry.at)
+    if entry.kind == EntryKind.ACTION:
+        message.action.seat = entry.seat
+        message.action.action.MergeFromString(entry.action)
+    elif entry.kind == EntryKind.EXPIRY:
+        message.expiry.seat = entry.seat
+        if entry.action:
+            message.expiry.action.MergeFromString(entry.action)
+    elif entry.kind == EntryKind.RESIGNATION:
+        message.resignation.seat = entry.seat
+    else:
+        message.MergeFrom(match_pb2.RecordEntry(**write_contribution(entry)))
+    return message
 
 
-def _read_time(message: Timestamp, path: str) -> int:
-    try:
-        return int(message.ToMilliseconds())
-    except ValueError:
-        raise RecordError(path, "is no time") from None
+def write_seats(bots: Sequence[int]) -> list[match_pb2.SeatConfig]:
+    """The seats of a match, by the BotStrength of each; 0 is an open seat."""
+    return [
+        match_pb2.SeatConfig(bot=match_pb2.Bot(strength=match_pb2.BotStrength.Name(bot)))
+        if bot
+        else match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+        for bot in bots
+    ]
 
 
-def _after(state: MatchState, message: match_pb2.RecordEntry, path: str) -> MatchState:
-    if state.over:
-        raise RecordError(path, "comes after the end of the match")
-    try:
-        entry = _read_entry(message, state)
-    except Refusal as refusal:
-        raise RecordError(path, str(refusal)) from None
-    if entry.at < state.time:
-        raise RecordError(f"{path}.time", "is before the time of what comes before")
-    if entry.kind == EntryKind.RESIGNATION and state.header.bots[entry.seat]:
-        raise RecordError(f"{path}.resignation.seat", "is that of a bot, which never resigns")
-    try:
-        return state.after(entry)
-    except ActionError as error:
-        kind = message.WhichOneof("entry")
-        raise RecordError(f"{path}.{kind}", f"the rules do not allow it: {error}") from None
-    except Refusal as refusal:
-        raise RecordError(path, str(refusal)) from None
-
-
-# Comparing
-
-
-def _compare(given: Sequence[Any], made: Sequence[Any], path: str) -> None:
-    for number, (one, other) in enumerate(zip(given, made, strict=False)):
-        _compare_value(one, other, f"{path}[{number}]")
-    if len(given) > len(made):
-        raise RecordError(f"{path}[{len(made)}]", "is one too many")
-    if len(given) < len(made):
-        raise RecordError(f"{path}[{len(given)}]", f"is missing: {_show(made[len(given)])}")
-
-
-def _compare_value(given: Any, made: Any, path: str) -> None:
-    if isinstance(given, Message):
-        if _as_bytes(given) == _as_bytes(made):
-            return
-        # In the order of the schema, so that what is told is what comes first there.
-        for field in given.DESCRIPTOR.fields:
-            _compare_field(given, made, field, f"{path}.{field.name}")
-    elif repr(given) != repr(made):
-        raise RecordError(path, f"is {_show(given)}, and should be {_show(made)}")
-
-
-def _compare_field(given: Any, made: Any, field: Any, path: str) -> None:
-    one, other = getattr(given, field.name), getattr(made, field.name)
-    if field.is_repeated:
-        _compare(one, other, path)
-        return
-    if field.has_presence and given.HasField(field.name) != made.HasField(field.name):
-        missing = f"is missing: {_show(other)}"
-        raise RecordError(path, missing if made.HasField(field.name) else "should not be set")
-    _compare_value(one, other, path)
-
-
-def _as_bytes(message: Message) -> bytes:
-    return message.SerializeToString(deterministic=True)
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    text = " ".join(str(value).split())
-    return text if len(text) <= 80 else text[:77] + "..."
+def digest(record: match_pb2.Record) -> bytes:
+    """The digest of a record: SHA-256 over all its other fields."""
+    whole = match_pb2.Record()
+    whole.CopyFrom(record)
+    whole.ClearField("digest")
+    return hashlib.sha256(_DIGEST_DOMAIN + whole.SerializeToString(deterministic=True)).digest()

@@ -1,11 +1,15 @@
-"""What the server itself must do in a match: its bots decide, and its clocks run out.
+"""The scheduler: acts in matches in which a server must act, because a bot decides or a clock runs.
 
-What is due stands in the agenda of the log, so that it is done whoever looks at the match, and by
-whichever server is up. The server that writes an entry does what follows from it at once; it has
-until the match is due by the agenda, and says so in time if it needs longer. From then on, whoever
-changes the agenda first may go on. Two that do the same do no harm: the log takes one of them.
+The log holds which matches are due, and when, so that some server acts in each of them, whether or
+not anybody looks at it. A server that writes an entry holds the lease of the match and acts at once
+(`service/hosting/leases.py`). The scheduler polls the log for matches that are due:
 
-A match in which nothing is due costs nothing here.
+- a match of its own whose lease is about to expire: it renews the lease;
+- another match that is due: it takes the lease, and acts;
+- when a bot fails: it moves the time at which the match is due, which ends the lease.
+
+Every change of a lease is a compare-and-swap in the log (`Store.reschedule`), so that of several
+servers one succeeds. A match in which nothing is due costs nothing here.
 """
 
 import asyncio
@@ -16,24 +20,26 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.clock import Clock
 from service.errors import Refusal, log_failure
 from service.hosting.bots import Bots
+from service.hosting.leases import LEASE_MILLISECONDS
 from service.hosting.match_state import MatchState
-from service.hosting.matches import TAKEN_OVER_AFTER, Matches
+from service.hosting.matches import Matches
 from service.metrics import Metrics
-from service.store import Due, MatchStatus, Store
+from service.store import DueMatch, MatchStatus, Store
 
-LOOK_EVERY = 1_000  # Milliseconds.
-MAX_AT_ONCE = 256  # Matches that are taken from the agenda; more go on by themselves.
-MIN_RETRY = 1_000
-MAX_RETRY = 600_000
-RETRY_UNREAD = 60_000
+POLL_MILLISECONDS = 1_000
+MAX_TASKS = 256  # For matches that were polled; those of this server's own entries come on top.
+# When a match is tried again in which a bot has failed, or which could not be read.
+MIN_RETRY_MILLISECONDS = 1_000
+MAX_RETRY_MILLISECONDS = 600_000
+RETRY_UNREAD_MILLISECONDS = 60_000
 RELEASE_SECONDS = 1.0
 
-_LOG_FAILS = (ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, ErrorReason.ERROR_REASON_STORE_FULL)
+_STORE_FAILS = (ErrorReason.ERROR_REASON_STORE_UNAVAILABLE, ErrorReason.ERROR_REASON_STORE_FULL)
 _NOT_HERE = (ErrorReason.ERROR_REASON_RULES_CHANGED, ErrorReason.ERROR_REASON_MATCH_NOT_FOUND)
 
 
 class Scheduler:
-    """Does what is due in all matches, each in a task of its own while something is."""
+    """Acts in all matches that are due, in each by a task of its own while it is due."""
 
     def __init__(
         self, store: Store, matches: Matches, bots: Bots, metrics: Metrics, clock: Clock
@@ -44,135 +50,135 @@ class Scheduler:
         self._metrics = metrics
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        # When the agenda has the matches of the tasks; until then they are left to this server.
-        self._until: dict[str, int] = {}
-        # Held while the agenda is asked for more time, or told when to try again: what it has is
-        # known only before and after.
-        self._agreeing = asyncio.Lock()
-        # Those that have changed since their task has looked.
+        # When the leases of this server expire, which is when the log has the matches as due.
+        self._leases: dict[str, int] = {}
+        # Held while leases are renewed or ended: meanwhile it is not known what the log has.
+        self._lease_lock = asyncio.Lock()
+        # Matches with a task that have changed since the task has looked at them.
         self._changed: set[str] = set()
-        self._more = False  # Whether more is due than there was room for.
+        self._backlog = False  # Whether more matches are due than there was room for.
         self._wake = asyncio.Event()
-        self._next_look = 0
-        self._looking: asyncio.Task[None] | None = None
+        self._next_poll = 0
+        self._polling: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Does what is due, until it is closed."""
-        self._matches.on_commit = self._committed
-        self._looking = asyncio.create_task(self._look_on())
+        """Acts in the matches that are due, until it is closed."""
+        self._matches.commit_listener = self._committed
+        self._polling = asyncio.create_task(self._poll_on())
 
     async def close(self) -> None:
-        """Stops, and leaves to others what is under way; nothing that was decided is lost."""
-        if self._looking is None:
+        """Stops, and releases all leases to other servers; nothing that was decided is lost."""
+        if self._polling is None:
             return
-        self._matches.on_commit = lambda state, status: None
-        left = [Due(match_id, at) for match_id, at in self._until.items()]
-        tasks = [self._looking, *self._tasks.values()]
+        self._matches.commit_listener = lambda state, status: None
+        leased = [DueMatch(match_id, at) for match_id, at in self._leases.items()]
+        tasks = [self._polling, *self._tasks.values()]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
-        # What cannot be said is found out when the time of this server is over.
-        await asyncio.wait([asyncio.create_task(self._release(left))], timeout=RELEASE_SECONDS)
+        # A lease that cannot be released expires.
+        await asyncio.wait([asyncio.create_task(self._release(leased))], timeout=RELEASE_SECONDS)
 
-    async def _release(self, left: Iterable[Due]) -> None:
+    async def _release(self, leased: Iterable[DueMatch]) -> None:
         now = self._clock.now()
-        await self._postpone_all([(due, min(now, due.at)) for due in left])
+        await self._reschedule_all([(due, min(now, due.at)) for due in leased])
 
     # What follows from an entry of this server
 
     def _committed(self, state: MatchState, status: MatchStatus) -> None:
         match_id, due = state.header.match_id, status.due
-        self._until.pop(match_id, None)
+        self._leases.pop(match_id, None)
         if match_id in self._tasks:
             self._changed.add(match_id)
         if due is None:
             return
         if state.bot_due is not None:
-            self._until[match_id] = due
+            self._leases[match_id] = due
             if match_id not in self._tasks:
-                self._begin(match_id)
-        elif due < self._next_look:
-            self._next_look = due
+                self._start_task(match_id)
+        elif due < self._next_poll:
+            self._next_poll = due
             self._wake.set()
 
-    def _begin(self, match_id: str) -> None:
+    def _start_task(self, match_id: str) -> None:
         self._tasks[match_id] = asyncio.create_task(self._act(match_id))
 
-    # The agenda
+    # Polling the log
 
-    async def _look_on(self) -> None:
+    async def _poll_on(self) -> None:
         while True:
             self._wake.clear()
-            self._next_look = self._clock.now() + LOOK_EVERY
+            self._next_poll = self._clock.now() + POLL_MILLISECONDS
             try:
-                await self._look()
+                await self._poll()
             except Refusal:
-                pass  # The log fails, and says so itself; it is asked again.
-            # Whatever it is, the other matches must go on.
+                pass  # The store logs its own failures; it is polled again.
+            # The other matches must go on, whatever the failure is.
             except Exception as error:
-                log_failure("looking what is due", error)
-            await self._clock.sleep(self._next_look, self._wake)
+                log_failure("polling for due matches", error)
+            await self._clock.sleep(self._next_poll, self._wake)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         now = self._clock.now()
-        found = await self._store.due(now + LOOK_EVERY, 2 * MAX_AT_ONCE)
+        # Also those that are due before the next poll: their leases must be renewed by now.
+        found = await self._store.list_due(now + POLL_MILLISECONDS, 2 * MAX_TASKS)
         self._metrics.overdue(max((now - due.at for due in found), default=0) / 1000)
-        until = now + TAKEN_OVER_AFTER
-        async with self._agreeing:
-            wanted = self._wanted(found, now)
-            ours = await self._postpone_all([(due, until) for due in wanted])
-            for due in ours:
-                self._until[due.match_id] = until
+        expires = now + LEASE_MILLISECONDS
+        async with self._lease_lock:
+            wanted = self._to_lease(found, now)
+            leased = await self._reschedule_all([(due, expires) for due in wanted])
+            for due in leased:
+                self._leases[due.match_id] = expires
                 if due.match_id not in self._tasks:
-                    self._begin(due.match_id)
-        if self._more and len(ours) < len(wanted):
-            # Another server was quicker; there is work for both.
+                    self._start_task(due.match_id)
+        if self._backlog and len(leased) < len(wanted):
+            # Another server was quicker, and there is work for both.
             self._wake.set()
 
-    def _wanted(self, found: Iterable[Due], now: int) -> list[Due]:
-        # Those that this server asks for, or asks for more time for.
-        room = MAX_AT_ONCE - len(self._tasks)
-        self._more = False
+    def _to_lease(self, found: Iterable[DueMatch], now: int) -> list[DueMatch]:
+        # The matches whose lease this server renews or takes.
+        room = MAX_TASKS - len(self._tasks)
+        self._backlog = False
         wanted = []
         for due in found:
             if due.match_id in self._tasks:
-                # It takes long; said before others take it over.
+                # It takes long: its lease is renewed before others take it over.
                 wanted.append(due)
             elif due.at > now:
-                self._next_look = min(self._next_look, due.at)
+                self._next_poll = min(self._next_poll, due.at)
                 break
             elif room > 0:
                 wanted.append(due)
                 room -= 1
             else:
-                self._more = True
+                self._backlog = True
         return wanted
 
-    async def _postpone_all(self, wanted: Sequence[tuple[Due, int]]) -> list[Due]:
-        # Together, so that they share a commit; those that have not changed meanwhile.
+    async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[DueMatch]:
+        # All at once, so that they share a commit. Returns those that had not changed meanwhile.
         dues = [due for due, _ in wanted]
-        done = await asyncio.gather(*(self._store.postpone(due, to) for due, to in wanted))
-        return [due for due, ours in zip(dues, done, strict=True) if ours]
+        done = await asyncio.gather(*(self._store.reschedule(due, at) for due, at in wanted))
+        return [due for due, succeeded in zip(dues, done, strict=True) if succeeded]
 
     # One match
 
     async def _act(self, match_id: str) -> None:
         try:
             while True:
-                put_off_to = await self._do_what_is_due(match_id)
-                if put_off_to is not None:
-                    await self._put_off(match_id, put_off_to)
+                next_try = await self._act_while_due(match_id)
+                if next_try is not None:
+                    await self._end_lease(match_id, next_try)
                 if match_id not in self._changed:
                     break
         finally:
-            self._until.pop(match_id, None)
+            self._leases.pop(match_id, None)
             self._changed.discard(match_id)
             del self._tasks[match_id]
-            if self._more and len(self._tasks) <= MAX_AT_ONCE // 2:
+            if self._backlog and len(self._tasks) <= MAX_TASKS // 2:
                 self._wake.set()
 
-    async def _do_what_is_due(self, match_id: str) -> int | None:
-        # Returns when to look at the match again; None: when the agenda says.
+    async def _act_while_due(self, match_id: str) -> int | None:
+        # Returns when the match is due next; None: as the log has it.
         state: MatchState | None = None
         try:
             while True:
@@ -180,12 +186,12 @@ class Scheduler:
                 state = await self._matches.expire(match_id)
                 seat = state.bot_due
                 if seat is None:
-                    # By the agenda something was due; it knows better when it is.
-                    return state.status.due or self._clock.now() + MAX_RETRY
+                    # The log had it as due, though it is not; the match itself knows better.
+                    return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
                 await self._bots.decide(state, seat)
         except Refusal as refusal:
-            # When the log fails, it is tried again as if this server had gone.
-            if refusal.reason in _LOG_FAILS:
+            # When the log fails, the match is tried again as if this server had gone.
+            if refusal.reason in _STORE_FAILS:
                 return None
             self._failed(state, refusal)
         # A match whose bot fails must not take the others along.
@@ -193,14 +199,16 @@ class Scheduler:
             self._failed(state, error)
         return self._next_try(state)
 
-    async def _put_off(self, match_id: str, to: int) -> None:
-        if match_id not in self._until:
+    async def _end_lease(self, match_id: str, next_try: int) -> None:
+        # Makes the match due at another time, for all servers.
+        if match_id not in self._leases:
             return
-        async with self._agreeing:
-            # A change has told the agenda itself.
+        async with self._lease_lock:
+            # An entry has rescheduled the match itself.
             if match_id not in self._changed:
                 with suppress(Refusal):
-                    await self._store.postpone(Due(match_id, self._until[match_id]), to)
+                    due = DueMatch(match_id, self._leases[match_id])
+                    await self._store.reschedule(due, next_try)
 
     def _failed(self, state: MatchState | None, error: Exception) -> None:
         if isinstance(error, Refusal) and error.reason in _NOT_HERE:
@@ -209,11 +217,12 @@ class Scheduler:
         log_failure("a bot", error)
 
     def _next_try(self, state: MatchState | None) -> int:
-        # When it has waited twice as long as it has now: so no server needs to remember how often
-        # it was tried. A match that cannot be read may be one for another server.
+        # When the match has waited twice as long as it has now: so no server needs to remember how
+        # often it was tried. A match that cannot be read may be one for another server.
         now = self._clock.now()
         if state is None:
-            return now + RETRY_UNREAD
-        at = now + min(max(now - state.time, MIN_RETRY), MAX_RETRY)
+            return now + RETRY_UNREAD_MILLISECONDS
+        waited = now - state.time
+        at = now + min(max(waited, MIN_RETRY_MILLISECONDS), MAX_RETRY_MILLISECONDS)
         deadline = state.deadline
         return at if deadline is None or deadline <= now else min(at, deadline)

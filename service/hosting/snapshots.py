@@ -1,7 +1,7 @@
-"""Snapshots: a match as bytes, so that a long one is not computed from its first entry again.
+"""Snapshots: a match as bytes, so that a long match is not replayed from its first entry.
 
-They are a cache of this very engine. What another build has written, what is broken and what
-belongs to another match is not recognized, and the match is computed from its log instead.
+They are a cache of this build of the engine. A snapshot that is broken, of another build or of
+another match is not recognized, and the match is replayed from its log instead.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def write(header: Header, version: int, match: Match, clocks: Clocks | None) -> 
 def read(
     header: Header, game: Game, control: Control | None, snapshot: Snapshot
 ) -> tuple[Match, Clocks | None] | None:
-    """The match out of a snapshot; None if it is not one of this match, by this engine."""
+    """The match in a snapshot; None unless it is one of this match, by this engine."""
     digest, data = snapshot.data[:_DIGEST_BYTES], snapshot.data[_DIGEST_BYTES:]
     # The engine trusts these bytes as it trusts its own.
     if digest != _digest(header, snapshot.version, data):
@@ -61,7 +61,7 @@ def _digest(header: Header, version: int, data: bytes) -> bytes:
 
 @cache
 def _engine() -> bytes:
-    # How a state is laid out is known to none but the compiled engine: any change of it counts.
+    # Only the compiled engine knows the layout of a state, so that any change of it counts.
     digest = hashlib.sha256()
     for module in pkgutil.walk_packages(engine.__path__, "engine."):
         spec = importlib.util.find_spec(module.name)

@@ -1,4 +1,4 @@
-"""Searches beside the calls: a few at a time, at low priority, stopped when nobody waits."""
+"""The search pools: threads that search beside the calls, a few at a time, at low priority."""
 
 import asyncio
 import heapq
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Limits(NamedTuple):
-    """When a search ends: at whichever limit is reached first; 0 for none."""
+    """The limits of a search, which ends at the first that it reaches; 0 for no limit."""
 
     iterations: int = 0
     seconds: float = 0.0
@@ -37,18 +37,20 @@ class Limits(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Seconds that it may take, roughly: an iteration takes about 10 microseconds."""
+        """The seconds that it may take, roughly: an iteration takes about 10 microseconds."""
         return min(1e-5 * self.iterations or math.inf, self.seconds or math.inf)
 
 
 class SearchJob:
-    """What a search may use while it is its turn."""
+    """One turn of a search: what it may use, and whether it must stop."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.limits = limits
+        self.began = time.monotonic()
         self.stop = Stop()
-        self.followed = False  # By a caller who is told what was found when it is stopped.
-        self.abandoned = False  # Nobody waits for an answer any more.
+        # Whether a caller follows it, who is told what was found when the server stops it.
+        self.followed = False
+        self.abandoned = False  # Whether nobody waits for an answer any more.
         self._parameters = parameters
         self._search: Search | None = None
 
@@ -59,7 +61,10 @@ class SearchJob:
         sampler: Sampler | None = None,
         root_actions: Sequence[int] | None = None,
     ) -> Search:
-        """The search of this turn, not run yet."""
+        """Creates the search of this turn, to be run by the caller.
+
+        `sampler` spares making one of the view. `only` are the legal actions to choose from.
+        """
         self._search = Search(
             view,
             threads=self.limits.threads,
@@ -73,20 +78,20 @@ class SearchJob:
         return self._search
 
     def abandon(self) -> None:
-        """Stops it; nobody waits for an answer."""
+        """Stops the search: nobody waits for its answer."""
         self.abandoned = True
         self.stop.set()
 
     @property
     def iterations(self) -> int:
-        """The iterations done."""
+        """The iterations that the search has done."""
         return self._search.iterations if self._search else 0
 
 
 class SearchPool:
     """The searches of one kind: as many at a time as their threads allow, the others in a queue.
 
-    Who asks for less goes first, so that a few costly matches hold up none but themselves.
+    The cheapest search goes first, so that a few costly matches hold up only themselves.
     """
 
     def __init__(
@@ -97,11 +102,11 @@ class SearchPool:
         max_waiting: int | None = None,
         parameters: Parameters | None = None,
     ) -> None:
-        """Without `max_waiting` the queue is as long as it must be."""
+        """`kind` is what metrics call them. Without `max_waiting` the queue has no limit."""
         self._kind = kind
         self._threads = threads
         self._free = threads
-        self._most_waiting = max_waiting
+        self._max_waiting = max_waiting
         self._parameters = parameters or Parameters()
         # A heap by cost and order of arrival.
         self._waiting: list[tuple[float, int, int, asyncio.Future[None]]] = []
@@ -121,9 +126,9 @@ class SearchPool:
         seed: int,
         prepare: Callable[[], object] = lambda: None,
     ) -> tuple[Result, float]:
-        """Searches when it is its turn; the result, and the seconds that it took from then on.
+        """Searches a view when it is its turn; returns the result and the seconds of the turn.
 
-        `prepare` runs first, beside the calls too. Else as `run`.
+        `prepare` is called first, in the same thread. Otherwise as `run`.
         """
         began = time.perf_counter()
 
@@ -138,20 +143,20 @@ class SearchPool:
         result = await self.run(limits, work)
         return result, time.perf_counter() - began
 
-    async def run(self, limits: Limits, work: Callable[["SearchJob"], T]) -> T:
-        """Runs `work` beside the calls when it is its turn; what it returns, or raises, comes out.
+    async def run(self, limits: Limits, work: Callable[[SearchJob], T]) -> T:
+        """Runs `work` in a thread of the pool when it is its turn; returns or raises what it does.
 
-        Raises Refusal if the queue is full. When the caller is cancelled, what the turn watches is
-        stopped, and the work is not waited for.
+        Raises Refusal if the queue is full. When the caller is cancelled, the job is abandoned, and
+        the work is not waited for.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
-        await self._take(limits)
+        await self._take_threads(limits)
         job = SearchJob(limits, self._parameters)
         self._running.add(job)
         self._report()
         began = time.perf_counter()
         done = asyncio.get_running_loop().run_in_executor(self._pool, work, job)
-        done.add_done_callback(lambda _: self._give_back(job, limits.threads))
+        done.add_done_callback(lambda _: self._return_threads(job, limits.threads))
         try:
             answer = await asyncio.shield(done)
         except asyncio.CancelledError:
@@ -163,7 +168,7 @@ class SearchPool:
         return answer
 
     def end_streams(self) -> None:
-        """Stops the searches whose callers follow them: what they have found is their answer."""
+        """Stops the searches that callers follow: what they have found is the final answer."""
         for job in self._running:
             if job.followed:
                 job.stop.set()
@@ -174,44 +179,44 @@ class SearchPool:
             job.abandon()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    async def _take(self, limits: Limits) -> None:
+    async def _take_threads(self, limits: Limits) -> None:
         threads = limits.threads
         if not self._waiting and self._free >= threads:
             self._free -= threads
             return
-        if self._most_waiting is not None and len(self._waiting) >= self._most_waiting:
+        if self._max_waiting is not None and len(self._waiting) >= self._max_waiting:
             raise Refusal(
                 ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
                 f"{len(self._waiting)} searches are waiting already",
                 retry_seconds=1 + self._mean_seconds * len(self._waiting) / self._threads,
             )
-        job = asyncio.get_running_loop().create_future()
-        place = (limits.cost, next(self._arrivals), threads, job)
+        turn = asyncio.get_running_loop().create_future()
+        place = (limits.cost, next(self._arrivals), threads, turn)
         heapq.heappush(self._waiting, place)
         self._report()
         try:
-            await job
+            await turn
         except asyncio.CancelledError:
-            if not job.cancelled():  # Its turn had come.
+            if not turn.cancelled():  # Its turn had come.
                 self._free += threads
             elif place in self._waiting:
                 self._waiting.remove(place)
                 heapq.heapify(self._waiting)
-            self._next()
+            self._start_next()
             raise
 
-    def _give_back(self, job: SearchJob, threads: int) -> None:
+    def _return_threads(self, job: SearchJob, threads: int) -> None:
         self._running.discard(job)
         self._free += threads
-        self._next()
+        self._start_next()
 
-    def _next(self) -> None:
-        # The first is not overtaken, lest a search of many threads wait for ever.
+    def _start_next(self) -> None:
+        # The first in the queue is not overtaken, lest a search of many threads wait for ever.
         while self._waiting and self._free >= self._waiting[0][2]:
-            _, _, threads, job = heapq.heappop(self._waiting)
-            if not job.cancelled():
+            _, _, threads, turn = heapq.heappop(self._waiting)
+            if not turn.cancelled():
                 self._free -= threads
-                job.set_result(None)
+                turn.set_result(None)
         self._report()
 
     def _report(self) -> None:
@@ -223,7 +228,7 @@ def _lower_priority() -> None:
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, LOWEST_PRIORITY)
-        # More than the lowest priority: who wakes need not wait for the end of a time slice. A
-        # sandbox may not know of it.
+        # Lower than the lowest priority: any other thread that wakes need not wait for the end of a
+        # time slice of a search. A sandbox may not allow it.
         with suppress(OSError):
             os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))

@@ -2,32 +2,32 @@
 
 from service.store.interface import (
     KEY_BYTES,
-    Due,
+    DueMatch,
     Entry,
     EntryKind,
     Header,
-    Listed,
+    ListedMatch,
     MatchStatus,
     Query,
     Snapshot,
     Store,
-    Stored,
+    StoredMatch,
 )
 from service.store.memory import MemoryStore
 from service.store.sqlite import SqliteStore
 
 __all__ = [
     "KEY_BYTES",
-    "Due",
+    "DueMatch",
     "Entry",
     "EntryKind",
     "Header",
-    "Listed",
+    "ListedMatch",
     "MatchStatus",
     "MemoryStore",
     "Query",
     "Snapshot",
     "SqliteStore",
     "Store",
-    "Stored",
+    "StoredMatch",
 ]

@@ -1,4 +1,4 @@
-"""What the operator is told of a log that fails: when it begins, how often, and when it is over."""
+"""Faults of the log, of which the operator is told: when they begin, how often, when they end."""
 
 import logging
 
@@ -10,7 +10,7 @@ _log = logging.getLogger(__name__)
 
 
 class Faults:
-    """The faults of one log, of reading and of writing. Several threads may tell of them."""
+    """The faults of one log, of kind "read" and "write". Several threads may report them."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -19,19 +19,19 @@ class Faults:
     def failed(self, kind: str, why: str) -> None:
         """The log could not be read or written."""
         self._metrics.store_failed(kind)
-        # Once, or a disk that fails would be filled with this.
+        # Logged once, or a failing disk would be filled with it.
         if kind not in self._failing:
             self._failing.add(kind)
             self._metrics.store_failing(kind, True)
             _log.error("the log cannot be %s: %s", _DONE[kind], why)
 
     def worked(self, kind: str) -> None:
-        """It could."""
+        """The log could be read or written."""
         if kind in self._failing:
             self._failing.discard(kind)
             self._metrics.store_failing(kind, False)
             _log.warning("the log is %s again", _DONE[kind])
 
     def failing(self, kind: str) -> bool:
-        """Whether it could not when it was last tried."""
+        """Whether the last try has failed."""
         return kind in self._failing

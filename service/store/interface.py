@@ -4,8 +4,9 @@ A match is its header and its entries; everything else is computed from them. An
 or it is not, and an answered action is in it. Nothing here knows a rule: rulesets and actions are
 serialized messages of the API, which outlast any change of the engine's own encodings.
 
-What a store adds to that spares work: snapshots, which may be lost, and the agenda, which says what
-is due so that it is found without reading every match. It is written with the entries.
+A store also holds what spares work: snapshots, which may be lost, and a schedule, which says when a
+server must act in a match (`service/hosting/leases.py`), so that it is found without reading every
+match. The schedule is written with the entries.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ KEY_BYTES = 32
 
 
 class EntryKind(IntEnum):
-    """What an entry is. The numbers are in every log: they are never used for anything else."""
+    """What an entry is. The numbers are in every log: none is ever used for anything else."""
 
     ACTION = 0
     RESIGNATION = 1
@@ -34,20 +35,20 @@ class Header(NamedTuple):
     ruleset: bytes  # A croupier.v1.Ruleset, as it was given.
     rules_version: int
     secret: bytes  # 32 bytes; all chance is drawn from it.
-    chance_id: str  # The id under which it is drawn: the match's own, or none if seeded.
+    chance_id: str  # The id under which chance is drawn: the match's own, or empty if seeded.
     bots: tuple[int, ...]  # A croupier.v1.BotStrength for each seat; 0: the seat is open.
     created: int  # Milliseconds since 1970, UTC.
     entropy_from_seats: bool = False  # Whether the open seats contribute to its chance.
-    time_control: bytes = b""  # A croupier.v1.TimeControl, or nothing.
+    time_control: bytes = b""  # A croupier.v1.TimeControl, or empty for none.
 
     @property
     def seeded(self) -> bool:
-        """Whether its chance was drawn under no id."""
+        """Whether its chance was drawn from a seed, under no id."""
         return self.chance_id == ""
 
     @property
     def secret_hash(self) -> bytes:
-        """What is published when the match is created."""
+        """The hash of the secret, which is published when the match is created."""
         return hashlib.sha256(self.secret).digest()
 
 
@@ -57,17 +58,17 @@ class Entry(NamedTuple):
     kind: EntryKind
     seat: int
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    # A croupier.v1.Action, or what the seat contributes to the chance; nothing where it gives up.
+    # A croupier.v1.Action, or the seat's contribution of entropy; empty where the seat gives up.
     action: bytes = b""
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
 
 
 class MatchStatus(NamedTuple):
-    """What is to be found about a match without computing it."""
+    """What the log tells of a match without replaying it."""
 
     over: bool = False
-    due: int | None = None  # When the server itself must act, in milliseconds since 1970.
+    due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
 
 
 class Snapshot(NamedTuple):
@@ -77,7 +78,7 @@ class Snapshot(NamedTuple):
     data: bytes
 
 
-class Stored(NamedTuple):
+class StoredMatch(NamedTuple):
     """All that is stored of a match."""
 
     header: Header
@@ -85,8 +86,8 @@ class Stored(NamedTuple):
     snapshot: Snapshot | None
 
 
-class Due(NamedTuple):
-    """A match in which the server itself must act."""
+class DueMatch(NamedTuple):
+    """A match in which a server must act, and since when or from when on."""
 
     match_id: str
     at: int  # Milliseconds since 1970.
@@ -96,14 +97,13 @@ class Query(NamedTuple):
     """Which matches to list."""
 
     game: str = ""  # Empty: any.
-    over: bool | None = None
-    before: tuple[int, str] | None = (
-        None  # Only those after it in the list, by (created, match_id).
-    )
+    over: bool | None = None  # None: any.
+    # Only matches that come after this (created, match_id) in the list.
+    before: tuple[int, str] | None = None
 
 
-class Listed(NamedTuple):
-    """What is found about a match without computing it."""
+class ListedMatch(NamedTuple):
+    """A match in a list, which is not replayed for it."""
 
     match_id: str
     game: str
@@ -116,24 +116,24 @@ class Listed(NamedTuple):
 class Store(Protocol):
     """An append-only log of matches. Several servers may share one, where it says so.
 
-    Every method but `close` raises Refusal if the log cannot be read or written now; when it was
-    `create` or `append`, it may have been done all the same, and reading tells. A store recovers by
-    itself: what fails now may be tried again.
+    Every method but `close` and `save_snapshot` raises Refusal if the log cannot be read or written
+    now. A `create` or `append` that raises may have been carried out all the same, and reading
+    tells. A store recovers by itself: a call that fails now may be tried again.
     """
 
     async def open(self) -> None:
-        """Makes the log ready, and brings an older one up to date; raises OSError or ValueError."""
+        """Opens the log, and migrates an older one; raises OSError or ValueError."""
 
     async def close(self) -> None:
-        """Lets go of the log. What was answered is in it."""
+        """Closes the log. Every entry that was answered is in it."""
 
     async def key(self, offered: bytes) -> bytes:
-        """The secret of KEY_BYTES kept with the log: the first that was ever offered."""
+        """The secret of KEY_BYTES that the log holds: the first that was ever offered."""
 
     async def create(self, header: Header, status: MatchStatus) -> None:
-        """Adds a match; its id is new."""
+        """Adds a match; raises ValueError if there is one of its id."""
 
-    async def load(self, match_id: str) -> Stored | None:
+    async def load(self, match_id: str) -> StoredMatch | None:
         """All that is stored of a match, if there is such a match."""
 
     async def read(self, match_id: str, version: int) -> list[Entry]:
@@ -145,35 +145,35 @@ class Store(Protocol):
         version: int,
         entry: Entry,
         status: MatchStatus,
-        added: Callable[[], None] | None = None,
+        on_added: Callable[[], None] | None = None,
     ) -> Awaitable[bool]:
-        """Adds an entry if the match has exactly `version` of them; whether it did.
+        """Adds an entry if the match has exactly `version` of them; returns whether it did.
 
-        Nor is it added if the seat has used its request_id before. When it returns True, the entry
-        is as durable as the store can make it, and `added` has been called, which it is also where
-        the caller waits no more. It must not fail.
+        The entry is not added either if the seat has used its request_id before. When `append`
+        returns True, the entry is as durable as the store can make it, and `on_added` has been
+        called. It is called also where the caller has ceased to wait. It must not raise.
         """
 
     async def wait(self, match_id: str, version: int) -> None:
         """Returns when the match may have more than `version` entries. It may return early."""
 
-    def keep(self, match_id: str, snapshot: Snapshot) -> None:
+    def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
         """Stores a snapshot in place of an older one, at some time, or not at all."""
 
-    async def due(self, until: int, most: int) -> list[Due]:
-        """Matches in which the server must act by then, at most so many, the most overdue first."""
+    async def list_due(self, until: int, limit: int) -> list[DueMatch]:
+        """At most `limit` of the matches that are due by a time, the most overdue first."""
 
-    async def postpone(self, due: Due, to: int) -> bool:
-        """Changes when a match is due, if it has not changed since; whether it did.
+    async def reschedule(self, due: DueMatch, at: int) -> bool:
+        """Makes a match due at another time unless that has changed; returns whether it did.
 
-        Who succeeds may take it that others leave the match alone until then.
+        A server that succeeds holds the lease of the match until then.
         """
 
-    async def find(self, query: Query, most: int) -> Sequence[Listed]:
-        """The matches that are asked for, those that were created last first, at most so many."""
+    async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
+        """At most `limit` of the matches that fit a query, the newest first."""
 
-    async def forget(self, before: int, most: int) -> Sequence[str]:
-        """Deletes matches that ended before then, at most so many, the oldest first.
+    async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
+        """Deletes at most `limit` matches that ended before a time, the oldest first.
 
-        Returns which; there may be more of them if they are as many as asked for.
+        Returns their ids; if they are `limit`, there may be more.
         """

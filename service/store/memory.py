@@ -3,11 +3,20 @@
 from collections.abc import Callable, Sequence
 
 from service.store.changes import Changes
-from service.store.interface import Due, Entry, Header, Listed, MatchStatus, Query, Snapshot, Stored
+from service.store.interface import (
+    DueMatch,
+    Entry,
+    Header,
+    ListedMatch,
+    MatchStatus,
+    Query,
+    Snapshot,
+    StoredMatch,
+)
 
 
 class MemoryStore:
-    """A log that ends with the process; servers of one event loop may share it."""
+    """A log that ends with the process. Servers of one event loop may share it."""
 
     def __init__(self) -> None:
         self._key = b""
@@ -19,10 +28,10 @@ class MemoryStore:
         self._changes = Changes()
 
     async def open(self) -> None:
-        """There is nothing to make ready."""
+        """There is nothing to open."""
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to close."""
 
     async def key(self, offered: bytes) -> bytes:
         self._key = self._key or offered
@@ -35,11 +44,11 @@ class MemoryStore:
         self._entries[header.match_id] = []
         self._set_status(header.match_id, status)
 
-    async def load(self, match_id: str) -> Stored | None:
+    async def load(self, match_id: str) -> StoredMatch | None:
         header = self._headers.get(match_id)
         if header is None:
             return None
-        return Stored(header, list(self._entries[match_id]), self._snapshots.get(match_id))
+        return StoredMatch(header, list(self._entries[match_id]), self._snapshots.get(match_id))
 
     async def read(self, match_id: str, version: int) -> list[Entry]:
         return self._entries.get(match_id, [])[version:]
@@ -50,7 +59,7 @@ class MemoryStore:
         version: int,
         entry: Entry,
         status: MatchStatus,
-        added: Callable[[], None] | None = None,
+        on_added: Callable[[], None] | None = None,
     ) -> bool:
         entries = self._entries.get(match_id)
         if entries is None or len(entries) != version or _repeats(entries, entry):
@@ -59,32 +68,32 @@ class MemoryStore:
         self._set_status(match_id, status)
         if status.over:
             self._ended[match_id] = entry.at
-        if added is not None:
-            added()
+        if on_added is not None:
+            on_added()
         self._changes.tell(match_id, len(entries))
         return True
 
     async def wait(self, match_id: str, version: int) -> None:
         await self._changes.wait(match_id, version, self._head)
 
-    def keep(self, match_id: str, snapshot: Snapshot) -> None:
-        kept = self._snapshots.get(match_id)
-        if kept is None or kept.version < snapshot.version:
+    def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
+        saved = self._snapshots.get(match_id)
+        if saved is None or saved.version < snapshot.version:
             self._snapshots[match_id] = snapshot
 
-    async def due(self, until: int, most: int) -> list[Due]:
-        found = [Due(match_id, at) for match_id, at in self._due.items() if at <= until]
-        return sorted(found, key=lambda due: due.at)[:most]
+    async def list_due(self, until: int, limit: int) -> list[DueMatch]:
+        found = [DueMatch(match_id, at) for match_id, at in self._due.items() if at <= until]
+        return sorted(found, key=lambda due: due.at)[:limit]
 
-    async def postpone(self, due: Due, to: int) -> bool:
+    async def reschedule(self, due: DueMatch, at: int) -> bool:
         if self._due.get(due.match_id) != due.at:
             return False
-        self._due[due.match_id] = to
+        self._due[due.match_id] = at
         return True
 
-    async def find(self, query: Query, most: int) -> list[Listed]:
+    async def list_matches(self, query: Query, limit: int) -> list[ListedMatch]:
         found = [
-            Listed(
+            ListedMatch(
                 header.match_id,
                 header.game,
                 header.bots,
@@ -98,14 +107,14 @@ class MemoryStore:
             and (query.before is None or (header.created, header.match_id) < query.before)
         ]
         found.sort(key=lambda listed: (listed.created, listed.match_id), reverse=True)
-        return found[:most]
+        return found[:limit]
 
-    async def forget(self, before: int, most: int) -> Sequence[str]:
-        old = sorted((at, match_id) for match_id, at in self._ended.items() if at < before)[:most]
-        for _, match_id in old:
+    async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
+        ended = sorted((at, match_id) for match_id, at in self._ended.items() if at < before)
+        for _, match_id in ended[:limit]:
             for table in (self._headers, self._entries, self._snapshots, self._due, self._ended):
                 table.pop(match_id, None)
-        return [match_id for _, match_id in old]
+        return [match_id for _, match_id in ended[:limit]]
 
     async def _head(self, match_id: str) -> int:
         return len(self._entries.get(match_id, []))

@@ -1,16 +1,29 @@
-"""The tables of the PostgreSQL log: how they came to be, and how they are read and written."""
+"""The tables of the PostgreSQL log: how they are created, read and written."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 
-from service.store.interface import Due, Entry, EntryKind, Header, Listed, Query, Snapshot, Stored
+from service.store.interface import (
+    DueMatch,
+    Entry,
+    EntryKind,
+    Header,
+    ListedMatch,
+    MatchStatus,
+    Query,
+    Snapshot,
+    StoredMatch,
+)
 
-# So that of several servers that start, one makes the tables.
+# Held so that of several servers that start, one creates the tables.
 _LOCK = 0x43525550
 
-# A database remembers how many of them it has seen. Those that have been released are never
-# changed: a new one is added at the end. Servers of the version before go on while it is made.
+# A database remembers how many migrations it has seen. A released migration is never changed: a new
+# one is added at the end. Servers of the version before go on while it is carried out. The table
+# that holds the schedule of due matches is called `agenda`, since the name of a table in existing
+# databases cannot change.
 MIGRATIONS = (
     """
     CREATE TABLE settings (
@@ -66,7 +79,7 @@ _HEADER = ", ".join(Header._fields)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
 _DUE = f"${len(Header._fields) + 1}::bigint"
 
-CREATE = f"""
+_CREATE = f"""
     WITH created AS (
         INSERT INTO matches ({_HEADER}) VALUES ({_VALUES})
         ON CONFLICT DO NOTHING
@@ -77,9 +90,10 @@ CREATE = f"""
     SELECT match_id FROM created
 """
 
-# Many entries at once, at most one of each match, and of each whether it was added. They are added
-# in order of the matches, lest two servers that add to the same ones wait for each other for ever.
-APPEND = """
+# Many entries at once, at most one of each match; returns the matches whose entry was added. They
+# are added in order of the matches, lest two servers that add to the same matches wait for each
+# other for ever.
+_APPEND = """
     WITH asked AS (
         SELECT * FROM unnest(
             $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
@@ -116,8 +130,8 @@ APPEND = """
     SELECT match_id FROM added
 """
 
-# Servers that forget at the same time share the work.
-FORGET = """
+# Servers that delete at the same time share the work.
+_DELETE_ENDED = """
     WITH old AS (
         SELECT match_id FROM matches WHERE ended < $1
         ORDER BY ended LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -131,7 +145,7 @@ FORGET = """
     DELETE FROM matches USING old WHERE matches.match_id = old.match_id RETURNING old.match_id
 """
 
-KEEP = """
+_WRITE_SNAPSHOT = """
     INSERT INTO snapshots VALUES ($1, $2, $3)
     ON CONFLICT (match_id) DO UPDATE SET version = excluded.version, data = excluded.data
     WHERE excluded.version > snapshots.version
@@ -157,7 +171,7 @@ async def migrate(connection: Any) -> None:
         await connection.execute("UPDATE croupier_schema SET version = $1", len(MIGRATIONS))
 
 
-async def read_match(connection: Any, match_id: str) -> Stored | None:
+async def read_match(connection: Any, match_id: str) -> StoredMatch | None:
     """All that is stored of a match, if there is such a match."""
     row = await connection.fetchrow(
         f"SELECT {_HEADER}, snapshots.version, snapshots.data "
@@ -168,9 +182,9 @@ async def read_match(connection: Any, match_id: str) -> Stored | None:
         return None
     *fields, version, data = row
     header = Header(*fields)
-    return Stored(
+    return StoredMatch(
         header._replace(bots=tuple(header.bots)),
-        # After the snapshot, so that it is never ahead of them.
+        # After the snapshot, so that the snapshot is never ahead of them.
         await read_entries(connection, match_id, 0),
         None if version is None else Snapshot(version, data),
     )
@@ -191,7 +205,7 @@ async def read_entries(connection: Any, match_id: str, version: int) -> list[Ent
 
 
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
-    """How many entries each match has; only of those that have some."""
+    """How many entries each match has that has some."""
     rows = await connection.fetch(
         "SELECT match_id, max(version) FROM entries WHERE match_id = ANY($1) GROUP BY match_id",
         match_ids,
@@ -199,18 +213,57 @@ async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-async def read_due(connection: Any, until: int, most: int) -> list[Due]:
-    """The matches that are due by then, the most overdue first."""
-    rows = await connection.fetch(
-        "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2", until, most
+async def keep_first(connection: Any, offered: bytes) -> bytes:
+    """The key that the database holds: the first that was ever offered."""
+    await connection.execute(
+        "INSERT INTO settings VALUES ('key', $1) ON CONFLICT DO NOTHING", offered
     )
-    return [Due(*row) for row in rows]
+    return bytes(await connection.fetchval("SELECT value FROM settings WHERE name = 'key'"))
 
 
-async def read_listed(connection: Any, query: Query, most: int) -> list[Listed]:
-    """The matches that are asked for, the newest first, at most so many."""
+async def create_match(connection: Any, header: Header, status: MatchStatus) -> bool:
+    """Adds a match unless there is one of its id; returns whether it did."""
+    values = (*header._replace(bots=bytes(header.bots)), status.due)  # type: ignore[arg-type]
+    return await connection.fetchval(_CREATE, *values) is not None
+
+
+async def append_entries(connection: Any, rows: Sequence[tuple[object, ...]]) -> set[str]:
+    """Adds at most one entry to each match; returns the ids of those that took theirs.
+
+    A row has the columns of the table `entries`, whether the match is over, and when it is due.
+    """
+    added = await connection.fetch(_APPEND, *zip(*rows, strict=True))
+    return {match_id for (match_id,) in added}
+
+
+async def write_snapshot(connection: Any, match_id: str, snapshot: Snapshot) -> None:
+    """Stores a snapshot in place of an older one."""
+    await connection.execute(_WRITE_SNAPSHOT, match_id, *snapshot)
+
+
+async def reschedule(connection: Any, due: DueMatch, at: int) -> bool:
+    """Makes a match due at another time unless that has changed; returns whether it did."""
+    sql = "UPDATE agenda SET at = $1 WHERE match_id = $2 AND at = $3"
+    return bool(await connection.execute(sql, at, *due) == "UPDATE 1")
+
+
+async def delete_ended(connection: Any, before: int, limit: int) -> list[str]:
+    """Deletes at most `limit` matches that ended before a time, the oldest first; returns them."""
+    return [match_id for (match_id,) in await connection.fetch(_DELETE_ENDED, before, limit)]
+
+
+async def read_due(connection: Any, until: int, limit: int) -> list[DueMatch]:
+    """At most `limit` of the matches that are due by a time, the most overdue first."""
+    rows = await connection.fetch(
+        "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2", until, limit
+    )
+    return [DueMatch(*row) for row in rows]
+
+
+async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:
+    """At most `limit` of the matches that fit a query, the newest first."""
     conditions: list[str] = ["TRUE"]
-    values: list[Any] = [most]
+    values: list[Any] = [limit]
     if query.game:
         values.append(query.game)
         conditions.append(f"game = ${len(values)}")
@@ -226,7 +279,7 @@ async def read_listed(connection: Any, query: Query, most: int) -> list[Listed]:
         "ORDER BY created DESC, match_id DESC LIMIT $1",
         *values,
     )
-    return [Listed(*row)._replace(bots=tuple(row[2])) for row in rows]
+    return [ListedMatch(*row)._replace(bots=tuple(row[2])) for row in rows]
 
 
 def is_fault_of_ours(error: Exception) -> bool:

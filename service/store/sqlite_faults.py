@@ -1,4 +1,4 @@
-"""What the errors of SQLite mean: whose fault they are, and what the caller is told."""
+"""The errors of SQLite: what each one means, and what the caller is told."""
 
 import sqlite3
 
@@ -6,21 +6,21 @@ from service.errors import store_full, store_unavailable
 
 
 def refusal(error: Exception) -> Exception:
-    """What a caller is answered; a new one for each, as each is raised elsewhere."""
+    """What to answer a caller with. Each caller gets a new one, since each raises it elsewhere."""
     if not is_of_the_file(error):
         return error
     return store_full() if _code(error) == sqlite3.SQLITE_FULL else store_unavailable()
 
 
 def is_of_the_file(error: Exception) -> bool:
-    """Whether the file failed, rather than something asked of it was wrong."""
+    """Whether the file failed, rather than a job that it was asked to do."""
     return isinstance(error, sqlite3.Error | MemoryError)
 
 
 def can_be_of_one(error: Exception) -> bool:
-    """Whether it may come from one of those that are committed together, and not from the file.
+    """Whether one of the jobs that are committed together may be to blame, and not the file.
 
-    Of what cannot be read, one page may be to blame, which the others do not need.
+    Of an error in reading, one page may be the cause, which the other jobs do not need.
     """
     if not isinstance(error, sqlite3.OperationalError | MemoryError):
         return True
@@ -28,10 +28,10 @@ def can_be_of_one(error: Exception) -> bool:
 
 
 def name(error: Exception) -> str:
-    """What to call it in the log of the server."""
+    """The name of an error in the log of the server."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
 
 
 def _code(error: Exception) -> int:
-    # The low byte is what went wrong, the rest where.
+    # The low byte is the primary result code; the rest says where it came from.
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

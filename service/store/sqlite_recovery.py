@@ -1,4 +1,10 @@
-"""What a SQLite log finds of itself when it is opened, above all after a crash."""
+"""What a SQLite log finds of itself when it is opened, above all after a crash.
+
+SQLite recovers by itself, but says nothing of what it leaves out, and does not notice at once that
+a file has lost its end. For both, the frames of the write-ahead log are read here too: only they
+tell which pages a file can lack because a crash came while they were copied into it, and how many
+commits could not be recovered. https://sqlite.org/fileformat2.html describes both files.
+"""
 
 import logging
 import os
@@ -8,85 +14,91 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Of the write-ahead log: the size of a page, and the salts.
-_HEADER = struct.Struct(">8xI4x8s8x")
-# Of each page in it: its number in the file, the file's pages if a commit ends here, the salts.
-_FRAME = struct.Struct(">II8s8x")
-# Of the file: what it is, the size of a page, a count of changes, the pages, the count then.
-_FILE = struct.Struct(">16sH6x4sI60x4s4x")
-_FILE_IS = b"SQLite format 3\0"
+_WAL_HEADER = struct.Struct(">8xI4x8s8x")
+# Of each frame in it: the number of its page, the size of the file in pages if a commit ends with
+# it or else 0, and the salts.
+_FRAME_HEADER = struct.Struct(">II8s8x")
+# Of the file: its magic, the size of a page, the change counter, the size in pages, and the change
+# counter for which this size is valid.
+_FILE_HEADER = struct.Struct(">16sH6x4sI60x4s4x")
+_MAGIC = b"SQLite format 3\0"
 
 _log = logging.getLogger(__name__)
 
 
 class Frame(NamedTuple):
-    """A page that was written since the file last had everything."""
+    """A page in the write-ahead log that was written since the last complete checkpoint."""
 
     number: int
     page: int
     commits: bool  # Whether a commit ends with it.
 
 
-def look(path: Path) -> list[Frame]:
-    """What was written after a log's file, whole or not. To be called before the log is opened."""
+def read_frames(path: Path) -> list[Frame]:
+    """The frames of a log's write-ahead log, damaged or not. Call it before the log is opened."""
     frames: list[Frame] = []
     try:
         file = _wal(path).open("rb")
     except FileNotFoundError:
         return frames
     with file:
-        header = file.read(_HEADER.size)
-        if len(header) < _HEADER.size:
+        header = file.read(_WAL_HEADER.size)
+        if len(header) < _WAL_HEADER.size:
             return frames
-        size, salts = _HEADER.unpack(header)
+        size, salts = _WAL_HEADER.unpack(header)
         number = 0
-        while len(data := file.read(_FRAME.size)) == _FRAME.size:
-            page, pages, frame_salts = _FRAME.unpack(data)
-            # Others are older than the last time that the file had everything.
+        while len(data := file.read(_FRAME_HEADER.size)) == _FRAME_HEADER.size:
+            page, pages, frame_salts = _FRAME_HEADER.unpack(data)
+            # Frames with other salts are older than the last complete checkpoint.
             if frame_salts == salts:
                 frames.append(Frame(number, page, pages > 0))
             number += 1
-            file.seek(_HEADER.size + number * (_FRAME.size + size))
+            file.seek(_WAL_HEADER.size + number * (_FRAME_HEADER.size + size))
     return frames
 
 
 def check_length(path: Path, frames: list[Frame]) -> None:
-    """Raises OSError if a log's file has lost its end, which SQLite need not find out at once."""
+    """Raises OSError if a log's file has lost its end, which SQLite need not notice at once."""
     with path.open("rb") as file:
-        header = file.read(_FILE.size)
-    if len(header) < _FILE.size or not header.startswith(_FILE_IS):
+        header = file.read(_FILE_HEADER.size)
+    if len(header) < _FILE_HEADER.size or not header.startswith(_MAGIC):
         return
-    _, size, changes, pages, changes_then = _FILE.unpack(header)
-    if not size or changes != changes_then:
+    _, size, changes, pages, valid_for = _FILE_HEADER.unpack(header)
+    if not size or changes != valid_for:
         return
-    here = path.stat().st_size // size
-    if not here or path.with_name(path.name + "-journal").exists():
-        return  # It was being made, and SQLite undoes that.
-    # A crash may have come while what stands in the write-ahead log was being copied.
-    lost = pages - here - len({frame.page for frame in frames if here < frame.page <= pages})
+    there = path.stat().st_size // size
+    if not there or path.with_name(path.name + "-journal").exists():
+        return  # A crash came while the file was created, and SQLite undoes that.
+    # A crash may have come during a checkpoint: the pages to be copied are still in the frames.
+    recoverable = {frame.page for frame in frames if there < frame.page <= pages}
+    lost = pages - there - len(recoverable)
     if lost > 0:
         raise OSError(f"{path} is cut off: {lost} of its {pages} pages are missing")
 
 
-def settle(connection: sqlite3.Connection, path: Path, frames: list[Frame]) -> None:
-    """Puts what is whole into the file, and says what was found.
+def checkpoint(connection: sqlite3.Connection, path: Path, frames: list[Frame]) -> None:
+    """Moves what is whole in the write-ahead log into the file, and logs what was found.
 
-    What SQLite finds there was written, but nobody knows whether it was synced: it must be before
-    anyone is told of it, and what comes next must not stand behind what a power cut takes away.
+    The frames that SQLite finds were written, but nobody knows whether they were synced. They must
+    be before anyone is told of them, and new frames must not come after some that a power cut
+    could take away.
     """
     _, _, whole = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     with _wal(path).open("rb") as file:
-        # Or a power cut could bring it back, less than whole, over a file that has more.
+        # Else a power cut could bring back frames, and not all of them, over a newer file.
         os.fsync(file.fileno())
-    found = sum(frame.commits for frame in frames if frame.number < whole)
-    left = [frame for frame in frames if frame.number >= whole]
-    if found:
-        _log.info("the log was not closed; commits taken from its write-ahead log: %d", found)
-    if sum(frame.commits for frame in left) > 1:
-        # Each is synced before the next one is written.
+    recovered = sum(frame.commits for frame in frames if frame.number < whole)
+    left_out = [frame for frame in frames if frame.number >= whole]
+    if recovered:
+        _log.info(
+            "the log was not closed; commits recovered from its write-ahead log: %d", recovered
+        )
+    if sum(frame.commits for frame in left_out) > 1:
+        # Each commit is synced before the next one is written.
         _log.error("the write-ahead log is damaged: commits that were synced may be lost")
-    elif left:
-        _log.warning("what was being written at the end was not whole, and is left out")
+    elif left_out:
+        _log.warning("the last commit was not written whole, and is left out")
 
 
 def _wal(path: Path) -> Path:

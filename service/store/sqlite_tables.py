@@ -1,25 +1,26 @@
-"""The tables of the SQLite log: how they came to be, and how they are read."""
+"""The tables of the SQLite log: how they are created, read and written."""
 
 import sqlite3
 from pathlib import Path
 
 from service.store.interface import (
-    Due,
+    DueMatch,
     Entry,
     EntryKind,
     Header,
-    Listed,
+    ListedMatch,
     Query,
     Snapshot,
-    Stored,
+    StoredMatch,
 )
 
 APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
 NO_MATCH = -1
 HEADER = ", ".join(Header._fields)  # The columns of a match that hold its header.
 
-# A log remembers how many of them it has seen. Those that have been released are never changed: a
-# new one is added at the end.
+# A log remembers how many migrations it has seen. A released migration is never changed: a new one
+# is added at the end. The table that holds the schedule of due matches is called `agenda`, since
+# the name of a table in existing files cannot change.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """
@@ -86,7 +87,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Brings a log up to date; raises ValueError if it is none, or newer than this program."""
+    """Brings a log up to date; raises ValueError if it is not a log, or newer than this program."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables and application != APPLICATION_ID:
@@ -106,7 +107,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("COMMIT")
 
 
-def read_match(connection: sqlite3.Connection, match_id: str) -> Stored | None:
+def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | None:
     """All that is stored of a match, if there is such a match."""
     row = connection.execute(
         f"SELECT {HEADER} FROM matches WHERE match_id = ?", (match_id,)
@@ -115,15 +116,15 @@ def read_match(connection: sqlite3.Connection, match_id: str) -> Stored | None:
         return None
     header = Header(*row)
     # Before the entries, so that it is never ahead of them.
-    kept = connection.execute(
+    snapshot = connection.execute(
         "SELECT version, data FROM snapshots WHERE match_id = ?", (match_id,)
     ).fetchone()
-    return Stored(
+    return StoredMatch(
         header._replace(
             bots=tuple(header.bots), entropy_from_seats=bool(header.entropy_from_seats)
         ),
         read_entries(connection, match_id, 0),
-        Snapshot(*kept) if kept else None,
+        Snapshot(*snapshot) if snapshot else None,
     )
 
 
@@ -138,7 +139,7 @@ def read_entries(connection: sqlite3.Connection, match_id: str, version: int) ->
 
 
 def read_head(connection: sqlite3.Connection, match_id: str) -> int:
-    """How many entries a match has, or NO_MATCH."""
+    """How many entries a match has, or NO_MATCH if there is no such match."""
     (head,) = connection.execute(
         "SELECT CASE WHEN EXISTS (SELECT 1 FROM matches WHERE match_id = ?1) THEN "
         "coalesce((SELECT max(version) FROM entries WHERE match_id = ?1), 0) ELSE ?2 END",
@@ -147,16 +148,27 @@ def read_head(connection: sqlite3.Connection, match_id: str) -> int:
     return int(head)
 
 
-def read_due(connection: sqlite3.Connection, until: int, most: int) -> list[Due]:
-    """The matches that are due by then, the most overdue first."""
+def read_due(connection: sqlite3.Connection, until: int, limit: int) -> list[DueMatch]:
+    """At most `limit` of the matches that are due by a time, the most overdue first."""
     rows = connection.execute(
-        "SELECT match_id, at FROM agenda WHERE at <= ? ORDER BY at LIMIT ?", (until, most)
+        "SELECT match_id, at FROM agenda WHERE at <= ? ORDER BY at LIMIT ?", (until, limit)
     )
-    return [Due(*row) for row in rows]
+    return [DueMatch(*row) for row in rows]
 
 
-def read_listed(connection: sqlite3.Connection, query: Query, most: int) -> list[Listed]:
-    """The matches that are asked for, the newest first, at most so many."""
+def read_all_due(connection: sqlite3.Connection) -> set[str]:
+    """The ids of all matches that are due at some time."""
+    return {match_id for (match_id,) in connection.execute("SELECT match_id FROM agenda")}
+
+
+def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:
+    """Makes a match due at another time unless that has changed; returns whether it did."""
+    done = connection.execute("UPDATE agenda SET at = ? WHERE match_id = ? AND at = ?", (at, *due))
+    return done.rowcount == 1
+
+
+def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> list[ListedMatch]:
+    """At most `limit` of the matches that fit a query, the newest first."""
     conditions: list[str] = ["TRUE"]
     values: list[object] = []
     if query.game:
@@ -172,15 +184,25 @@ def read_listed(connection: sqlite3.Connection, query: Query, most: int) -> list
         "WHERE entries.match_id = matches.match_id), 0) "
         f"FROM matches WHERE {' AND '.join(conditions)} "
         "ORDER BY created DESC, match_id DESC LIMIT ?",
-        (*values, most),
+        (*values, limit),
     )
-    return [Listed(*row)._replace(bots=tuple(row[2])) for row in rows]
+    return [ListedMatch(*row)._replace(bots=tuple(row[2])) for row in rows]
 
 
-def forget(connection: sqlite3.Connection, before: int, most: int) -> list[str]:
-    """Deletes matches that ended before then, at most so many, the oldest first; returns which."""
+def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:
+    """Stores a snapshot in place of an older one."""
+    connection.execute(
+        "INSERT INTO snapshots VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "version = excluded.version, data = excluded.data "
+        "WHERE excluded.version > version",
+        (match_id, *snapshot),
+    )
+
+
+def delete_ended(connection: sqlite3.Connection, before: int, limit: int) -> list[str]:
+    """Deletes at most `limit` matches that ended before a time, the oldest first; returns them."""
     rows = connection.execute(
-        "SELECT match_id FROM matches WHERE ended < ? ORDER BY ended LIMIT ?", (before, most)
+        "SELECT match_id FROM matches WHERE ended < ? ORDER BY ended LIMIT ?", (before, limit)
     ).fetchall()
     for table in ("matches", "entries", "snapshots", "agenda"):
         connection.executemany(f"DELETE FROM {table} WHERE match_id = ?", rows)

@@ -14,9 +14,10 @@ from croupier.client import OPEN, Client, CroupierError, Operator, Seat, bot
 from croupier.v1 import match_pb2
 from service import wire
 from service.api.tokens import read_operator_token
-from service.hosting import records
 from service.hosting.match_state import MatchState
-from service.store import Listed, MatchStatus, Query
+from service.hosting.record_verification import verify
+from service.hosting.records import write_record
+from service.store import ListedMatch, MatchStatus, Query
 from tests.support.play import seeded
 from tests.support.played import played
 from tests.support.stores import (
@@ -189,13 +190,13 @@ def test_matches_of_the_same_millisecond_are_listed_once(place):
             for match_id in ids:
                 await store.create(header(match_id, created=5), NOTHING)
             await store.create(header("newer", created=6), NOTHING)
-            whole = [each.match_id for each in await store.find(Query(), 99)]
+            whole = [each.match_id for each in await store.list_matches(Query(), 99)]
             assert whole == ["newer", *sorted(ids, reverse=True)]
-            assert [each.match_id for each in await store.find(Query(before=(6, "a")), 99)] == (
-                whole[1:]
-            )
+            assert [
+                each.match_id for each in await store.list_matches(Query(before=(6, "a")), 99)
+            ] == (whole[1:])
             for shown, match_id in enumerate(whole[1:], 1):
-                rest = await store.find(Query(before=(5, match_id)), 3)
+                rest = await store.list_matches(Query(before=(5, match_id)), 3)
                 assert [each.match_id for each in rest] == whole[shown + 1 : shown + 4]
 
     asyncio.run(test())
@@ -212,13 +213,13 @@ def test_old_matches_are_deleted_and_no_others(place):
                 if number != 3:
                     end = resignation(0, at=100 + number)
                     await store.append(f"m{number}", 0, end, MatchStatus(over=True))
-            assert await store.forget(100, 10) == []
-            assert await store.forget(106, 2) == ["m0", "m1"]
-            assert await store.forget(106, 9) == ["m2", "m4", "m5"]
-            assert await store.forget(106, 9) == []
-            listed = [each.match_id for each in await store.find(Query(), 99)]
+            assert await store.delete_ended(100, 10) == []
+            assert await store.delete_ended(106, 2) == ["m0", "m1"]
+            assert await store.delete_ended(106, 9) == ["m2", "m4", "m5"]
+            assert await store.delete_ended(106, 9) == []
+            listed = [each.match_id for each in await store.list_matches(Query(), 99)]
             assert listed == ["m6", "m3"]
-            assert [due.match_id for due in await store.due(99, 99)] == ["m3"]
+            assert [due.match_id for due in await store.list_due(99, 99)] == ["m3"]
             for number in (0, 1, 2, 4, 5):
                 assert await store.load(f"m{number}") is None
                 assert await store.read(f"m{number}", 0) == []
@@ -227,8 +228,8 @@ def test_old_matches_are_deleted_and_no_others(place):
             # Its name is free again, and nothing is left of it.
             await store.create(header("m0"), NOTHING)
             assert await store.append("m0", 0, action(0), NOTHING)
-            assert await store.find(Query(over=True), 9) == [
-                Listed("m6", "none", (0, 0), 6, 106, 1)
+            assert await store.list_matches(Query(over=True), 9) == [
+                ListedMatch("m6", "none", (0, 0), 6, 106, 1)
             ]
 
     asyncio.run(test())
@@ -316,7 +317,7 @@ def test_a_rematch_has_the_same_bot_and_is_played(operate):
     record = seat.record()
     assert record.seats[0].bot.strength == match_pb2.BOT_STRENGTH_RANDOM
     assert record.ruleset == match.spectator.record().ruleset
-    records.verify(record)
+    verify(record)
 
 
 def test_a_rematch_of_a_seeded_match_is_not_seeded(shared_server):
@@ -407,18 +408,18 @@ def test_records_are_exported_verified_and_imported(operate, tmp_path, form, cap
 
     for match, each in zip(made, asyncio.run(stored()), strict=True):
         # As if it had been played there.
-        assert MatchState.load(each).record() == match.spectator.record()
+        assert write_record(MatchState.load(each)) == match.spectator.record()
 
 
 def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
     state = played(GAMES[0], "default", seeded("import"))
-    path = record_files.write(state.record(), tmp_path, "json")
+    path = record_files.write(write_record(state), tmp_path, "json")
     place = PostgresPlace(postgres)
     assert status("import", "--store", place.url, path) == 0
 
     async def listed():
         async with opened(place) as store:
-            return await store.find(Query(over=True), 9)
+            return await store.list_matches(Query(over=True), 9)
 
     (found,) = asyncio.run(listed())
     assert found.match_id == state.header.match_id
@@ -428,7 +429,7 @@ def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
 
 def test_nothing_is_imported_if_one_record_is_not_true(tmp_path, capsys):
     for number in range(3):
-        record = played(GAMES[0], "default", seeded("import", number)).record()
+        record = write_record(played(GAMES[0], "default", seeded("import", number)))
         if number == 1:
             record.result.scores[0] += 0.5
         record_files.write(record, tmp_path, "json")
@@ -440,17 +441,17 @@ def test_nothing_is_imported_if_one_record_is_not_true(tmp_path, capsys):
 
 def test_another_match_of_the_same_name_is_not_overwritten(tmp_path, capsys):
     one = played(GAMES[0], "default", seeded("one"), seeded=True)
-    path = record_files.write(one.record(), tmp_path, "json")
+    path = record_files.write(write_record(one), tmp_path, "json")
     data = tmp_path / "data"
     assert status("import", "--data", data, path) == 0
     other = played(GAMES[0], "default", seeded("one"), seeded=True, resign_at=3)
-    path = record_files.write(other.record(), tmp_path, "json")
+    path = record_files.write(write_record(other), tmp_path, "json")
     assert status("import", "--data", data, path) == 1
     assert "another match" in capsys.readouterr().err
 
 
 def test_verify_says_what_is_wrong_and_exits_with_1(tmp_path):
-    record = played(GAMES[0], "default", seeded("verify")).record()
+    record = write_record(played(GAMES[0], "default", seeded("verify")))
     path = record_files.write(record, tmp_path, "json")
     fine = run("verify", path)
     assert (fine.returncode, fine.stderr) == (0, "")

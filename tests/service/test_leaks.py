@@ -44,21 +44,22 @@ def another_world(state, seat, rng):
         held[other] = rng.choice(position.legal(other))
     secret = rng.randbytes(32)
     head = data[:24] + b"".join(action.to_bytes(8, "big") for action in held)
-    world = copy.copy(state)
-    world.match = Match.from_bytes(
-        state.game, head + secret + bytes(position) + data[72 + len(bytes(position)) :]
-    )
-    world.header = state.header._replace(secret=secret)
-    world._views = {}
-    world._history = copy.copy(state._history)
-    world._history.events = [
+    history = copy.copy(state.history)
+    history.events = [
         tuple(
             event if event.seen_by(seat) else event._replace(values=event.values[::-1])
             for event in events
         )
-        for events in state._history.events
+        for events in state.history.events
     ]
-    return world
+    return state._replace(
+        header=state.header._replace(secret=secret),
+        match=Match.from_bytes(
+            state.game, head + secret + bytes(position) + data[72 + len(bytes(position)) :]
+        ),
+        history=history,
+        views={},
+    )
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
@@ -67,9 +68,9 @@ def test_nothing_hidden_is_in_what_is_received(client, server, game_id, name):
         rng = seeded(game_id, name, seed)
         table = client.create(ruleset_of(game_id, name), seed=seed)
         play_on(table, rng, most=rng.randrange(12))
-        kept = server.matches._kept
+        cached = server.matches._cache._states
         match_id = table.name.removeprefix("matches/")
-        truth = kept[match_id]
+        truth = cached[match_id]
         if truth.over:
             continue
         for seat in (0, 1):
@@ -77,17 +78,17 @@ def test_nothing_hidden_is_in_what_is_received(client, server, game_id, name):
             viewers = [seat, SPECTATOR]
             before = received(table, viewers)
             for _ in range(WORLDS):
-                kept[match_id] = another_world(truth, seat, rng)
+                cached[match_id] = another_world(truth, seat, rng)
                 with told(seed=seed, seat=seat, version=truth.version):
                     assert received(table, viewers) == before
-            kept[match_id] = truth
+            cached[match_id] = truth
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_worlds_differ(client, server, game_id):
     # The test above would show nothing if the worlds it compares were all the same.
     table = client.create(ruleset_of(game_id), seed=1)
-    truth = server.matches._kept[table.name.removeprefix("matches/")]
+    truth = server.matches._cache.get(table.name.removeprefix("matches/"))
     rng = seeded(game_id, "worlds")
     worlds = {bytes(another_world(truth, 0, rng).match.position) for _ in range(20)}
     assert len(worlds) > 5
@@ -117,12 +118,12 @@ def test_a_held_decision_shows_nowhere(client, game_id, seat):
 def test_a_stream_holds_only_what_its_reader_saw(client, server, game_id, name):
     table = client.create(ruleset_of(game_id, name), seed=2)
     play_on(table, seeded(game_id, name, "stream"))
-    state = server.matches._kept[table.name.removeprefix("matches/")]
+    state = server.matches._cache.get(table.name.removeprefix("matches/"))
     for viewer, player in enumerate(table.everyone()):
         for response in player.watch():
             expected = [
                 wire.write_event(state.game, event, response.version)
-                for event in state._history.events[response.version]
+                for event in state.history.events[response.version]
                 if event.seen_by(viewer)
             ]
             assert [event for event in response.events if event.HasField(game_id)] == expected

@@ -79,7 +79,7 @@ async def carry_out(steps, store, control):
             elif what == "create":
                 await store.create(header(arguments[0]), NOTHING)
             elif what == "keep":
-                store.keep(arguments[0], Snapshot(arguments[1], bytes(5000)))
+                store.save_snapshot(arguments[0], Snapshot(arguments[1], bytes(5000)))
             elif what == "fail":
                 control.fail(*arguments)
             elif what == "mend":

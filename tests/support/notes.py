@@ -2,8 +2,9 @@
 
 from time import monotonic_ns
 
-from service.hosting import records
+from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
+from service.hosting.record_verification import verify
 from tests.support.history import Decision, Refused, pictures
 from tests.support.serving import read_error, view_of
 
@@ -41,8 +42,8 @@ def log_of(record):
 
 def mistaken_pictures(history, record):
     """What was shown, and is not what the record shows when it is played again."""
-    state = records.verify(record)
-    entries, course = state.entries, [MatchState(state.header)]
+    state = verify(record)
+    entries, course = state.entries, [MatchState.begin(state.header)]
     for entry in entries:
         course.append(course[-1].after(entry))
     for what, viewer, version, picture in set(pictures(history)):
@@ -52,7 +53,7 @@ def mistaken_pictures(history, record):
         if what == "views":
             shown = picture_of(view_of(course[version], viewer))
         else:
-            events = course[version].happened(version, viewer)
+            events = write_events(course[version], version, viewer)
             shown = b"".join(event.SerializeToString(deterministic=True) for event in events)
         if shown != picture:
             yield f"the {what} of version {version} for viewer {viewer} are not those of the record"

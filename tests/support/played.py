@@ -25,7 +25,7 @@ def played(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, res
         created=1_700_000_000_000 + rng.randrange(10**6),
         entropy_from_seats=entropy,
     )
-    state = MatchState(header)
+    state = MatchState.begin(header)
     if entropy:
         state = state.after(*contributions(state, rng))
     while not state.over:

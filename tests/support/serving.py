@@ -21,6 +21,7 @@ from croupier.v1 import (
 )
 from engine.position import Position
 from service import wire
+from service.hosting.views import serialize_view
 from service.server import Options, Server
 from service.store import MemoryStore
 from tests.support.facts import facts_of
@@ -64,7 +65,7 @@ def ruleset_of(game_id, name="default"):
 
 def view_of(state, viewer):
     """What a viewer knows of a match in memory, as a message."""
-    return game_pb2.View.FromString(state.view(viewer))
+    return game_pb2.View.FromString(serialize_view(state, viewer))
 
 
 class Servers:

@@ -126,16 +126,17 @@ def test_one_who_does_not_read_costs_others_nothing_and_is_shown_the_newest(serv
 
 
 def count_views(server):
-    """How many views of spectators were made since; each is kept with its version of the match."""
+    """How many views of spectators were made since; each is cached with its state of the match."""
     made = []
-    keep = server.matches._keep
+    cache = server.matches._cache
+    put = cache.put
 
-    def kept(state):
+    def put_and_count(state):
         made.append(state)
-        keep(state)
+        put(state)
 
-    server.matches._keep = kept
-    return lambda: sum(2 in state._views for state in made)
+    cache.put = put_and_count
+    return lambda: sum(2 in state.views for state in made)
 
 
 # Waiting for a version

@@ -99,13 +99,17 @@ def test_a_bot_decides_at_once_though_the_other_seat_has_not(client, game_id):
 def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
     async def run():
         ruleset = ruleset_of(game_id).SerializeToString()
-        before = MatchState(Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0))
+        before = MatchState.begin(
+            Header("one", game_id, ruleset, 1, bytes(32), "", (0, BEGINNER), 0)
+        )
         action = view_of(before, 0).legal_actions[0].SerializeToString()
         after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
         bots = Bots(Matches(MemoryStore(), Metrics()), SearchPool("bot", 1, Metrics()))
         for seed in range(10):
-            for state in (before, after):
-                state.header = state.header._replace(secret=bytes([seed]) * 32)
-            assert await bots._choose(before, 1) == await bots._choose(after, 1)
+            one, other = (
+                state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
+                for state in (before, after)
+            )
+            assert await bots._choose(one, 1) == await bots._choose(other, 1)
 
     asyncio.run(run())

@@ -13,9 +13,12 @@ from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
-from service.hosting import records
-from service.hosting.match_state import MatchState, digest
-from service.store import Entry, EntryKind, Header, Stored
+from service.hosting.events import write_events
+from service.hosting.match_state import MatchState
+from service.hosting.record_verification import RecordError, verify
+from service.hosting.records import digest, write_record
+from service.hosting.views import serialize_view
+from service.store import Entry, EntryKind, Header, StoredMatch
 from tests.support.chi_squared import p_of_distribution
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded, told
@@ -100,7 +103,7 @@ CONTROLS = [
 
 def clocked_match(game_id, time_control, rng):
     """A random match whose seats now and then are too slow: at each version, with its reckoning."""
-    state, reckoned = MatchState(header(game_id, time_control)), Reckoned(time_control)
+    state, reckoned = MatchState.begin(header(game_id, time_control)), Reckoned(time_control)
     yield state, reckoned
     while not state.over:
         passed = rng.randrange(1500) if rng.random() < 0.8 else rng.randrange(8000)
@@ -170,15 +173,16 @@ def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number)
     matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
     last = matches[-1]
     for match in matches[:-1:9]:
-        loaded = MatchState.load(Stored(last.header, list(last.entries), match.snapshot()))
+        loaded = MatchState.load(StoredMatch(last.header, list(last.entries), match.snapshot()))
         skipped = [None] * match.version
-        assert loaded._history.events[1:] == skipped + last._history.events[match.version + 1 :]
+        assert loaded.history.events[1:] == skipped + last.history.events[match.version + 1 :]
         assert loaded.clocks == last.clocks
         for viewer in (0, 1, SPECTATOR):
-            assert loaded.view(viewer) == last.view(viewer)
+            assert serialize_view(loaded, viewer) == serialize_view(last, viewer)
             for version in range(last.version + 1):
-                assert loaded.happened(version, viewer) == last.happened(version, viewer)
-        assert loaded.record() == last.record()
+                one, two = (write_events(each, version, viewer) for each in (loaded, last))
+                assert one == two
+        assert write_record(loaded) == write_record(last)
 
 
 def expiries_of(record):
@@ -224,13 +228,13 @@ def changes_of(record):
 def test_a_record_is_verified_by_its_clocks_too(game_id, number):
     for seed in range(20):
         *_, (state, _) = clocked_match(game_id, CONTROLS[number], seeded(game_id, seed))
-        record = state.record()
-        assert records.verify(record).record() == record
+        record = write_record(state)
+        assert write_record(verify(record)) == record
         if expiries_of(record):
             break
     for name, changed in changes_of(record):
-        with told(change=name), pytest.raises(records.RecordError):
-            records.verify(changed)
+        with told(change=name), pytest.raises(RecordError):
+            verify(changed)
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -238,7 +242,7 @@ def test_what_is_played_by_default_is_any_legal_action(game_id):
     time_control = control(1000, default=True)
     drawn = collections.defaultdict(collections.Counter)
     for number in range(400):
-        state = MatchState(header(game_id, time_control, secret=number.to_bytes(32, "big")))
+        state = MatchState.begin(header(game_id, time_control, secret=number.to_bytes(32, "big")))
         entry = state.expiry(BEGAN + 1000)
         actions = [
             action.SerializeToString(deterministic=True)
@@ -257,11 +261,11 @@ def test_what_is_played_by_default_is_any_legal_action(game_id):
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_both_who_are_late_at_the_same_moment_draw(game_id):
-    state = MatchState(header(game_id, control(1000)))
+    state = MatchState.begin(header(game_id, control(1000)))
     over = state.after(state.expiry(BEGAN + 5000))
     assert over.forfeited == (0, 1)
     assert list(over.result.scores) == [0.5, 0.5]
-    (expired, ended) = over.happened(1, 0)
+    (expired, ended) = write_events(over, 1, 0)
     assert list(expired.time_expired.seats) == [0, 1]
     assert ended.match_ended.result == over.result
 
@@ -269,7 +273,7 @@ def test_both_who_are_late_at_the_same_moment_draw(game_id):
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_of_two_who_are_late_the_first_forfeits(game_id):
     # Seat 0 has spent more of its time for the match before.
-    state = MatchState(header(game_id, control(None, 10_000)))
+    state = MatchState.begin(header(game_id, control(None, 10_000)))
     for seat, at in ((1, BEGAN + 1000), (0, BEGAN + 2000)):
         action = view_of(state, seat).legal_actions[0].SerializeToString()
         state = state.after(Entry(EntryKind.ACTION, seat, at, action, state.version))
@@ -283,11 +287,11 @@ def test_of_two_who_are_late_the_first_forfeits(game_id):
 
 
 def test_a_bot_has_no_clock():
-    state = MatchState(header("champion_chess", control(1000), bots=(1, 0)))
+    state = MatchState.begin(header("champion_chess", control(1000), bots=(1, 0)))
     assert [clock.seat for clock in view_of(state, 1).clocks.seats] == [1]
     over = state.after(state.expiry(BEGAN + 1000))
     assert over.forfeited == (1,)
-    bots = MatchState(header("champion_chess", control(1000), bots=(1, 1)))
+    bots = MatchState.begin(header("champion_chess", control(1000), bots=(1, 1)))
     assert not view_of(bots, 1).clocks.seats
     assert bots.expiry(BEGAN + 10**9) is None
 

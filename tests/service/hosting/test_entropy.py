@@ -8,8 +8,8 @@ import pytest
 from croupier.client import OPEN, Client, CroupierError, Seat, bot
 from engine.match import Match
 from service import wire
-from service.hosting import records
 from service.hosting.match_state import MatchState
+from service.hosting.record_verification import verify
 from service.store import Entry, EntryKind, Header
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of
@@ -77,7 +77,7 @@ def test_both_seats_contribute_and_the_record_is_true(address, game_id):
         record = match.spectator.record()
         assert record.secret_hash == match.secret_hash
         assert record.entropy_from_seats
-        records.verify(record)
+        verify(record)
 
 
 def list_until(stream, version):
@@ -120,7 +120,9 @@ def test_nobody_shows_his_share_before_all_hashes_are_in(address):
 def test_the_deal_depends_on_every_share_and_on_the_secret():
     def dealt(secret, *shares):
         ruleset = ruleset_of("skystones").SerializeToString()
-        state = MatchState(Header("one", "skystones", ruleset, 1, secret, "one", (0, 0), 0, True))
+        state = MatchState.begin(
+            Header("one", "skystones", ruleset, 1, secret, "one", (0, 0), 0, True)
+        )
         for seat, share in enumerate(shares):
             state = state.after(Entry(EntryKind.ENTROPY_HASH, seat, 0, hash_of(share)))
         for seat, share in enumerate(shares):
@@ -147,7 +149,7 @@ def test_against_a_bot_one_seat_contributes_and_the_bot_goes_on(address):
         match.seats[1].contribute()
         for view in match.seats[1].turns():
             match.seats[1].submit(view.legal_actions[0])
-        records.verify(match.spectator.record())
+        verify(match.spectator.record())
 
 
 def test_a_seat_may_resign_instead(address):
@@ -157,7 +159,7 @@ def test_a_seat_may_resign_instead(address):
         view = match.seats[1].resign()
         assert list(view.result.scores) == [1.0, 0.0]
         assert refusal(match.seats[1]._contribute, hash=bytes(32)) == "MATCH_OVER"
-        records.verify(match.spectator.record())
+        verify(match.spectator.record())
 
 
 def test_what_cannot_be_asked_for(shared_server):
@@ -196,7 +198,7 @@ def test_another_server_deals_the_same_cards(servers, postgres):
 def test_the_chance_is_drawn_as_the_documentation_says():
     ruleset = ruleset_of("skystones")
     secret, shares = bytes(range(32)), (b"x" * 16, b"y" * 64)
-    state = MatchState(
+    state = MatchState.begin(
         Header("one", "skystones", ruleset.SerializeToString(), 1, secret, "one", (0, 0), 0, True)
     )
     for seat, share in enumerate(shares):

@@ -12,8 +12,10 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import wire
 from service.errors import Refusal
 from service.hosting.caller import Caller
+from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
-from service.hosting.matches import MATCHES_KEPT, Matches
+from service.hosting.matches import Matches
+from service.hosting.views import serialize_view
 from service.metrics import Metrics
 from service.store import MemoryStore
 from tests.support.manual_clock import ManualClock
@@ -203,12 +205,12 @@ def test_what_is_kept_in_memory_is_bounded():
     async def create_many():
         server = Matches(MemoryStore(), Metrics())
         first = await server.create(ruleset, (0, 0), None)
-        for _ in range(MATCHES_KEPT):
+        for _ in range(MAX_CACHED):
             await server.create(ruleset, (0, 0), None)
-        assert len(server._kept) == MATCHES_KEPT
-        assert first.header.match_id not in server._kept
+        assert len(server._cache) == MAX_CACHED
+        assert server._cache.get(first.header.match_id) is None
         again = await server.load(first.header.match_id)
-        assert again.view(0) == first.view(0)
+        assert serialize_view(again, 0) == serialize_view(first, 0)
 
     asyncio.run(create_many())
 
@@ -253,7 +255,7 @@ def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
         async def as_in_the_log():
             kept = await server.load(match_id)
             stored = MatchState.load(await store.load(match_id))
-            assert kept.view(0) == stored.view(0)
+            assert serialize_view(kept, 0) == serialize_view(stored, 0)
 
         await decide()
         store._entries[match_id].clear()

@@ -6,8 +6,8 @@ import pytest
 
 from croupier.v1 import match_pb2
 from service import wire
-from service.hosting import records
-from service.hosting.match_state import digest
+from service.hosting.record_verification import RecordError, verify
+from service.hosting.records import digest, write_record
 from tests.support.changes import changed_by, changes
 from tests.support.play import seeded, told
 from tests.support.played import SKILLED, played
@@ -36,7 +36,7 @@ NOT_REPLAYED = ("create_time", "seats", "match", "digest")
 def record_of(seed, **kind):
     """The record of a match by its number, of each game and ruleset in turn."""
     game_id, name = hosted_cases()[seed % len(hosted_cases())].values
-    return played(game_id, name, seeded("record", seed), **kind).record()
+    return write_record(played(game_id, name, seeded("record", seed), **kind))
 
 
 def with_its_digest(record):
@@ -50,8 +50,8 @@ def with_its_digest(record):
 def rejected(record):
     """Why a record is not true, or None if it passes for one."""
     try:
-        records.verify(record)
-    except records.RecordError as error:
+        verify(record)
+    except RecordError as error:
         return error
     return None
 
@@ -61,18 +61,18 @@ def test_records_of_all_games_are_true():
         kind = KINDS[number // len(hosted_cases()) % len(KINDS)]
         with told(number=number, kind=kind):
             record = record_of(number, **kind)
-            state = records.verify(record)
+            state = verify(record)
             # Written, read and written again, it is the same.
-            assert state.record() == record
+            assert write_record(state) == record
             read = match_pb2.Record.FromString(record.SerializeToString())
-            assert records.verify(read).record() == record
+            assert write_record(verify(read)) == record
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_change_of_a_record_is_found(game_id):
     # A short one, with an entry of every kind; and in the long form a whole one.
     kind = {} if LONG else {"entropy": True, "resign_at": 10}
-    record = played(game_id, "default", seeded("changed", game_id), **kind).record()
+    record = write_record(played(game_id, "default", seeded("changed", game_id), **kind))
     assert rejected(record) is None
     seen = set()
     for path, change in changes(record):
@@ -86,7 +86,7 @@ def test_every_change_of_a_record_is_found(game_id):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
 def test_changes_of_records_of_every_kind_are_found(game_id, kind):
     rng = seeded("some changes", game_id, kind)
-    record = played(game_id, "default", rng, **kind).record()
+    record = write_record(played(game_id, "default", rng, **kind))
     assert rejected(record) is None
     for path, change in rng.sample(changes(record), min(RECORDS, 1000)):
         assert found(path, changed_by(record, change))
@@ -103,7 +103,7 @@ def found(path, changed):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
 def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
     rng = seeded("forged", game_id, kind)
-    record = played(game_id, "default", rng, **kind).record()
+    record = write_record(played(game_id, "default", rng, **kind))
     # A decision that was held when the match was given up has led to nothing.
     last = max(n for n, entry in enumerate(record.entries) if entry.HasField("event"))
     held = tuple(f"entries[{n}].action" for n in range(last + 1, len(record.entries)))
@@ -120,7 +120,7 @@ def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_it_is_told_what_is_wrong_first(game_id):
-    record = played(game_id, "default", seeded("first", game_id)).record()
+    record = write_record(played(game_id, "default", seeded("first", game_id)))
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]
     events = [n for n, each in enumerate(record.entries) if each.HasField("event")]
     number = next(n for n in events if n > actions[0])
@@ -139,7 +139,7 @@ def test_what_no_record_can_be_is_rejected():
     assert "does not know" in str(rejected(unknown))
     # Of entropy that is asked for, some is given by an open seat.
     rng = seeded("no open seat")
-    played_by_bots = played("champion_chess", "default", rng, seats=(1, 1)).record()
+    played_by_bots = write_record(played("champion_chess", "default", rng, seats=(1, 1)))
     assert rejected(played_by_bots) is None
     played_by_bots.entropy_from_seats = True
     assert rejected(with_its_digest(played_by_bots)).field == "entropy_from_seats"

@@ -9,15 +9,16 @@ from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.clock import Clock
-from service.hosting import scheduler as scheduler
+from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.caller import Caller
+from service.hosting.leases import LEASE_MILLISECONDS, leased_status
 from service.hosting.match_state import MatchState
-from service.hosting.matches import TAKEN_OVER_AFTER, Matches, scheduled_status
+from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
 from service.metrics import Metrics
 from service.searching.pool import SearchPool
-from service.store import Due, EntryKind
+from service.store import DueMatch, EntryKind
 from tests.cli.test_serve import Process
 from tests.support.manual_clock import ManualClock
 from tests.support.serving import TIMEOUT, Client, bot, ruleset_of, view_of
@@ -86,12 +87,12 @@ def test_a_match_goes_on_where_a_server_has_died_though_nobody_looks(place, game
             # A server that dies right after it has created a match.
             state = await create(Matches(store, Metrics(), clock), game_id)
             match_id = state.header.match_id
-            assert await store.due(clock.now(), 9) == []
-        clock.advance(TAKEN_OVER_AFTER)
+            assert await store.list_due(clock.now(), 9) == []
+        clock.advance(LEASE_MILLISECONDS)
         async with opened(place) as store, Worker(store, clock):
             entries = await ended(store, match_id)
             assert entries
-            assert await store.due(FAR, 9) == []
+            assert await store.list_due(FAR, 9) == []
 
     run_in_time(run())
 
@@ -146,7 +147,7 @@ def test_who_thinks_longer_than_expected_is_not_overtaken(place):
                 # Both have looked what is due when they sleep again.
                 await clock.all_asleep(2)
             assert other.scheduler._bots.times == 0
-            (due,) = await store.due(FAR, 9)
+            (due,) = await store.list_due(FAR, 9)
             assert due.at > clock.now()
             slow.told.set()
             await ended(store, state.header.match_id)
@@ -162,8 +163,10 @@ def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
             async with Worker(store, clock, Slow) as worker:
                 state = await create(worker.matches)
                 await worker.scheduler._bots.thinking.wait()
-                assert await store.due(clock.now(), 9) == []
-            assert await store.due(clock.now(), 9) == [Due(state.header.match_id, clock.now())]
+                assert await store.list_due(clock.now(), 9) == []
+            assert await store.list_due(clock.now(), 9) == [
+                DueMatch(state.header.match_id, clock.now())
+            ]
             async with Worker(store, clock):
                 await ended(store, state.header.match_id)
 
@@ -176,7 +179,7 @@ def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
         async with opened(place) as store:
             dead = Matches(store, Metrics(), clock)
             names = [(await create(dead)).header.match_id for _ in range(20)]
-            clock.advance(TAKEN_OVER_AFTER)
+            clock.advance(LEASE_MILLISECONDS)
             async with Worker(store, clock) as one, Worker(store, clock) as other:
                 for name in names:
                     entries = await ended(store, name)
@@ -227,7 +230,7 @@ def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
                     await clock.all_asleep(1)
                 await bots.tries.get()
                 now = clock.now() - began
-                assert now - before >= max(before, scheduler.MIN_RETRY)
+                assert now - before >= max(before, scheduler.MIN_RETRY_MILLISECONDS)
                 before = now
             await ended(store, state.header.match_id)
             failed = worker.metrics.registry.get_sample_value("croupier_bot_failures_total")
@@ -257,7 +260,7 @@ def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place)
     async def run():
         clock = ManualClock()
         async with opened(place) as store, Worker(store, clock, FailingLate) as worker:
-            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.postpone
+            extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.reschedule
 
             async def postpone_slowly(due, to):
                 done = await postpone(due, to)
@@ -266,7 +269,7 @@ def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place)
                     await answer.wait()
                 return done
 
-            store.postpone = postpone_slowly
+            store.reschedule = postpone_slowly
             state = await create(worker.matches)
             bots = worker.scheduler._bots
             await bots.tries.get()
@@ -285,9 +288,9 @@ def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place)
             await clock.all_asleep(1)
             assert bots.tries.empty()
             # When it has waited twice as long.
-            (due,) = await store.due(FAR, 9)
+            (due,) = await store.list_due(FAR, 9)
             now = clock.now()
-            assert due == Due(state.header.match_id, now + now - state.time)
+            assert due == DueMatch(state.header.match_id, now + now - state.time)
 
     run_in_time(run())
 
@@ -301,8 +304,8 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
                     state = await create(worker.matches, game_id, (0, RANDOM))
                     names.append(state.header.match_id)
             await worker.rest()
-            assert await store.due(FAR, 9) == []
-            assert worker.scheduler._until == {}
+            assert await store.list_due(FAR, 9) == []
+            assert worker.scheduler._leases == {}
             assert worker.scheduler._changed == set()
             for name in names:
                 state = await worker.matches.load(name)
@@ -328,7 +331,7 @@ def test_a_change_while_a_bot_looks_is_not_missed():
                 return looked
 
             worker.matches.expire = slowly
-            worker.scheduler._begin(match_id)
+            worker.scheduler._start_task(match_id)
             await entered.wait()
             state = await worker.matches.load(match_id)
             action = view_of(state, 0).legal_actions[0]
@@ -336,7 +339,7 @@ def test_a_change_while_a_bot_looks_is_not_missed():
             version = state.version + 1
             assert (await worker.matches.load(match_id)).bot_due is not None
             go_on.set()
-            await asyncio.wait_for(store.wait(match_id, version), TAKEN_OVER_AFTER / 2000)
+            await asyncio.wait_for(store.wait(match_id, version), LEASE_MILLISECONDS / 2000)
 
     run_in_time(run())
 
@@ -346,7 +349,7 @@ def test_what_is_overdue_is_told(place):
         clock = ManualClock()
         async with opened(place) as store:
             await create(Matches(store, Metrics(), clock))
-            clock.advance(TAKEN_OVER_AFTER + 3000)
+            clock.advance(LEASE_MILLISECONDS + 3000)
             async with Worker(store, clock, Slow) as worker:
                 await worker.scheduler._bots.thinking.wait()
                 value = worker.metrics.registry.get_sample_value("croupier_overdue_seconds")
@@ -356,14 +359,14 @@ def test_what_is_overdue_is_told(place):
 
 
 def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
-    monkeypatch.setattr(scheduler, "MAX_AT_ONCE", 4)
+    monkeypatch.setattr(scheduler, "MAX_TASKS", 4)
 
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
             dead = Matches(store, Metrics(), clock)
             names = [(await create(dead)).header.match_id for _ in range(12)]
-            clock.advance(TAKEN_OVER_AFTER)
+            clock.advance(LEASE_MILLISECONDS)
             async with Worker(store, clock):
                 for name in names:
                     await ended(store, name)
@@ -378,13 +381,13 @@ def test_a_match_of_other_rules_is_left_to_others(place, caplog):
             dead = Matches(store, Metrics(), clock)
             state = await create(dead)
             header = state.header._replace(match_id="other", rules_version=99)
-            await store.create(header, scheduled_status(state))
-            clock.advance(TAKEN_OVER_AFTER)
+            await store.create(header, leased_status(state))
+            clock.advance(LEASE_MILLISECONDS)
             async with Worker(store, clock) as worker:
                 await ended(store, state.header.match_id)
                 await worker.rest()
-            (due,) = await store.due(FAR, 9)
-            assert due == Due("other", clock.now() + scheduler.RETRY_UNREAD)
+            (due,) = await store.list_due(FAR, 9)
+            assert due == DueMatch("other", clock.now() + scheduler.RETRY_UNREAD_MILLISECONDS)
 
     run_in_time(run())
     assert not caplog.text

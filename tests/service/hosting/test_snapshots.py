@@ -5,8 +5,10 @@ import pytest
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting import snapshots
+from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
-from service.store import Entry, EntryKind, Header, Snapshot, Stored
+from service.hosting.records import write_record
+from service.store import Entry, EntryKind, Header, Snapshot, StoredMatch
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of, view_of
 
@@ -16,7 +18,7 @@ VIEWERS = (0, 1, SPECTATOR)
 def played(game_id, resigned=False):
     """A match at each of its versions, played at random."""
     ruleset = ruleset_of(game_id).SerializeToString()
-    state = MatchState(Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5))
+    state = MatchState.begin(Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5))
     rng = seeded(game_id, "snapshots")
     matches = [state]
     while not state.over:
@@ -35,9 +37,9 @@ def shown(state):
     """All that a match shows, as bytes."""
     messages = [view_of(state, viewer) for viewer in VIEWERS]
     for version in range(state.version + 1):
-        messages += [event for viewer in VIEWERS for event in state.happened(version, viewer)]
+        messages += [event for viewer in VIEWERS for event in write_events(state, version, viewer)]
     if state.over:
-        messages.append(state.record())
+        messages.append(write_record(state))
     return [message.SerializeToString(deterministic=True) for message in messages]
 
 
@@ -47,12 +49,12 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
     matches = played(game_id, resigned)
     last = matches[-1]
     for match in matches:
-        stored = Stored(last.header, list(last.entries), match.snapshot())
+        stored = StoredMatch(last.header, list(last.entries), match.snapshot())
         loaded = MatchState.load(stored)
         assert loaded.match == last.match
         assert (loaded.entries, loaded.resigned, loaded.over) == (last.entries, last.resigned, True)
         # What was skipped: the entries before the snapshot.
-        assert sum(events is None for events in loaded._history.events) == match.version
+        assert sum(events is None for events in loaded.history.events) == match.version
         assert shown(loaded) == shown(last)
         for version, entry in enumerate(last.entries, 1):
             expected = version if entry.request_id else None
@@ -63,7 +65,7 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
 def test_a_match_goes_on_from_a_snapshot(game_id):
     matches = played(game_id)
     middle, last = matches[len(matches) // 2], matches[-1]
-    state = MatchState.load(Stored(middle.header, list(middle.entries), middle.snapshot()))
+    state = MatchState.load(StoredMatch(middle.header, list(middle.entries), middle.snapshot()))
     for entry in last.entries[middle.version :]:
         state = state.after(entry)
     assert state.match == last.match
@@ -95,14 +97,16 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         broken.append(good._replace(data=bytes(data)))
     for snapshot in broken:
         assert snapshots.read(header, game, None, snapshot) is None
-        loaded = MatchState.load(Stored(header, list(last.entries), snapshot))
-        assert None not in loaded._history.events
+        loaded = MatchState.load(StoredMatch(header, list(last.entries), snapshot))
+        assert None not in loaded.history.events
         assert loaded.match == last.match
     for other in other_headers(header):
         assert snapshots.read(other, game, None, good) is None
     # Of entries that are not there, as after a log was put back from a backup.
     few = list(middle.entries[:-1])
-    assert MatchState.load(Stored(header, few, good)).match == matches[middle.version - 1].match
+    assert (
+        MatchState.load(StoredMatch(header, few, good)).match == matches[middle.version - 1].match
+    )
     # Of another build of the engine.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
     assert snapshots.read(header, game, None, good) is None

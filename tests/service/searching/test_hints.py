@@ -167,7 +167,7 @@ def test_a_full_queue_is_refused_with_a_delay(narrow):
     assert after.result().hint.iterations == LIMITS.iterations
 
 
-# The lane by itself
+# The search pool by itself
 
 
 def some_view(game_id):
@@ -236,20 +236,22 @@ def test_a_search_that_is_given_up_in_the_queue_leaves_it():
 def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
     async def run():
         pool = SearchPool("test", 1, Metrics())
-        await pool._take(Limits(threads=1))
-        given_up, next_one = (asyncio.create_task(pool._take(Limits(threads=1))) for _ in range(2))
+        await pool._take_threads(Limits(threads=1))
+        given_up, next_one = (
+            asyncio.create_task(pool._take_threads(Limits(threads=1))) for _ in range(2)
+        )
         await asyncio.sleep(0)
         given_up.cancel()
-        pool._give_back(SearchJob(Limits(), Parameters()), 1)
+        pool._return_threads(SearchJob(Limits(), Parameters()), 1)
         await asyncio.wait_for(next_one, 5)
         assert given_up.cancelled()
-        pool._give_back(SearchJob(Limits(), Parameters()), 1)
+        pool._return_threads(SearchJob(Limits(), Parameters()), 1)
         assert pool._free == 1
         # Or when it has come already.
-        await pool._take(Limits(threads=1))
-        given_up = asyncio.create_task(pool._take(Limits(threads=1)))
+        await pool._take_threads(Limits(threads=1))
+        given_up = asyncio.create_task(pool._take_threads(Limits(threads=1)))
         await asyncio.sleep(0)
-        pool._give_back(SearchJob(Limits(), Parameters()), 1)
+        pool._return_threads(SearchJob(Limits(), Parameters()), 1)
         given_up.cancel()
         await asyncio.wait([given_up])
         assert pool._free == 1

@@ -13,7 +13,12 @@ from service.hosting.caller import Caller
 from service.hosting.matches import Matches
 from service.metrics import Metrics
 from service.server import Options, open_store
-from service.store import postgresql, postgresql_tables
+from service.store import (
+    postgresql,
+    postgresql_connections,
+    postgresql_listener,
+    postgresql_tables,
+)
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.serving import ruleset_of, view_of
@@ -78,7 +83,7 @@ async def add(store, version):
 
 
 def test_who_waits_at_another_server_is_told(place, monkeypatch):
-    monkeypatch.setattr(postgresql, "POLL_SECONDS", LONG)
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
 
     async def test(store):
         async with opened(place) as other:
@@ -98,8 +103,8 @@ def test_who_waits_at_another_server_is_told(place, monkeypatch):
 
 def test_changes_are_told_many_at_once(place, monkeypatch):
     told = []
-    notices = postgresql._notices
-    monkeypatch.setattr(postgresql, "_notices", lambda of: told.append(notices(of)) or told[-1])
+    write = postgresql.write_notices
+    monkeypatch.setattr(postgresql, "write_notices", lambda of: told.append(write(of)) or told[-1])
     names = [f"{number:032}" for number in range(300)]
 
     async def test(store):
@@ -116,8 +121,8 @@ def test_changes_are_told_many_at_once(place, monkeypatch):
 
 
 def test_what_was_not_told_is_found(place, monkeypatch):
-    monkeypatch.setattr(postgresql, "_notices", lambda changed: [])
-    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
 
     async def test(store):
         async with opened(place) as other:
@@ -131,7 +136,7 @@ def test_what_was_not_told_is_found(place, monkeypatch):
 
 
 def test_who_waits_is_told_after_the_listener_was_cut_off(place, monkeypatch):
-    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
     cut = (
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
         "WHERE application_name = 'croupier listens'"
@@ -226,7 +231,8 @@ def test_a_database_may_be_set_to_more_than_durable_but_not_to_less(place, postg
 
 def test_without_its_package_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    monkeypatch.delitem(sys.modules, "service.store.postgresql")
+    for name in [name for name in sys.modules if name.startswith("service.store.postgresql")]:
+        monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ValueError, match=r"install croupier\[postgres\]"):
         open_store(Options(store="postgresql://anywhere"), Metrics())
 
@@ -274,9 +280,9 @@ def test_a_full_disk_is_said_and_changes_nothing(place):
 @pytest.fixture
 def one_quiet_connection(monkeypatch):
     """The next answer of the database is the one that is being tested."""
-    monkeypatch.setattr(postgresql, "CONNECTIONS", 1)
-    monkeypatch.setattr(postgresql, "_notices", lambda changed: [])
-    monkeypatch.setattr(postgresql, "POLL_SECONDS", LONG)
+    monkeypatch.setattr(postgresql_connections, "CONNECTIONS", 1)
+    monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
 
 
 def through(place, proxy):
@@ -333,8 +339,8 @@ def test_a_database_that_does_not_answer_is_not_waited_for_too_long(place, monke
             assert len(entries) == 2
             await store.close()
 
-    monkeypatch.setattr(postgresql, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr(postgresql, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(postgresql_connections, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(postgresql_connections, "CONNECT_SECONDS", 0.3)
     on_log(place, test)
 
 
@@ -367,7 +373,7 @@ def test_a_connection_that_was_told_to_end_is_not_used_again(place):
 
 
 def test_who_waits_is_told_after_the_listener_was_told_to_end(place, monkeypatch):
-    monkeypatch.setattr(postgresql, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
 
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
@@ -385,8 +391,8 @@ def test_who_waits_is_told_after_the_listener_was_told_to_end(place, monkeypatch
 
 
 def test_a_database_that_is_away_is_not_asked_all_the_time(place, monkeypatch):
-    monkeypatch.setattr(postgresql, "RETRY_LEAST_SECONDS", LONG)
-    monkeypatch.setattr(postgresql, "RETRY_MOST_SECONDS", LONG)
+    monkeypatch.setattr(postgresql_connections, "MIN_RETRY_SECONDS", LONG)
+    monkeypatch.setattr(postgresql_connections, "MAX_RETRY_SECONDS", LONG)
 
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
@@ -398,7 +404,7 @@ def test_a_database_that_is_away_is_not_asked_all_the_time(place, monkeypatch):
             # The connection is lost, and then there is none.
             assert await refused(store.load("one")) == UNAVAILABLE
             assert await refused(store.load("one")) == UNAVAILABLE
-            store._pool = None
+            store._connections._pool = None
             for _ in range(100):
                 assert await refused(store.load("one")) == UNAVAILABLE
                 assert await refused(add(store, 0)) == UNAVAILABLE

@@ -281,8 +281,8 @@ def test_wherever_the_write_ahead_log_is_torn_all_whole_commits_are_there(crashe
 def test_a_server_says_what_it_finds_after_a_crash(crashed, tmp_path):
     data, table, lengths = crashed
     for name, at, said in (
-        ("whole", lengths[-1], "commits taken from its write-ahead log: "),
-        ("torn", lengths[-1] - 100, "was not whole, and is left out"),
+        ("whole", lengths[-1], "commits recovered from its write-ahead log: "),
+        ("torn", lengths[-1] - 100, "was not written whole, and is left out"),
         ("damaged", lengths[-6] + 100, "commits that were synced may be lost"),
     ):
 
@@ -360,8 +360,8 @@ def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(tmp_path, work, exp
     async def test(store):
         # While the writer is busy, what comes makes up its next commit.
         busy = threading.Event()
-        first = asyncio.ensure_future(store._ask_for(lambda connection: busy.wait()))
-        calls = [store.append("a", 0, action(0), NOTHING), store._ask_for(work)]
+        first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
+        calls = [store.append("a", 0, action(0), NOTHING), store._run_in_writer(work)]
         calls.append(store.append("b", 0, action(0), NOTHING))
         tasks = [asyncio.ensure_future(call) for call in calls]
         await asyncio.sleep(0)
@@ -384,8 +384,8 @@ def test_a_disk_that_fails_all_is_not_asked_for_each(tmp_path):
 
     async def test(store):
         busy = threading.Event()
-        first = asyncio.ensure_future(store._ask_for(lambda connection: busy.wait()))
-        tasks = [asyncio.ensure_future(store._ask_for(work)) for _ in range(50)]
+        first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
+        tasks = [asyncio.ensure_future(store._run_in_writer(work)) for _ in range(50)]
         await asyncio.sleep(0)
         busy.set()
         await first
@@ -398,7 +398,7 @@ def test_a_disk_that_fails_all_is_not_asked_for_each(tmp_path):
 
 def test_a_snapshot_that_makes_no_sense_does_not_end_the_writer(tmp_path):
     async def test(store):
-        store.keep("a", Snapshot(1 << 70, b""))
+        store.save_snapshot("a", Snapshot(1 << 70, b""))
         for version in range(3):
             assert await store.append("a", version, action(0), NOTHING)
 
@@ -412,7 +412,7 @@ def test_a_log_whose_file_is_gone_is_refused_and_not_replaced(tmp_path):
         (directory / sqlite.FILE).rename(directory / "away")
         # The connection that writes is made anew after an error.
         with pytest.raises(Refusal):
-            await store._ask_for(raises(sqlite3.DatabaseError("planted")))
+            await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
         with pytest.raises(Refusal):
             await store.append("a", 0, action(0), NOTHING)
         assert not (directory / sqlite.FILE).exists()

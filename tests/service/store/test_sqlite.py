@@ -9,7 +9,15 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.errors import Refusal
-from service.store import MatchStatus, Snapshot, SqliteStore, sqlite, sqlite_tables
+from service.store import (
+    MatchStatus,
+    Snapshot,
+    SqliteStore,
+    sqlite,
+    sqlite_jobs,
+    sqlite_tables,
+    sqlite_writer,
+)
 from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
 
 SECONDS = 20
@@ -70,7 +78,7 @@ def test_commits_are_synced(place):
     async def test(store):
         await add(store, 0)
         return [
-            await store._ask_for(
+            await store._run_in_writer(
                 lambda file, name=name: file.execute(f"PRAGMA {name}").fetchone()[0]
             )
             for name in ("journal_mode", "synchronous")
@@ -150,7 +158,7 @@ class FaultyStore(SqliteStore):
     async def fail(self, fault):
         """From now on, until `fault` is taken away."""
         self.fault = fault
-        await self._ask_for(lambda file: file.execute(fault) and None)
+        await self._run_in_writer(lambda file: file.execute(fault) and None)
 
 
 async def refused(call):
@@ -213,14 +221,14 @@ def test_a_failure_that_is_no_fault_of_the_file_does_not_stop_the_writer(place):
             raise RuntimeError("planted")
 
         with pytest.raises(RuntimeError, match="planted"):
-            await store._ask_for(fail)
+            await store._run_in_writer(fail)
         assert await add(store, 0)
 
     on_log(place, test)
 
 
 def test_a_disk_that_does_not_keep_up_is_said(place, monkeypatch):
-    monkeypatch.setattr(sqlite, "MAX_WAITING", 3)
+    monkeypatch.setattr(sqlite_jobs, "MAX_UNANSWERED", 3)
 
     async def test(store):
         calls = (store.create(header(f"match{n}"), NOTHING) for n in range(50))
@@ -243,7 +251,7 @@ def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
         asked = []
         for number in range(20):
             asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOTHING)))
-            for _ in range(sqlite.GATHER_TURNS // 2):
+            for _ in range(sqlite_jobs.GATHER_TURNS // 2):
                 await asyncio.sleep(0)
         await asyncio.gather(*asked)
         # The first one, who was alone until then, has not waited for the others.
@@ -298,8 +306,8 @@ def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
 
 def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
     async def test(store):
-        await store._ask_for(lambda file: file.execute("DROP TABLE snapshots") and None)
-        store.keep("one", Snapshot(1, b"x"))
+        await store._run_in_writer(lambda file: file.execute("DROP TABLE snapshots") and None)
+        store.save_snapshot("one", Snapshot(1, b"x"))
         assert await add(store, 0)
         assert await store.append("one", 1, action(1), MatchStatus(over=True))
         assert len(await store.read("one", 0)) == 2
@@ -308,13 +316,13 @@ def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
 
 
 def test_what_is_known_without_asking_is_bounded(place, monkeypatch):
-    monkeypatch.setattr(sqlite, "HEADS_KEPT", 4)
+    monkeypatch.setattr(sqlite_writer, "MAX_HEADS", 4)
 
     async def test(store):
         for name in (f"match{number}" for number in range(12)):
             await store.create(header(name), NOTHING)
             assert await store.append(name, 0, action(0), NOTHING)
-        assert len(store._heads) == 4
+        assert len(store._writer.heads) == 4
         # Of those that were forgotten, the file tells.
         assert not await add(store, 1)
         assert await add(store, 0)
@@ -332,7 +340,7 @@ def test_what_was_committed_although_it_failed_is_found(place, monkeypatch):
 
         await add(store, 0)
         with monkeypatch.context() as patch:
-            patch.setattr(store, "_committed", fail)
+            patch.setattr(store._writer, "_remember", fail)
             assert await refused(add(store, 1)) == UNAVAILABLE
         assert len(await store.read("one", 1)) == 1
         assert not await add(store, 1)

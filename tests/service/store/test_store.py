@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from service.store import Due, MatchStatus, Snapshot
+from service.store import DueMatch, MatchStatus, Snapshot
 from tests.support.stores import (
     NOTHING,
     MemoryPlace,
@@ -234,9 +234,9 @@ def test_who_gives_up_waiting_leaves_nothing_behind(place):
 def test_a_snapshot_is_kept_in_place_of_an_older_one(place):
     async def test(store):
         for version, kept in enumerate((2, 3, 1)):
-            store.keep("one", Snapshot(kept, bytes([kept])))
+            store.save_snapshot("one", Snapshot(kept, bytes([kept])))
             await store.append("one", version, action(0), NOTHING)
-        store.keep("one", Snapshot(2, b""))
+        store.save_snapshot("one", Snapshot(2, b""))
 
     async def read(store):
         return (await store.load("one")).snapshot
@@ -260,25 +260,25 @@ def test_what_is_due_is_found_until_it_is_done(place):
         await store.create(header("two"), at(30))
         await store.create(header("three"), at(10))
         await store.append("one", 0, action(0), at(20))
-        assert await store.due(9, 10) == []
-        assert await store.due(20, 10) == [Due("three", 10), Due("one", 20)]
-        assert await store.due(99, 2) == [Due("three", 10), Due("one", 20)]
+        assert await store.list_due(9, 10) == []
+        assert await store.list_due(20, 10) == [DueMatch("three", 10), DueMatch("one", 20)]
+        assert await store.list_due(99, 2) == [DueMatch("three", 10), DueMatch("one", 20)]
 
     async def change(store):
         assert await store.append("one", 1, action(0), NOTHING)
         # Of two who want it one gets it.
-        assert await store.postpone(Due("three", 10), 40)
-        assert not await store.postpone(Due("three", 10), 50)
-        assert not await store.postpone(Due("one", 20), 50)
+        assert await store.reschedule(DueMatch("three", 10), 40)
+        assert not await store.reschedule(DueMatch("three", 10), 50)
+        assert not await store.reschedule(DueMatch("one", 20), 50)
         # What is not added does not change what is due either.
         assert not await store.append("two", 1, action(0), NOTHING)
-        assert await store.due(99, 10) == [Due("two", 30), Due("three", 40)]
+        assert await store.list_due(99, 10) == [DueMatch("two", 30), DueMatch("three", 40)]
         await store.append("three", 0, resignation(0), MatchStatus(over=True))
         await store.append("two", 0, action(0), at(35))
 
     async def read(store):
-        return await store.due(99, 10)
+        return await store.list_due(99, 10)
 
     on_log(place, write)
     on_log(place, change)
-    assert on_log(place, read) == [Due("two", 35)]
+    assert on_log(place, read) == [DueMatch("two", 35)]

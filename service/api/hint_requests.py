@@ -1,0 +1,131 @@
+"""Requests for hints: read and checked, so that the search gets a question that it can answer."""
+
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from croupier.v1 import game_pb2, hint_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from engine.errors import ActionError, ViewError
+from engine.game import SeatView
+from engine.position import Position
+from engine.sampler import Sampler
+from service import wire
+from service.errors import Refusal, invalid_field
+from service.hosting.caller import Caller, check_seat
+from service.hosting.match_state import MatchState
+from service.hosting.requests import check_decides, check_running
+from service.searching.bot_strengths import BOT_STRENGTHS
+from service.searching.hints import HintQuestion
+from service.searching.pool import Limits
+
+HintRequest: TypeAlias = hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest
+
+
+class AskedPosition(NamedTuple):
+    """The position that a request is about."""
+
+    view: SeatView
+    version: int
+    deciders: tuple[int, ...]
+
+
+def read_limits(request: HintRequest, default: Limits) -> Limits:
+    """The limits of a search, whose fields the schema has checked."""
+    if request.HasField("strength"):
+        return Limits(BOT_STRENGTHS[request.strength].iterations)
+    if not request.HasField("limits"):
+        return default
+    limits = request.limits
+    return Limits(
+        iterations=limits.iterations,
+        seconds=limits.time.ToNanoseconds() / 1e9,
+        threads=max(limits.threads, 1),
+        nodes=limits.nodes,
+    )
+
+
+def hosted_position(caller: Caller, state: MatchState) -> AskedPosition:
+    """The position of a hosted match; raises Refusal unless the caller is to decide in it."""
+    check_seat(caller)
+    check_running(state)
+    check_decides(state, caller.seat)
+    return AskedPosition(state.dealt().view(caller.seat), state.version, state.deciders)
+
+
+def sent_position(message: game_pb2.View) -> AskedPosition:
+    """The position of a view that came in the field `view`; raises Refusal."""
+    view = wire.read_view(message, "view")
+    if message.HasField("result"):
+        raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
+    if message.seat not in message.deciders:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_NOT_TO_DECIDE,
+            f"seat {message.seat} owes no decision in this view",
+            fields=[("view.deciders", f"must hold {message.seat}, the seat that asks")],
+        )
+    return AskedPosition(view, message.version, tuple(message.deciders))
+
+
+def read_question(request: HintRequest, asked: AskedPosition) -> HintQuestion:
+    """The question of a request about its position; raises Refusal.
+
+    It infers what the view says of hidden cards, which takes up to 20 ms: call it in a thread of
+    the search pool.
+    """
+    sampler = _checked_sampler(asked)
+    return HintQuestion(
+        view=asked.view,
+        version=asked.version,
+        sampler=sampler,
+        actions=_read_actions(request, asked.view, sampler),
+        seed=request.seed if request.HasField("seed") else secrets.randbits(64),
+        belief_worlds=request.belief_worlds,
+    )
+
+
+def _checked_sampler(asked: AskedPosition) -> Sampler:
+    # A view that was sent may fit no world, or name other seats than decide in its worlds.
+    try:
+        sampler = Sampler.of(asked.view)
+        position = sampler.sample(0)
+    except ViewError as error:
+        raise wire.inconsistent_view(error, asked.view.game.id, "view") from None
+    if not set(asked.deciders) <= set(position.deciders):
+        rule = f"must be among {list(position.deciders)}, by what is known of the game"
+        raise Refusal(
+            ErrorReason.ERROR_REASON_INCONSISTENT_VIEW,
+            f"view.deciders: {rule}",
+            fields=[("view.deciders", rule)],
+        )
+    return sampler
+
+
+def _read_actions(request: HintRequest, view: SeatView, sampler: Sampler) -> tuple[int, ...] | None:
+    # The included actions, or else all legal ones, without the excluded ones.
+    if not request.include_actions and not request.exclude_actions:
+        return None
+    # Any world will do: the legal actions of the seat are the same in all of them.
+    position = sampler.sample(0)
+    included = _read_legal(request.include_actions, view, position, "include_actions")
+    excluded = _read_legal(request.exclude_actions, view, position, "exclude_actions")
+    left = (included or set(position.legal(view.seat))) - excluded
+    if not left:
+        raise invalid_field("exclude_actions", "must leave an action to search for")
+    return tuple(sorted(left))
+
+
+def _read_legal(
+    messages: Sequence[game_pb2.Action], view: SeatView, position: Position, field: str
+) -> set[int]:
+    actions = set()
+    for i, message in enumerate(messages):
+        path = f"{field}[{i}]"
+        wire.check_game(view.game, message, path)
+        try:
+            action = wire.read_action(view.game, message)
+            position.check(view.seat, action)
+        except ActionError as error:
+            raise wire.illegal_action(error, message, path) from None
+        actions.add(action)
+    return actions

@@ -1,0 +1,80 @@
+"""What a new match starts from: its header, for a match that is asked for and for a rematch."""
+
+import base64
+import hashlib
+import secrets
+
+from croupier.v1.clock_pb2 import TimeControl
+from croupier.v1.game_pb2 import Ruleset
+from service import wire
+from service.hosting.match_state import MatchState
+from service.store import Header
+
+_ID_BYTES = 16
+_SECRET_BYTES = 32
+
+
+def new_header(
+    ruleset: Ruleset,
+    bots: tuple[int, ...],
+    seed: int | None,
+    entropy_from_seats: bool,
+    time_control: TimeControl | None,
+    id_source: bytes | None,
+    created: int,
+) -> Header:
+    """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
+
+    Its id follows from `id_source`, or is drawn at random without one.
+    """
+    game = wire.read_ruleset(ruleset, "ruleset")
+    match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
+    secret, chance_id = secrets.token_bytes(_SECRET_BYTES), match_id
+    if seed is not None:
+        secret = hashlib.sha256(b"croupier/seed/v1\0" + seed.to_bytes(8, "big")).digest()
+        chance_id = ""
+    control = b"" if time_control is None else time_control.SerializeToString(deterministic=True)
+    return Header(
+        match_id=match_id,
+        game=game.id,
+        ruleset=ruleset.SerializeToString(deterministic=True),
+        rules_version=game.rules_version,
+        secret=secret,
+        chance_id=chance_id,
+        bots=bots,
+        created=created,
+        entropy_from_seats=entropy_from_seats,
+        time_control=control,
+    )
+
+
+def rematch_header(state: MatchState, created: int) -> Header:
+    """The header of the one rematch of a match: the seats are exchanged.
+
+    Its id follows from that of the match, so that all callers, at all servers, mean the same one.
+    """
+    header = state.header
+    what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
+    match_id = _write_id(hashlib.sha256(what).digest())
+    return header._replace(
+        match_id=match_id,
+        rules_version=state.game.rules_version,
+        secret=secrets.token_bytes(_SECRET_BYTES),
+        chance_id=match_id,
+        bots=header.bots[::-1],
+        created=created,
+    )
+
+
+def asks_for(asked: Header, found: Header) -> bool:
+    """Whether a match is the one that is asked for.
+
+    When it was created, and under which version of the rules, does not matter. Its secret matters
+    only if it follows from a seed, which the caller has chosen.
+    """
+    chosen = asked if asked.seeded else asked._replace(secret=found.secret)
+    return found == chosen._replace(created=found.created, rules_version=found.rules_version)
+
+
+def _write_id(data: bytes) -> str:
+    return base64.b32encode(data[:_ID_BYTES]).decode().rstrip("=").lower()

@@ -1,0 +1,25 @@
+"""Leases: which server acts in a match in which a server must act.
+
+A match is due when a bot must decide in it or a clock runs out. The log schedules every such match:
+it holds the time from which on any server may take the match up. A server that writes an entry
+after which a bot must decide sets this time LEASE_MILLISECONDS ahead. Until then it holds the lease
+of the match, and lets the bot decide at once. The scheduler (`service/hosting/scheduler.py`) renews
+a lease before it expires, releases it when the server stops, and takes over matches whose lease has
+expired. Leases only spare work: two servers that act in the same match do no harm, since the log
+takes the entry of one of them.
+"""
+
+from service.hosting.match_state import MatchState
+from service.store import MatchStatus
+
+LEASE_MILLISECONDS = 5_000
+
+
+def leased_status(state: MatchState) -> MatchStatus:
+    """What to write to the log with the last entry of a match: a bot's decision is under lease."""
+    status = state.status
+    if status.due is None or state.bot_due is None:
+        return status
+    expires = status.due + LEASE_MILLISECONDS
+    deadline = state.deadline
+    return status._replace(due=expires if deadline is None else min(expires, deadline))

@@ -1,0 +1,109 @@
+"""Requests that change a match: what each makes of a match state, before anything is written."""
+
+from typing import NamedTuple
+
+from croupier.v1.error_pb2 import ErrorReason
+from croupier.v1.game_pb2 import Action
+from engine.errors import ActionError
+from service import wire
+from service.errors import Refusal
+from service.hosting.match_state import MatchState
+from service.hosting.views import serialize_view
+from service.store import Entry, EntryKind
+
+
+class Reply(NamedTuple):
+    """The request changes nothing now: its answer."""
+
+    view: bytes
+
+
+class Commit(NamedTuple):
+    """The request adds an entry: the match with it, to be committed before it is answered."""
+
+    state: MatchState
+
+
+def submit_action(
+    state: MatchState, at: int, seat: int, expected_version: int, action: Action, request_id: str
+) -> Reply | Commit:
+    """Decides for a seat at a time; raises Refusal.
+
+    A request that was carried out before is answered as it was then.
+    """
+    wire.check_game(state.game, action, "action")
+    number, data = _read_action(state, action)
+    entry = Entry(EntryKind.ACTION, seat, at, data, expected_version, request_id)
+    repeated = state.version_of(seat, request_id)
+    if repeated is not None:
+        return _reply_again(state, repeated, entry)
+    check_running(state)
+    if state.is_stale(seat, expected_version):
+        raise Refusal(
+            ErrorReason.ERROR_REASON_STALE_VERSION,
+            f"the match is at version {state.version}",
+            metadata={"current_version": str(state.version)},
+        )
+    check_decides(state, seat)
+    try:
+        if isinstance(number, ActionError):
+            raise number
+        return Commit(state.after_action(entry, number))
+    except ActionError as error:
+        raise wire.illegal_action(error, action, "action") from None
+
+
+def _read_action(state: MatchState, action: Action) -> tuple[int | ActionError, bytes]:
+    # The action and its canonical form. One that the game does not have is an error only if the
+    # request passes all other checks; until then it stands for itself.
+    data = action.SerializeToString(deterministic=True)
+    try:
+        number = wire.parse_action(state.game, data)
+    except ActionError as error:
+        return error, data
+    return number, wire.serialize_action(state.game, number)
+
+
+def _reply_again(state: MatchState, version: int, entry: Entry) -> Reply:
+    # When it was sent does not matter.
+    if state.entry(version)._replace(at=entry.at) != entry:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
+            "this request_id was used for another action or another version",
+        )
+    return Reply(serialize_view(state.at(version), entry.seat))
+
+
+def contribute_entropy(
+    state: MatchState, at: int, seat: int, kind: EntryKind, data: bytes
+) -> Reply | Commit:
+    """Adds a seat's hash of its entropy, or the entropy, at a time; raises Refusal."""
+    entry = Entry(kind, seat, at, data)
+    # When it was made does not matter.
+    if any(each._replace(at=entry.at) == entry for each in state.entries):
+        return Reply(serialize_view(state, seat))
+    check_running(state)
+    return Commit(state.after(entry))
+
+
+def resign(state: MatchState, at: int, seat: int) -> Reply | Commit:
+    """Gives the match up for a seat at a time.
+
+    Raises Refusal if it is over, unless that is because this seat has resigned.
+    """
+    if state.resigned == seat:
+        return Reply(serialize_view(state, seat))
+    check_running(state)
+    return Commit(state.after(Entry(EntryKind.RESIGNATION, seat, at)))
+
+
+def check_running(state: MatchState) -> None:
+    """Raises Refusal if a match is over."""
+    if state.over:
+        raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
+
+
+def check_decides(state: MatchState, seat: int) -> None:
+    """Raises Refusal unless a seat owes a decision."""
+    if seat not in state.deciders:
+        raise Refusal(ErrorReason.ERROR_REASON_NOT_TO_DECIDE, f"seat {seat} owes no decision now")

@@ -1,0 +1,155 @@
+"""Connections to the PostgreSQL database of a log, and what to do when it does not answer."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+
+from service.errors import Refusal, store_full, store_unavailable
+from service.store import postgresql_tables as tables
+
+CONNECTIONS = 8
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
+MIN_RETRY_SECONDS = 0.05
+MAX_RETRY_SECONDS = 5.0
+
+# How the database fails. The internal error is that of a connection which the database has told to
+# end, and which has not ended yet.
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+
+
+class Connections:
+    """A pool of connections to a database, which is left alone for a while when it fails."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool: Any = None
+        self._backoff = Backoff()
+
+    async def open(self) -> None:
+        """Brings the tables up to date and opens the pool; raises OSError or ValueError."""
+        try:
+            connection = await asyncpg.connect(self._url, timeout=CONNECT_SECONDS)
+            try:
+                await tables.migrate(connection)
+            finally:
+                await connection.close()
+            self._pool = await asyncpg.create_pool(
+                self._url,
+                min_size=0,
+                max_size=CONNECTIONS,
+                timeout=CONNECT_SECONDS,
+                command_timeout=ANSWER_SECONDS,
+                init=_require_durability,
+                reset=_reset_nothing,
+                server_settings={"application_name": "croupier"},
+            )
+        except FAILURES as error:
+            # Without the URL, which may hold a password.
+            what = str(error) or "no answer"
+            raise OSError(f"cannot use the PostgreSQL database: {what}") from None
+
+    async def close(self) -> None:
+        """Closes all connections, at the latest after CONNECT_SECONDS."""
+        if self._pool is not None:
+            try:
+                await asyncio.wait_for(self._pool.close(), CONNECT_SECONDS)
+            except TimeoutError:
+                self._pool.terminate()
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[Any]:
+        """A connection; raises Refusal while the database is left alone, or one of FAILURES."""
+        self._backoff.check()
+        try:
+            connection = await self._pool.acquire(timeout=CONNECT_SECONDS)
+        except FAILURES:
+            self._backoff.failed()
+            raise
+        try:
+            yield connection
+        except (asyncpg.InternalClientError, TypeError) as error:
+            # asyncpg does not know what to expect of a connection that was told to end.
+            connection.terminate()
+            raise asyncpg.InternalClientError(str(error)) from None
+        except TimeoutError:
+            self._backoff.failed()
+            raise
+        finally:
+            # A lost connection need not mean that the database is lost: the next one tells.
+            await self._pool.release(connection)
+        self._backoff.answered()
+
+
+class Backoff:
+    """For how long a database that does not answer is left alone: exponential, with jitter."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+        self._seconds = MIN_RETRY_SECONDS
+
+    def check(self) -> None:
+        """Raises Refusal while the database is left alone."""
+        if time.monotonic() < self._until:
+            raise store_unavailable()
+
+    async def wait(self) -> None:
+        """Returns when the database may be tried again."""
+        await asyncio.sleep(self._until - time.monotonic())
+
+    def failed(self) -> None:
+        """The database did not answer."""
+        if time.monotonic() < self._until:
+            return
+        # Not all at once, where many servers wait.
+        self._until = time.monotonic() + self._seconds * random.uniform(0.5, 1.0)
+        self._seconds = min(2 * self._seconds, MAX_RETRY_SECONDS)
+
+    def answered(self) -> None:
+        """The database answered."""
+        self._seconds = MIN_RETRY_SECONDS
+
+
+async def listening_connection(url: str) -> Any:
+    """A connection that is not of the pool, to wait for notifications."""
+    return await asyncpg.connect(
+        url,
+        timeout=CONNECT_SECONDS,
+        command_timeout=ANSWER_SECONDS,
+        server_settings={"application_name": "croupier listens"},
+    )
+
+
+def is_of_the_database(error: Exception) -> bool:
+    """Whether the database is away or overloaded, rather than the statement wrong."""
+    return isinstance(error, (*FAILURES, Refusal)) and not tables.is_fault_of_ours(error)
+
+
+def refusal(error: Exception) -> Exception:
+    """What to answer a caller with."""
+    if isinstance(error, asyncpg.DiskFullError):
+        return store_full()
+    return store_unavailable() if is_of_the_database(error) else error
+
+
+async def _require_durability(connection: Any) -> None:
+    # What is answered must be on the disk; a database may be set to more, but not to less.
+    await connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) "
+        "WHERE current_setting('synchronous_commit') = 'off'"
+    )
+
+
+async def _reset_nothing(connection: Any) -> None:
+    """Nothing of a session is changed in use; asyncpg's own reset would cost a round trip."""

@@ -1,0 +1,80 @@
+"""Notifications of PostgreSQL: how servers that share a log tell each other of changed matches.
+
+A notification names many matches and is sent after the commit: in the same transaction,
+notifications would let one commit happen at a time. A notification can be lost, so every few
+seconds the listener polls too.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from service.store import postgresql_tables as tables
+from service.store.changes import Changes
+from service.store.postgresql_connections import Backoff, listening_connection
+
+CHANNEL = "croupier"
+POLL_SECONDS = 2.0
+
+_MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
+
+
+class Listener:
+    """Hears of the changes that other servers have made, and wakes those who wait for them."""
+
+    def __init__(self, url: str, changes: Changes) -> None:
+        self._url = url
+        self._changes = changes
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Listens from now on."""
+        self._task = asyncio.create_task(self._listen())
+
+    def close(self) -> None:
+        """Listens no more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _listen(self) -> None:
+        backoff = Backoff()
+        while True:
+            try:
+                await backoff.wait()
+                connection = await listening_connection(self._url)
+                try:
+                    await connection.add_listener(CHANNEL, self._hear)
+                    backoff.answered()
+                    while True:
+                        # First for what changed while this server did not listen, and then for lost
+                        # notifications. Polling also finds out that the connection is gone.
+                        await self._poll(connection)
+                        await asyncio.sleep(POLL_SECONDS)
+                finally:
+                    connection.terminate()
+            # Whatever it is: if this task ended, nobody would be told of changes any more.
+            except Exception:
+                backoff.failed()
+
+    async def _poll(self, connection: Any) -> None:
+        waited = self._changes.waited_for()
+        heads = await tables.read_heads(connection, list(waited))
+        for match_id, version in heads.items():
+            self._changes.tell(match_id, version)
+
+    def _hear(self, connection: Any, process: int, channel: str, notice: str) -> None:
+        for each in notice.split(","):
+            match_id, _, version = each.partition(" ")
+            self._changes.tell(match_id, int(version))
+
+
+def write_notices(changed: Mapping[str, int]) -> list[str]:
+    """The notices of matches and the versions they have come to, as few as possible."""
+    notices: list[str] = []
+    for match_id, version in changed.items():
+        each = f"{match_id} {version}"
+        if notices and len(notices[-1]) + len(each) < _MAX_NOTICE_BYTES:
+            notices[-1] += f",{each}"
+        else:
+            notices.append(each)
+    return notices

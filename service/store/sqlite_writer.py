@@ -1,0 +1,287 @@
+"""The one thread that writes to the SQLite log.
+
+What arrives while it commits becomes its next transaction, so that under load one sync of the disk
+serves many. A job is answered after the commit that holds it.
+"""
+
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from service.errors import Refusal, store_unavailable
+from service.metrics import Metrics
+from service.store import sqlite_faults
+from service.store import sqlite_tables as tables
+from service.store.faults import Faults
+from service.store.interface import Header, MatchStatus, Snapshot
+from service.store.sqlite_jobs import Append, Create, Job, Work
+
+MAX_BATCH = 256
+MAX_HEADS = 65536
+PROBE_SECONDS = 1.0
+
+_ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?)"
+_HEADER = ", ".join("?" * len(Header._fields))
+
+
+class SqliteWriter:
+    """Carries out jobs, many in one transaction, and stores snapshots."""
+
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        answer: Callable[[list[Job], list[Any]], None],
+        metrics: Metrics,
+        faults: Faults,
+    ) -> None:
+        """`answer` is called in the writer's thread with the jobs of a commit and their answers.
+
+        An answer is an exception where a job has failed.
+        """
+        self._connect = connect
+        self._answer = answer
+        self._metrics = metrics
+        self._faults = faults
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._snapshots: dict[str, Snapshot] = {}
+        # How many entries each match has, of some. As no other process writes, this is known
+        # without reading the log. Only the writer changes it, after a commit.
+        self.heads: dict[str, int] = {}
+        self._due: set[str] = set()  # The matches that have a row in the schedule.
+        self._connection: sqlite3.Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+
+    def start(self) -> None:
+        """Carries out jobs from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Carries out the jobs that were handed over, and ends."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    def hand_over(self, jobs: list[Job]) -> None:
+        """Takes jobs, which it carries out in this order."""
+        for job in jobs:
+            self._queue.put(job)
+
+    def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
+        """Stores a snapshot after the next commit: nobody waits for it."""
+        saved = self._snapshots.get(match_id)
+        if saved is None or saved.version < snapshot.version:
+            self._snapshots[match_id] = snapshot
+
+    # The thread
+
+    def _run(self) -> None:
+        running = True
+        while running:
+            try:
+                jobs, running = self._next_batch()
+            except queue.Empty:
+                # Probed without a job, so that it is known as soon as the disk works again.
+                self._carry_out([Work(None, _overwrite_failed_commit)])
+                continue
+            if jobs:
+                self._answer(jobs, self._carry_out(jobs))
+                self._write_snapshots()
+        self._write_snapshots()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _next_batch(self) -> tuple[list[Job], bool]:
+        # The jobs that are there, at least one unless the writer is stopped; and whether it runs
+        # on. Raises queue.Empty when the disk fails and no job comes.
+        jobs: list[Job] = []
+        job = self._queue.get(timeout=PROBE_SECONDS if self._faults.failing("write") else None)
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) == MAX_BATCH or self._queue.empty():
+                return jobs, True
+            job = self._queue.get_nowait()
+        return jobs, False
+
+    def _carry_out(self, jobs: list[Job]) -> list[Any]:
+        began = time.perf_counter()
+        try:
+            answers = self._transact(jobs)
+        # Whatever the failure is, those who wait get an answer, and the next ones another try.
+        except Exception as error:
+            opened = self._connection is not None
+            self._reset(jobs)
+            if opened and len(jobs) > 1 and sqlite_faults.can_be_of_one(error):
+                return self._carry_out_one_by_one(jobs)
+            if sqlite_faults.is_of_the_file(error):
+                self._faults.failed("write", sqlite_faults.name(error))
+            return [sqlite_faults.refusal(error) for _ in jobs]
+        self._metrics.store_committed(len(jobs), time.perf_counter() - began)
+        self._faults.worked("write")
+        return answers
+
+    def _carry_out_one_by_one(self, jobs: list[Job]) -> list[Any]:
+        # One of them is to blame, and must not take the others along. If it is the file after all,
+        # which can take its time to fail, two failures in a row show it.
+        answers: list[Any] = []
+        for job in jobs:
+            if len(answers) > 1 and all(isinstance(each, Refusal) for each in answers[-2:]):
+                answers.append(store_unavailable())
+            else:
+                answers += self._carry_out([job])
+        return answers
+
+    def _reset(self, jobs: list[Job]) -> None:
+        # Nothing that was known about these jobs is taken for granted: a new connection finds out.
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+        for job in jobs:
+            if not isinstance(job, Work):
+                self.heads.pop(job.match_id, None)
+
+    # One transaction
+
+    def _transact(self, jobs: list[Job]) -> list[Any]:
+        if self._connection is None:
+            connection = self._connect()
+            self._due = tables.read_all_due(connection)
+            self._connection = connection
+        try:
+            return self._commit(self._connection, jobs, together=True)
+        except sqlite3.IntegrityError:
+            # A request_id is used again, which is rare: each entry on its own, to see whose it is.
+            self._connection.rollback()
+            return self._commit(self._connection, jobs, together=False)
+
+    def _commit(
+        self, connection: sqlite3.Connection, jobs: list[Job], *, together: bool
+    ) -> list[Any]:
+        heads: dict[str, int] = {}
+        values: list[Any] = []
+        only_entries = together and all(map(self._is_only_an_entry, jobs))
+        if not only_entries:
+            connection.execute("BEGIN IMMEDIATE")
+        answers: list[Any] = []
+        for job in jobs:
+            if isinstance(job, Append):
+                answers.append(self._append(connection, job, heads, values if together else None))
+            elif isinstance(job, Create):
+                answers.append(self._create(connection, job, heads))
+            else:
+                answers.append(job.work(connection))
+        if values:
+            # One statement, which is a transaction of its own where it is all there is: between two
+            # calls the thread would have to wait for the interpreter.
+            rows = ", ".join([_ENTRY] * (len(values) // 8))
+            connection.execute(f"INSERT INTO entries VALUES {rows}", values)
+        if not only_entries:
+            connection.execute("COMMIT")
+        self._remember(heads, jobs, answers)
+        return answers
+
+    def _is_only_an_entry(self, job: Job) -> bool:
+        # Whether nothing is to be written but an entry.
+        return (
+            isinstance(job, Append)
+            and not job.status.over
+            and job.status.due is None
+            and job.match_id not in self._due
+        )
+
+    def _append(
+        self,
+        connection: sqlite3.Connection,
+        job: Append,
+        heads: dict[str, int],
+        values: list[Any] | None,
+    ) -> bool:
+        # Whether the entry is the next one of its match. It is added to the `values` of one
+        # statement, or without them written at once.
+        _, match_id, version, entry, status, _ = job
+        head = heads.get(match_id, self.heads.get(match_id))
+        if head is None:
+            head = tables.read_head(connection, match_id)
+        if head != version:
+            return False
+        row = (
+            match_id,
+            version + 1,
+            int(entry.kind),
+            entry.seat,
+            entry.at,
+            entry.action,
+            entry.expected_version,
+            entry.request_id,
+        )
+        if values is not None:
+            values.extend(row)
+        else:
+            try:
+                connection.execute(f"INSERT INTO entries VALUES {_ENTRY}", row)
+            except sqlite3.IntegrityError:
+                return False
+        heads[match_id] = version + 1
+        self._schedule(connection, match_id, status)
+        if status.over:
+            connection.execute(
+                "UPDATE matches SET ended = ? WHERE match_id = ?", (entry.at, match_id)
+            )
+        return True
+
+    def _create(self, connection: sqlite3.Connection, job: Create, heads: dict[str, int]) -> bool:
+        # Whether there was no match of this id.
+        header = job.header
+        done = connection.execute(
+            f"INSERT INTO matches ({tables.HEADER}) VALUES ({_HEADER}) ON CONFLICT DO NOTHING",
+            header._replace(bots=bytes(header.bots)),  # type: ignore[arg-type]
+        )
+        if not done.rowcount:
+            return False
+        heads[header.match_id] = 0
+        self._schedule(connection, header.match_id, job.status)
+        return True
+
+    def _schedule(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
+        if status.due is not None:
+            connection.execute(
+                "INSERT INTO agenda VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
+                (match_id, status.due),
+            )
+        elif match_id in self._due:
+            connection.execute("DELETE FROM agenda WHERE match_id = ?", (match_id,))
+
+    def _remember(self, heads: dict[str, int], jobs: list[Job], answers: list[Any]) -> None:
+        # What a commit has changed of what is known without reading the log.
+        self.heads.update(heads)
+        while len(self.heads) > MAX_HEADS:
+            del self.heads[next(iter(self.heads))]
+        for job, answer in zip(jobs, answers, strict=True):
+            if answer is True and not isinstance(job, Work):
+                if job.status.due is None:
+                    self._due.discard(job.match_id)
+                else:
+                    self._due.add(job.match_id)
+
+    def _write_snapshots(self) -> None:
+        while self._snapshots and self._connection is not None:
+            match_id, snapshot = self._snapshots.popitem()
+            try:
+                tables.write_snapshot(self._connection, match_id, snapshot)
+            # A snapshot that cannot be written is not missed; the writer's thread would be.
+            except Exception as error:
+                self._reset([])
+                self._faults.failed("write", sqlite_faults.name(error))
+
+
+def _overwrite_failed_commit(connection: sqlite3.Connection) -> None:
+    # Writes over what a failed commit has left in the write-ahead log, so that nothing finds it
+    # after a crash.
+    connection.execute(
+        "INSERT INTO settings VALUES ('settled', randomblob(8)) "
+        "ON CONFLICT DO UPDATE SET value = excluded.value"
+    )
