@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
@@ -33,6 +33,8 @@ class MatchState(NamedTuple):
     contributions: Contributions | None  # Of entropy; None once the match is dealt.
     clocks: Clocks | None  # None without a time control.
     version: int  # The number of entries.
+    deciders: tuple[int, ...]  # The seats that owe a decision.
+    over: bool  # Whether nothing can happen any more.
     resigned: int | None  # The seat that has resigned.
     forfeited: tuple[int, ...]  # The seats whose time is up, which can be both at once.
     views: dict[int, bytes]  # Serialized, by viewer: what `service/hosting/views.py` has written.
@@ -55,6 +57,8 @@ class MatchState(NamedTuple):
             contributions=contributions,
             clocks=None if control is None else Clocks.start(control, header.created),
             version=0,
+            deciders=() if match is None else match.deciders,
+            over=match is not None and match.over,
             resigned=None,
             forfeited=(),
             views={},
@@ -73,14 +77,16 @@ class MatchState(NamedTuple):
             return state.after(*entries)
         match, clocks = read
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
-        resigns = bool(skipped) and skipped[-1].kind == EntryKind.RESIGNATION
+        resigned = skipped and skipped[-1].kind == EntryKind.RESIGNATION
         state = state._replace(
             history=state.history.after_skipped(skipped),
             match=match,
             contributions=None,
             clocks=clocks,
             version=len(skipped),
-            resigned=skipped[-1].seat if resigns else None,
+            deciders=() if resigned else match.deciders,
+            over=bool(resigned) or match.over,
+            resigned=skipped[-1].seat if resigned else None,
         )
         return state.after(*rest)
 
@@ -99,13 +105,13 @@ class MatchState(NamedTuple):
         state = self
         for entry in entries:
             _check_clocks(state, entry)
-            state = _add(state, entry, _CHANGES[entry.kind](state, entry))
+            state = _AFTER[entry.kind](state, entry)
         return state
 
     def after_action(self, entry: Entry, action: int) -> "MatchState":
         """As `after`, for one entry that holds an action, and which action that is."""
         _check_clocks(self, entry)
-        return _add(self, entry, _play(self, entry, action))
+        return _played(self, entry, action)
 
     def at(self, version: int) -> "MatchState":
         """The match as it was at a version."""
@@ -124,16 +130,6 @@ class MatchState(NamedTuple):
     def ended_early(self) -> bool:
         """Whether a seat has resigned or forfeited."""
         return self.resigned is not None or bool(self.forfeited)
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing can happen any more."""
-        return self.ended_early or (self.match is not None and self.match.over)
-
-    @property
-    def deciders(self) -> tuple[int, ...]:
-        """The seats that owe a decision."""
-        return () if self.match is None or self.ended_early else self.match.deciders
 
     @property
     def bot_due(self) -> int | None:
@@ -233,58 +229,65 @@ class MatchState(NamedTuple):
 _RUNNING, _OVER = MatchStatus(over=False), MatchStatus(over=True)
 
 
-# What each kind of entry changes: the state with it, still without the entry, and its events.
-
-_Change = tuple[MatchState, tuple[Event, ...]]
+# The next state after each kind of entry
 
 
-def _action(state: MatchState, entry: Entry) -> _Change:
-    return _play(state, entry, wire.parse_action(state.game, entry.action))
+def _after_action(state: MatchState, entry: Entry) -> MatchState:
+    return _played(state, entry, wire.parse_action(state.game, entry.action))
 
 
-def _expiry(state: MatchState, entry: Entry) -> _Change:
+def _after_expiry(state: MatchState, entry: Entry) -> MatchState:
     # The time of a seat is up, as was checked: the seat forfeits, or an action is played for it.
     assert state.clocks is not None
     forfeits = state.clocks.control.forfeits
     if forfeits != (not entry.action):
         raise ActionError("action", "this is not what happens when time is up")
     if forfeits:
-        return state._replace(forfeited=state.expired(entry.at)), ()
+        return _next(state, entry, forfeited=state.expired(entry.at), over=True, deciders=())
     action = wire.parse_action(state.game, entry.action)
     if action != _default_action(state.dealt(), entry.seat):
         raise ActionError("action", "this is not what is played by default")
-    return _play(state, entry, action)
+    return _played(state, entry, action)
 
 
-def _resignation(state: MatchState, entry: Entry) -> _Change:
-    return state._replace(resigned=entry.seat), ()
+def _after_resignation(state: MatchState, entry: Entry) -> MatchState:
+    return _next(state, entry, resigned=entry.seat, over=True, deciders=())
 
 
-def _entropy_hash(state: MatchState, entry: Entry) -> _Change:
+def _after_entropy_hash(state: MatchState, entry: Entry) -> MatchState:
     if state.contributions is None:
         raise not_owed("the cards are dealt")
-    return state._replace(contributions=state.contributions.after_hash(entry)), ()
+    return _next(state, entry, contributions=state.contributions.after_hash(entry))
 
 
-def _entropy(state: MatchState, entry: Entry) -> _Change:
+def _after_entropy(state: MatchState, entry: Entry) -> MatchState:
     # The last one deals the match.
     if state.contributions is None:
         raise not_owed("the cards are dealt")
     contributions = state.contributions.after_entropy(entry)
     if not contributions.complete:
-        return state._replace(contributions=contributions), ()
+        return _next(state, entry, contributions=contributions)
     secret = contributions.mixed_into(state.header.secret)
     match = Match(state.game, secret, state.header.chance_id, state.version + 1)
     clocks = _restarted(state, state.clocks, match, entry)
-    return state._replace(match=match, contributions=None, clocks=clocks), tuple(match.events)
+    return _next(
+        state,
+        entry,
+        tuple(match.events),
+        match=match,
+        contributions=None,
+        clocks=clocks,
+        deciders=match.deciders,
+        over=match.over,
+    )
 
 
-_CHANGES: dict[EntryKind, Callable[[MatchState, Entry], _Change]] = {
-    EntryKind.ACTION: _action,
-    EntryKind.EXPIRY: _expiry,
-    EntryKind.RESIGNATION: _resignation,
-    EntryKind.ENTROPY_HASH: _entropy_hash,
-    EntryKind.ENTROPY: _entropy,
+_AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {
+    EntryKind.ACTION: _after_action,
+    EntryKind.EXPIRY: _after_expiry,
+    EntryKind.RESIGNATION: _after_resignation,
+    EntryKind.ENTROPY_HASH: _after_entropy_hash,
+    EntryKind.ENTROPY: _after_entropy,
 }
 
 
@@ -296,7 +299,7 @@ def _check_clocks(state: MatchState, entry: Entry) -> None:
         raise ActionError("at", "this is not what the clocks say")
 
 
-def _play(state: MatchState, entry: Entry, action: int) -> _Change:
+def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
     if state.match is None:
         raise ActionError("seat", "the cards are not dealt yet")
     match = state.match.copy()
@@ -304,7 +307,8 @@ def _play(state: MatchState, entry: Entry, action: int) -> _Change:
     clocks = state.clocks
     if clocks is not None:
         clocks = _restarted(state, clocks.after(entry.seat, entry.at), match, entry)
-    return state._replace(match=match, clocks=clocks), events
+    deciders, over = match.deciders, match.over
+    return _next(state, entry, events, match=match, clocks=clocks, deciders=deciders, over=over)
 
 
 def _restarted(
@@ -317,13 +321,12 @@ def _restarted(
     return clocks.restarted(changed, entry.at)
 
 
-def _add(state: MatchState, entry: Entry, change: _Change) -> MatchState:
-    changed, events = change
-    return changed._replace(
-        history=state.history.after(state.version, entry, events),
-        version=state.version + 1,
-        views={},
-    )
+def _next(
+    state: MatchState, entry: Entry, events: tuple[Event, ...] = (), **changed: Any
+) -> MatchState:
+    # The state with an entry, its events and the fields that they change.
+    history = state.history.after(state.version, entry, events)
+    return state._replace(history=history, version=state.version + 1, views={}, **changed)
 
 
 def _default_action(match: Match, seat: int) -> int:
