@@ -111,9 +111,7 @@ def _report(
     return Report(hint, search_time)
 
 
-def _final_report(
-    question: HintQuestion, job: SearchJob, search: Search, end: _End
-) -> Report:
+def _final_report(question: HintQuestion, job: SearchJob, search: Search, end: _End) -> Report:
     result, lines = search.result(), PrincipalLines(search)
     compared = [each.action for each in result.actions[:MAX_COMPARED]]
     seconds = max(1e-9, end.at - time.monotonic()) if end.stop_reason else 0.0

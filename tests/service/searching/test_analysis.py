@@ -297,7 +297,7 @@ def view_of_many_actions():
 
 
 def question_of(view, seed=1):
-    return HintQuestion(view, 0, view.game.sampler(view), None, seed, 0)
+    return HintQuestion(view, 0, Sampler.of(view), None, seed, 0)
 
 
 def test_a_stream_that_is_not_read_keeps_the_newest_report_only(client):
