@@ -1,4 +1,4 @@
-"""Playout policies: what they choose is legal and rests on what their seat knows, and it is sensible."""
+"""Playout policies: they choose legally, by what their seat knows, and sensibly."""
 
 import itertools
 import random

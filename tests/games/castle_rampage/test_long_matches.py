@@ -241,7 +241,8 @@ def test_the_default_list_always_has_room():
                 legal = position.legal(seat)
                 # A seat that strengthens is not soon beaten.
                 weights = [
-                    likes[action >> CARD_SHIFT & CARD_MASK] * (30 if action >> KIND_SHIFT == 2 else 1)
+                    likes[action >> CARD_SHIFT & CARD_MASK]
+                    * (30 if action >> KIND_SHIFT == 2 else 1)
                     for action in legal
                 ]
                 joint[seat] = rng.choices(legal, weights)[0]

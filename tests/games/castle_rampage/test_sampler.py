@@ -1,6 +1,5 @@
 """What a view of Castle Rampage tells of the opponent's cards, against a naive filter."""
 
-import functools
 import math
 from collections import Counter, defaultdict
 
