@@ -1,1 +1,1 @@
-"""The gRPC server and the command line."""
+"""The gRPC server."""

@@ -1,7 +1,7 @@
-"""Refusals: what a call answers when it does not do what was asked.
+"""Refusals: the errors that a call answers with.
 
-A `Refusal` carries a google.rpc.Status as AIP-193 has it: a code, an ErrorInfo with a reason out of
-the schema's ErrorReason, and what else helps the caller. The interceptor
+A `Refusal` carries a google.rpc.Status as AIP-193 defines it: a code, an ErrorInfo with a reason of
+the schema's ErrorReason, and further details that help the caller. The interceptor
 (`service/api/interceptor.py`) sends it.
 """
 
@@ -49,7 +49,7 @@ _CODES = {
 
 
 class Refusal(Exception):
-    """A call that is not carried out, and why."""
+    """Why a call is not carried out."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Refusal(Exception):
         retry_seconds: float = 0.0,
         metadata: Mapping[str, str] | None = None,
     ) -> None:
-        """`fields` are paths and what must hold of them, for a BadRequest."""
+        """`fields` are paths of fields and the rules that they break, for a BadRequest."""
         super().__init__(message)
         self.reason = reason
         details = [
@@ -88,12 +88,12 @@ class Refusal(Exception):
 
 
 def invalid_field(path: str, rule: str) -> Refusal:
-    """One field breaks a rule."""
+    """The refusal of a request with a field, at a path, that breaks a rule."""
     return Refusal(ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, rule)])
 
 
 def shutting_down(after_version: int | None = None) -> Refusal:
-    """The server goes; another, or the same one soon, can be asked, from a version on."""
+    """The server shuts down; a stream can be resumed elsewhere, or here soon, after a version."""
     return Refusal(
         ErrorReason.ERROR_REASON_SHUTTING_DOWN,
         "the server is shutting down",
@@ -103,7 +103,7 @@ def shutting_down(after_version: int | None = None) -> Refusal:
 
 
 def store_unavailable() -> Refusal:
-    """The log cannot be read or written now, or did not answer whether it was written."""
+    """The log cannot be read or written now, or did not say whether it was written."""
     return Refusal(
         ErrorReason.ERROR_REASON_STORE_UNAVAILABLE,
         "the log of the matches does not answer; the same request may be sent again",
@@ -112,7 +112,7 @@ def store_unavailable() -> Refusal:
 
 
 def store_full() -> Refusal:
-    """There is no room to write in; nothing was changed."""
+    """The log has no room left; nothing was changed."""
     return Refusal(
         ErrorReason.ERROR_REASON_STORE_FULL,
         "the log of the matches is full; the same request may be sent again",
@@ -121,6 +121,6 @@ def store_full() -> Refusal:
 
 
 def log_failure(what: str, error: BaseException) -> None:
-    """Logs what should not have happened: where, but not the message, which could name cards."""
+    """Logs where an unexpected error was raised, but not its message, which could name cards."""
     stack = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s failed: %s\n%s", what, type(error).__name__, stack)

@@ -1,4 +1,4 @@
-"""What the operator sees: counts and durations, and nothing that tells a card or who plays."""
+"""The metrics for the operator: counts and durations, which reveal no card and no player."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,8 +51,8 @@ class Metrics:
         )
         self._overdue = Gauge(
             "croupier_overdue_seconds",
-            "For how long something has been due that no server has taken up: a bot's decision, or "
-            "a clock that has run out.",
+            "For how long a match has been due that no server has taken up: a bot must decide in "
+            "it, or a clock has run out.",
             registry=self.registry,
         )
         self._bot_failures = Counter(
@@ -87,7 +87,7 @@ class Metrics:
         )
         self._committed = Counter(
             "croupier_store_committed",
-            "What was committed to the log: matches, entries and when they are due.",
+            "Changes committed to the log: matches, entries and leases.",
             registry=self.registry,
         )
         self._store_failures = Counter(
@@ -107,7 +107,7 @@ class Metrics:
             self.store_failing(kind, False)
 
     def serve(self, host: str, port: int) -> WSGIServer:
-        """Serves them over HTTP; raises OSError if the address cannot be used."""
+        """Serves the metrics over HTTP; raises OSError if the address cannot be used."""
         server, _ = start_http_server(port, host, registry=self.registry)
         return server
 
@@ -115,14 +115,14 @@ class Metrics:
         """A call has ended."""
         ended = self._ended.get((method, code))
         if ended is None:
-            # To find a metric by its labels takes longer than to count.
+            # Finding a metric by its labels takes longer than counting.
             ended = self._rpcs.labels(method, code), self._rpc_seconds.labels(method)
             self._ended[method, code] = ended
         ended[0].inc()
         ended[1].observe(seconds)
 
     def match(self, game: str, state: str) -> None:
-        """A match has come into a state."""
+        """This server has brought a match into a state."""
         self._matches.labels(game, state).inc()
 
     def expiry(self, game: str) -> None:
@@ -131,7 +131,7 @@ class Metrics:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """A call follows a match, or waits for it."""
+        """While a call follows a match, or waits for it."""
         self._watchers.inc()
         try:
             yield
@@ -139,7 +139,7 @@ class Metrics:
             self._watchers.dec()
 
     def overdue(self, seconds: float) -> None:
-        """For how long the most overdue match waits."""
+        """For how long the most overdue match has been due."""
         self._overdue.set(seconds)
 
     def bot_failed(self) -> None:
@@ -153,12 +153,12 @@ class Metrics:
         self._iterations.labels(kind).inc(iterations)
 
     def pool(self, kind: str, running: int, waiting: int) -> None:
-        """How many searches of a kind run and wait now."""
+        """How many searches of a pool run now, and how many wait in its queue."""
         self._running.labels(kind).set(running)
         self._waiting.labels(kind).set(waiting)
 
     def store_committed(self, count: int, seconds: float) -> None:
-        """So much was committed to the log at once."""
+        """`count` changes were committed to the log at once."""
         self._commits.observe(seconds)
         self._committed.inc(count)
 

@@ -1,4 +1,4 @@
-"""A server as a process: it runs until it gets SIGTERM or SIGINT."""
+"""A server as a process, which runs until it gets SIGTERM or SIGINT."""
 
 import asyncio
 import gc
@@ -7,7 +7,7 @@ import signal
 
 from service.server import Options, Server
 
-GARBAGE_AFTER = 5_000  # Objects that are made and stay, until the young ones are looked through.
+GARBAGE_THRESHOLD = 5_000  # New objects between two collections of the youngest generation.
 
 _log = logging.getLogger(__name__)
 
@@ -23,12 +23,12 @@ async def run(options: Options) -> None:
     except (OSError, ValueError):
         await server.stop()
         raise
-    # What it has taken to start stays. To look through it for garbage again and again takes 10 to
-    # 25 ms each time, in which nobody is answered; to look through the matches that are kept takes
-    # 30 to 150. By the interpreter's own threshold that came every 1,500 actions; so it is rarer.
+    # The objects that exist by now stay. Each full collection would take 10 to 25 ms for them, in
+    # which no call is answered, and takes 30 to 150 ms for the cached matches. With the
+    # interpreter's own threshold there was one every 1,500 actions; with this one they are rarer.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE_AFTER, 10, 10)
+    gc.set_threshold(GARBAGE_THRESHOLD, 10, 10)
     print(f"croupier serves on {address}", flush=True)
     await stopped.wait()
     _log.info("stopping")

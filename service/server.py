@@ -1,4 +1,4 @@
-"""The server: everything put together, started and stopped."""
+"""The server: creates all its parts, connects them, starts and stops them."""
 
 import logging
 import os
@@ -46,7 +46,7 @@ SERVICES = (
 )
 
 _OPTIONS = (
-    # Without this, two servers could share a port and never know.
+    # Otherwise two servers could share a port without noticing.
     ("grpc.so_reuseport", 0),
     # The largest request is a view, sent for a hint.
     ("grpc.max_receive_message_length", 1 << 20),
@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 
 class Options(NamedTuple):
-    """How a server is started."""
+    """The options of a server."""
 
     host: str = "127.0.0.1"
     port: int = 50051
@@ -77,7 +77,7 @@ class Server:
     def __init__(
         self, options: Options, store: Store | None = None, clock: Clock | None = None
     ) -> None:
-        """A store that is given is open, and stays so. Raises OSError or ValueError."""
+        """A store that is given is open, and is not closed. Raises OSError or ValueError."""
         self._options = options
         threads = options.search_threads or os.cpu_count() or 1
         self._key = read_key(options.token_key_file) if options.token_key_file else None
@@ -89,26 +89,26 @@ class Server:
         self._clock = clock or Clock()
         self.matches = Matches(self._store, self.metrics, self._clock)
         self.hints = SearchPool("hint", threads, self.metrics, MAX_HINTS_WAITING)
-        # A bot with one action thinks as long as with many: who waits for it learns nothing.
+        # A bot thinks as long about one action as about many, so that its time reveals nothing.
         bots_search = Parameters(single_action=0)
-        self._bot_moves = SearchPool("bot", threads, self.metrics, parameters=bots_search)
+        self._bot_searches = SearchPool("bot", threads, self.metrics, parameters=bots_search)
         retained = options.retain_finished
         self._retention = (
             None if retained is None else Retention(self.matches, retained, self._clock)
         )
-        bots = Bots(self.matches, self._bot_moves)
+        bots = Bots(self.matches, self._bot_searches)
         self._scheduler = Scheduler(self._store, self.matches, bots, self.metrics, self._clock)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
         self._grpc = grpc.aio.server(interceptors=[CallInterceptor(self.metrics)], options=_OPTIONS)
 
     async def start(self) -> str:
-        """Serves; returns the address. Raises OSError or ValueError if something cannot be used."""
+        """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
         _check_free(host, port)
         if self._own_store:
             await self._store.open()
-        self._add_services(Tokens(self._key or await self._kept_key()))
+        self._add_services(Tokens(self._key or await self._stored_key()))
         try:
             port = self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
@@ -123,8 +123,8 @@ class Server:
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
 
-    async def _kept_key(self) -> bytes:
-        # A token must outlast the server as its match does.
+    async def _stored_key(self) -> bytes:
+        # A token must outlast the server, as its match does.
         try:
             return await self._store.key(secrets.token_bytes(KEY_BYTES))
         except Refusal as refusal:
@@ -159,7 +159,7 @@ class Server:
         _log.info("metrics on http://%s:%d/metrics", host, port)
 
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Says that it goes, ends streams, lets calls end for `grace` seconds, and stops."""
+        """Stops: reports itself unhealthy, ends streams, and gives calls `grace` seconds to end."""
         await self._health.enter_graceful_shutdown()
         if self._retention is not None:
             self._retention.close()
@@ -168,7 +168,7 @@ class Server:
         self.hints.end_streams()
         await self._grpc.stop(grace)
         self.hints.close()
-        self._bot_moves.close()
+        self._bot_searches.close()
         if self._metrics_server is not None:
             self._metrics_server.shutdown()
             self._metrics_server.server_close()
@@ -177,7 +177,7 @@ class Server:
 
 
 def open_store(options: Options, metrics: Metrics) -> Store:
-    """The store that the options name, still to be opened; raises ValueError."""
+    """The store that the options name, not opened yet; raises ValueError."""
     if options.store == "memory":
         return MemoryStore()
     if options.store == "sqlite":
@@ -192,7 +192,7 @@ def open_store(options: Options, metrics: Metrics) -> Store:
 
 
 def _check_free(host: str, port: int) -> None:
-    # gRPC would say the same at length, and part of it on standard error.
+    # gRPC would report the same at length, and part of it on standard error.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host.strip("[]"), port), family=family).close()
@@ -201,7 +201,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> OSError:
-    # Of a host that cannot be looked up the number is none of the system's.
+    # When a host cannot be looked up, the number is not one of the system's errors.
     number = error.errno or 0
     why = os.strerror(number) if number > 0 else "the host has no address"
     return OSError(f"cannot listen on {host}:{port}: {why}")

@@ -17,8 +17,8 @@ class Violation(NamedTuple):
 def first_violation(message: Message) -> Violation | None:
     """The first field of a message that breaks a rule of the schema, if one does.
 
-    The first one only: a message can break a hundred thousand rules, and to find them all would
-    hold up everybody else's calls, to be told in an error too long to be sent.
+    Only the first one, since a message can break a hundred thousand rules: finding them all would
+    hold up other calls, and the error would be too long to send.
     """
     for violation in _validator().collect_violations(message, fail_fast=True):
         return Violation(_path(violation.proto), violation.proto.message)

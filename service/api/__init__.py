@@ -1,1 +1,1 @@
-"""The gRPC services, and what every call passes."""
+"""The gRPC services, and what every call passes through."""

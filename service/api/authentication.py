@@ -1,4 +1,4 @@
-"""Authentication: the caller of each method, by the token that comes with the call."""
+"""Authentication: finds the caller of each method from the token that comes with the call."""
 
 import hmac
 
@@ -12,7 +12,7 @@ from service.hosting.matches import Matches
 
 
 class Authenticator:
-    """Finds out who calls about a match, and what the match is."""
+    """Identifies callers, and finds the match that they call about."""
 
     def __init__(self, tokens: Tokens, matches: Matches, operator_token: str | None = None) -> None:
         self._tokens = tokens
@@ -20,7 +20,7 @@ class Authenticator:
         self._operator_token = operator_token
 
     def is_operator(self, context: Context) -> bool:
-        """Whether the operator calls; raises Refusal if nobody says who he is."""
+        """Whether the operator calls; raises Refusal if the call comes without a token."""
         token = read_bearer(_authorization(context))
         operator = self._operator_token
         return operator is not None and hmac.compare_digest(token.encode(), operator.encode())
@@ -36,7 +36,7 @@ class Authenticator:
             )
 
     async def admit(self, context: Context, match: str) -> Caller:
-        """Who calls about the match named "matches/{match}"; raises Refusal."""
+        """The caller of a method about a match, whose name is "matches/{id}"; raises Refusal."""
         caller = self._tokens.read(_authorization(context))
         match_id = match.removeprefix("matches/")
         if caller.match_id != match_id:
@@ -47,13 +47,13 @@ class Authenticator:
         return caller
 
     async def enter(self, context: Context, match: str) -> tuple[Caller, MatchState]:
-        """Who calls, and the match named "matches/{match}"; raises Refusal."""
+        """As `admit`, and the match as the log has it now."""
         caller = await self.admit(context, match)
         return caller, await self._matches.load(caller.match_id)
 
 
 def _authorization(context: Context) -> str:
-    # The last one, if there are several.
+    # The last header, if there are several.
     sent = ""
     for key, value in context.invocation_metadata() or ():
         if key == "authorization":

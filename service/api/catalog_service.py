@@ -1,4 +1,4 @@
-"""CatalogService: the games, well enough described to draw them."""
+"""CatalogService: describes the games well enough to draw them."""
 
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
@@ -9,7 +9,7 @@ from service.api.languages import ENGLISH, Translation
 
 
 class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
-    """Describes what the engine has."""
+    """Describes the games of the engine."""
 
     def __init__(self) -> None:
         # By game, then by language.

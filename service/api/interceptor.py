@@ -1,4 +1,4 @@
-"""The gate that all our calls pass: field rules, errors, metrics. No servicer repeats them."""
+"""The interceptor: field rules, errors and metrics of all our calls. No servicer repeats them."""
 
 import logging
 import time
@@ -28,7 +28,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._handlers: dict[str, Any] = {}  # Of our methods that have been called.
+        self._handlers: dict[str, Any] = {}  # By method, of ours that have been called.
 
     async def intercept_service(
         self,
@@ -45,14 +45,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         return guarded
 
     def _guarding(self, method: str, handler: Any) -> Any:
-        # The bytes come as they are: that they cannot be read is an error like any other.
-        # So they may go: a servicer that puts an answer together as bytes makes no message of it.
+        # Requests come as bytes, so that one which cannot be parsed is an error like any other.
+        # Responses may be bytes too: a servicer that puts one together as bytes makes no message.
         async def answer(data: bytes, context: Context) -> Message | bytes:
             began = time.perf_counter()
             try:
                 request = self._read(handler, data)
                 response: Message | bytes = await handler.unary_unary(request, context)
-            # Also that the caller has gone, which is counted.
+            # Also the cancellation of a call whose caller has gone, which is counted.
             except BaseException as error:
                 await self._fail(method, error, began, context)
                 raise
@@ -85,19 +85,19 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         violation = first_violation(request)
         if violation is not None:
             raise invalid_field(*violation)
-        # What the schema does not know is neither kept with a match nor shown to others.
+        # Unknown fields are neither stored with a match nor shown to others.
         request.DiscardUnknownFields()
         return request
 
     async def _fail(
         self, method: str, error: BaseException, began: float, context: Context
     ) -> None:
-        # Tells the caller what went wrong, unless he is gone.
+        # Tells the caller what went wrong, unless it has gone.
         refusal = None
         code = "CANCELLED"
         if isinstance(error, Refusal):
             refusal, code = error, code_pb2.Code.Name(error.status.code)
-        # Whatever it is, the caller gets an answer that tells nothing, and the server goes on.
+        # Whatever the error is, the caller gets an answer that reveals nothing of it.
         elif isinstance(error, Exception):
             refusal = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
             code = "INTERNAL"

@@ -2,8 +2,8 @@
 
 A translation is a file, `engine/<game>/<language>.toml`: the title, the rules in short, and a
 table of the other texts (titles of seats, kinds, numbers and cards, what cards do) by the English
-ones. So a text that was changed has no translation, and is English, until somebody has looked at it
-again. A title that ends in a number is translated without it.
+ones. So a changed text has no translation, and stays English, until somebody translates it again.
+A title that ends in a number is translated without the number.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""MatchService: from requests to the hosted matches and back."""
+"""MatchService: requests about hosted matches, and their responses."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,8 +22,9 @@ from service.hosting.views import serialize_view
 from service.metrics import Metrics
 from service.store import EntryKind, ListedMatch
 
-LONGEST_WAIT = 60.0  # Seconds.
-ANSWER_WITHIN = 0.25  # Seconds before the deadline of a call that waits, at most a quarter of it.
+MAX_WAIT_SECONDS = 60.0
+# How long before its deadline a call that waits is answered; at most a quarter of its time.
+ANSWER_SECONDS = 0.25
 
 
 class MatchService(match_pb2_grpc.MatchServiceServicer):
@@ -63,7 +64,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             seed,
             request.entropy_from_seats,
             request.time_control if request.HasField("time_control") else None,
-            self._tokens.match_of(request.request_id) if request.request_id else None,
+            self._tokens.id_source(request.request_id) if request.request_id else None,
         )
         match_id = state.header.match_id
         return match_pb2.CreateMatchResponse(
@@ -82,7 +83,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         wanted = request.wait_for_version
         if state.version < wanted:
             with self._metrics.watching(), suppress(TimeoutError):
-                async with asyncio.timeout(_patience(context)):
+                async with asyncio.timeout(_max_wait(context)):
                     while state.version < wanted and not state.over:
                         await self._matches.wait_for_change(caller.match_id, state.version)
                         if self._matches.closing:
@@ -118,10 +119,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         with self._metrics.watching():
             while not self._matches.closing:
                 if version + 1 >= state.version:
-                    # The view comes with the last version that there is: so it is the newest.
+                    # The view comes with the newest version, so that must be the newest there is.
                     state = await self._matches.load(caller.match_id)
                 if version < state.version:
-                    # Made when there is room for it, so that a slow reader costs no memory.
+                    # Written only when it can be sent, so that a slow reader costs no memory.
                     version += 1
                     response = match_pb2.WatchMatchResponse(
                         version=version, events=write_events(state, version, caller.seat)
@@ -177,8 +178,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
             match=f"matches/{match_id}",
-            # Who holds the token of a seat gets that of the other seat of the next match: as in the
-            # match before, nobody holds both who did not.
+            # The holder of a seat's token gets that of the other seat in the next match. So no one
+            # holds both tokens who did not in the match before.
             seat_token=match_pb2.SeatToken(
                 seat=seat, token=self._tokens.make(Caller(match_id, seat))
             ),
@@ -191,7 +192,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     ) -> match_pb2.ListMatchesResponse:
         self._authenticator.admit_operator(context)
         query, size = read_page(request)
-        # One more than is shown tells whether another page follows.
+        # One match more than is shown tells whether another page follows.
         found = await self._matches.list_matches(query, size + 1)
         token = write_page_token(query, found[size - 1]) if len(found) > size else ""
         return match_pb2.ListMatchesResponse(
@@ -214,9 +215,9 @@ def _summary(listed: ListedMatch) -> match_pb2.MatchSummary:
     return summary
 
 
-def _patience(context: Context) -> float:
-    # How long a call may wait, so that its answer comes before its deadline.
+def _max_wait(context: Context) -> float:
+    # The seconds that a call may wait so that it is answered before its deadline.
     left = context.time_remaining()
     if left is None:
-        return LONGEST_WAIT
-    return min(LONGEST_WAIT, left - min(ANSWER_WITHIN, left / 4))
+        return MAX_WAIT_SECONDS
+    return min(MAX_WAIT_SECONDS, left - min(ANSWER_SECONDS, left / 4))

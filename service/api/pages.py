@@ -1,4 +1,4 @@
-"""The pages of a list of matches, as in AIP-158."""
+"""Pagination of a list of matches, as in AIP-158."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _OVER = {
 
 
 def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
-    """What is asked for, and how many at most; raises Refusal for a page_token of another list."""
+    """The query and the page size; raises Refusal for a page_token of another list."""
     query = Query(request.game.removeprefix("games/"), _OVER[request.state])
     size = min(request.page_size or PAGE_SIZE, MAX_PAGE_SIZE)
     if not request.page_token:
@@ -36,7 +36,7 @@ def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
 
 
 def write_page_token(query: Query, last: ListedMatch) -> str:
-    """What leads to the page after a match."""
+    """The token of the page that comes after a match."""
     token = f"{_filters(query)} {last.created} {last.match_id}"
     return base64.urlsafe_b64encode(token.encode()).decode()
 

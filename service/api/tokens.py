@@ -1,4 +1,4 @@
-"""Tokens: who calls. A token says a match and a seat, and only a holder of the key can make one."""
+"""Tokens of callers. A token names a match and a seat, and only a holder of the key can make it."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _DOMAIN = b"croupier/token/v1\0"
 _MATCH_DOMAIN = b"croupier/match/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
 _SCHEME = "bearer "
-_KEPT = 8192
+_MAX_CACHED = 8192
 
 
 class Tokens:
@@ -26,8 +26,8 @@ class Tokens:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        # Those that were made with the key; a player shows his with every call.
-        self._read = lru_cache(_KEPT)(self._check)
+        # Valid tokens only, since errors are not cached. A player sends its token with every call.
+        self._read = lru_cache(_MAX_CACHED)(self._check)
 
     def make(self, caller: Caller) -> str:
         """The token of a seat, or of the spectators, of a match."""
@@ -35,7 +35,7 @@ class Tokens:
         return base64.urlsafe_b64encode(claim + self._mac(claim)).decode().rstrip("=")
 
     def read(self, authorization: str) -> Caller:
-        """Who sent this "authorization" header; raises Refusal."""
+        """The caller that sent this "authorization" header; raises Refusal."""
         return self._read(read_bearer(authorization))
 
     def _check(self, token: str) -> Caller:
@@ -48,8 +48,8 @@ class Tokens:
             raise _invalid()
         return Caller(claim[1:].decode(), claim[0])
 
-    def match_of(self, request_id: str) -> bytes:
-        """What names the match that is asked for under a request_id, and does not tell the id."""
+    def id_source(self, request_id: str) -> bytes:
+        """What the id of a match created with a request_id follows from; it hides the latter."""
         return hmac.digest(self._key, _MATCH_DOMAIN + request_id.encode(), "sha256")
 
     def _mac(self, claim: bytes) -> bytes:
@@ -69,7 +69,7 @@ def read_bearer(authorization: str) -> str:
 
 
 def read_operator_token(path: Path) -> str:
-    """The operator's token, which a file holds in a line; raises OSError or ValueError."""
+    """The operator's token, the one line of a file; raises OSError or ValueError."""
     token = path.read_text("ascii").strip()
     if len(token) < MIN_OPERATOR_TOKEN or not token.isprintable() or " " in token:
         raise ValueError(
@@ -80,7 +80,7 @@ def read_operator_token(path: Path) -> str:
 
 
 def read_key(path: Path) -> bytes:
-    """The key that a file holds: all of it; raises OSError or ValueError."""
+    """The key that is the content of a file; raises OSError or ValueError."""
     key = path.read_bytes()
     if len(key) < KEY_BYTES:
         raise ValueError(f"{path}: a token key has at least {KEY_BYTES} bytes, not {len(key)}")

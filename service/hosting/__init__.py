@@ -1,1 +1,1 @@
-"""The hosted matches: their state, and everything that changes it."""
+"""The hosted matches: their states, and everything that changes them."""

@@ -161,6 +161,18 @@ def read_all_due(connection: sqlite3.Connection) -> set[str]:
     return {match_id for (match_id,) in connection.execute("SELECT match_id FROM agenda")}
 
 
+def schedule(connection: sqlite3.Connection, due: DueMatch) -> None:
+    """Makes a match due at a time."""
+    connection.execute(
+        "INSERT INTO agenda VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at", due
+    )
+
+
+def unschedule(connection: sqlite3.Connection, match_id: str) -> None:
+    """Makes a match due at no time."""
+    connection.execute("DELETE FROM agenda WHERE match_id = ?", (match_id,))
+
+
 def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:
     """Makes a match due at another time unless that has changed; returns whether it did."""
     done = connection.execute("UPDATE agenda SET at = ? WHERE match_id = ? AND at = ?", (at, *due))

@@ -17,7 +17,7 @@ from service.metrics import Metrics
 from service.store import sqlite_faults
 from service.store import sqlite_tables as tables
 from service.store.faults import Faults
-from service.store.interface import Header, MatchStatus, Snapshot
+from service.store.interface import DueMatch, Header, MatchStatus, Snapshot
 from service.store.sqlite_jobs import Append, Create, Job, Work
 
 MAX_BATCH = 256
@@ -248,12 +248,9 @@ class SqliteWriter:
 
     def _schedule(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
         if status.due is not None:
-            connection.execute(
-                "INSERT INTO agenda VALUES (?, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
-                (match_id, status.due),
-            )
+            tables.schedule(connection, DueMatch(match_id, status.due))
         elif match_id in self._due:
-            connection.execute("DELETE FROM agenda WHERE match_id = ?", (match_id,))
+            tables.unschedule(connection, match_id)
 
     def _remember(self, heads: dict[str, int], jobs: list[Job], answers: list[Any]) -> None:
         # What a commit has changed of what is known without reading the log.
