@@ -24,6 +24,7 @@ little time is lost.
 
 from typing import NamedTuple
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
@@ -37,16 +38,15 @@ from engine.sampler cimport Sampler
 from engine.game import SeatView
 
 cdef enum:
-    PROBES = 8             # Random lines of play that estimate the size of the rest of the match.
+    PROBES = 8                 # Random lines of play that estimate the size of the rest.
+    MAX_NODES = 1 << 18
+    BYTES_A_NODE = 256
+    NODES_A_VIEW = 500         # Making the sampler of a view takes as long as so many nodes.
+    NODES_AN_ITERATION = 2     # What a proof may cost beside the search that it may replace.
+    NODES_A_SECOND = 1_000_000
 
-MAX_NODES = 1 << 18
-BYTES_A_NODE = 256
-NODES_A_VIEW = 500         # Making the sampler of a view takes as long as making so many nodes.
-NODES_AN_ITERATION = 2     # How much a proof may cost beside the search that it may replace.
-NODES_A_SECOND = 1_000_000
-TIME_SHARE = 0.5
-
-cdef double EQUAL = 1e-9   # Scores that differ by less are equal.
+cdef double TIME_SHARE = 0.5   # Of the time of the search that it may replace.
+cdef double EQUAL = 1e-9       # Scores that differ by less are equal.
 
 
 class Proof(NamedTuple):
@@ -80,9 +80,11 @@ def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0
     the search that the proof may replace (0: none); a proof takes a share of its iterations or
     time. Without a limit in time, the same arguments always give the same answer.
     """
-    cdef uint64_t max_nodes = min(nodes or MAX_NODES, MAX_NODES)
+    cdef uint64_t max_nodes = MAX_NODES
     cdef double expected
     cdef double deadline = now() + TIME_SHARE * seconds if seconds > 0 else 0
+    if nodes:
+        max_nodes = min(max_nodes, nodes)
     if memory:
         max_nodes = min(max_nodes, memory // BYTES_A_NODE)
     if iterations:
@@ -142,6 +144,7 @@ cdef double estimate_nodes(Sampler sampler, uint64_t max_nodes):
     return size / PROBES
 
 
+@cython.internal
 cdef class Ending(EndingTree):
     """The rest of a match, and what it is worth to the searching seat."""
 

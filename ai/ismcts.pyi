@@ -1,14 +1,15 @@
 """The types of the tree search; ai/ismcts.pyx says what everything does."""
 
 from collections.abc import Sequence
+from typing import Self
 
 from ai.results import ActionResult, Parameters
 from ai.worker import Worker
 from engine.sampler import Sampler
 
 class IsmctsWorker(Worker):
-    def __init__(
-        self,
+    def __new__(
+        cls,
         sampler: Sampler,
         seed: int,
         thread: int,
@@ -16,6 +17,6 @@ class IsmctsWorker(Worker):
         max_nodes: int,
         root_actions: Sequence[int] | None = None,
         stops_when_full: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
 
 def sample_action(seed: int, actions: Sequence[ActionResult]) -> int: ...

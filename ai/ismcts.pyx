@@ -55,7 +55,7 @@ from engine.sampler cimport Sampler
 from ai.worker import RootAction, Summary
 
 cdef enum:
-    MIN_EXPECTED_VISITS = 16   # From here on a node tells what its seat is expected to choose.
+    MIN_EXPECTED_VISITS = 16   # From here on, a node predicts the action of its seat.
     MAX_PATH = 256             # Decisions of one iteration that are updated.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
     FIRST_NODES = 500          # That the index has slots for at the start.

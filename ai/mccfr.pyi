@@ -1,8 +1,10 @@
 """The types of the search from the deal; ai/mccfr.pyx says what everything does."""
 
+from typing import Self
+
 from ai.results import Parameters
 from ai.worker import Worker
 from engine.sampler import Sampler
 
 class MccfrWorker(Worker):
-    def __init__(self, sampler: Sampler, thread: int, parameters: Parameters) -> None: ...
+    def __new__(cls, sampler: Sampler, thread: int, parameters: Parameters) -> Self: ...

@@ -35,7 +35,7 @@ cdef class HashIndex:
     cdef bint resize(self, size_t mask) noexcept nogil
     cdef size_t free_slot(self, uint32_t entry) noexcept nogil
 
-    # The entry with a key; NO_ENTRY if there is none. Inline: the search asks at every decision.
+    # The entry with a key; NO_ENTRY if there is none. Inline, since every decision needs it.
     cdef inline uint32_t find(self, uint64_t key) noexcept nogil:
         cdef size_t slot = key & self.mask
         while (self.slots[slot] != NO_ENTRY

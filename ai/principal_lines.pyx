@@ -1,10 +1,10 @@
 """Principal lines: how a match is expected to go on, and in how many worlds an action is the best.
 
-This is asked of a search after it has found what to play, and changes none of its answers.
+Principal lines are computed after a search, and change none of its answers.
 
 A line continues from an action by what both seats are most likely to choose. What the opponent can
 choose depends on the opponent's cards, so a line is followed in many worlds at once. Each world
-tells what would be chosen in it (`Worker.expected_action`), the most frequent choice is the next
+gives what would be chosen in it (`Worker.expected_action`), the most frequent choice is the next
 step of the line, and the worlds with other choices are dropped. The line ends where few worlds are
 left, or where the search has made few visits. What the opponent does hidden from the seat is shown
 as it is modelled: it comes from the worlds that fit the view, not from the opponent's cards.

@@ -30,7 +30,9 @@ cdef enum:
     BY_CANCEL
     BY_MEMORY
 
-STOP_REASONS = (StopReason.ITERATIONS, StopReason.TIME, StopReason.CANCELLED, StopReason.MEMORY)
+cdef tuple STOP_REASONS = (
+    StopReason.ITERATIONS, StopReason.TIME, StopReason.CANCELLED, StopReason.MEMORY,
+)
 
 
 class RootAction(NamedTuple):
@@ -100,6 +102,14 @@ cdef class Worker:
         with nogil:
             reason = self.run_until(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
         return STOP_REASONS[reason]
+
+    def root_actions(self):
+        """The statistics of each action of the root, as RootActions."""
+        raise NotImplementedError
+
+    def summary(self):
+        """What was done, as a Summary."""
+        raise NotImplementedError
 
     cdef int run_until(self, uint64_t iterations, double deadline,
                        volatile int* stop) noexcept nogil:

@@ -12,6 +12,7 @@ MAX_PLACES: int
 CARD_TYPES: int
 NOBODY: int
 BOTH: int
+MAX_MIXED: int
 
 class Game:
     id: str

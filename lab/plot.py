@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from lab import elo
 from lab.arena import Result
 
-MAX_POINTS = 400  # More could not be told apart.
+MAX_POINTS = 400  # More would not be visible.
 
 
 def draw(results: Sequence[Result], path: Path) -> None:

@@ -10,6 +10,7 @@ anything, so that its play does not change when the search does. Do not improve 
     Transactions on Computational Intelligence and AI in Games 4(2), 2012.
 """
 
+cimport cython
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
@@ -50,6 +51,7 @@ cdef struct Step:              # A decision of the current iteration.
     uint32_t chosen            # and which of them was chosen.
 
 
+@cython.internal
 cdef class Uct:
     """One search from a sampler's view."""
 

@@ -22,6 +22,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BUILD = by_name(PYPROJECT["build-system"]["requires"])
 RUN = by_name(PYPROJECT["project"]["dependencies"])
 EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+GROUPS = PYPROJECT["dependency-groups"]
 CONSTRAINTS = by_name(
     line for line in (ROOT / "constraints.txt").read_text().splitlines() if line[:1] != "#"
 )
@@ -35,7 +36,7 @@ def test_stubs_are_made_by_the_oldest_grpc_that_may_run_them():
 
 def test_every_dependency_is_pinned_within_its_range():
     wanted = [*BUILD.values(), *RUN.values()]
-    wanted += [Requirement(line) for lines in EXTRAS.values() for line in lines]
+    wanted += [Requirement(line) for lines in (EXTRAS | GROUPS).values() for line in lines]
     pinned = {name.lower().replace("_", "-"): each for name, each in CONSTRAINTS.items()}
     for requirement in wanted:
         version = str(pinned[requirement.name].specifier).removeprefix("==")

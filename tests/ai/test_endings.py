@@ -1,4 +1,4 @@
-"""Exact endings: a naive solver agrees, and the search ends where one is proven."""
+"""Exact endings: a naive solver agrees, and a search ends early where an ending is proven."""
 
 import collections
 import functools
@@ -20,15 +20,15 @@ from tests.games import facts_of
 from tests.support.play import random_joint, seeded, told
 from tests.support.sequence_form import LeftToChanceError, Rest, TooLargeError, step
 
-# Of each case; `make soak` asks for more.
+# Positions of each case; `make soak` sets more.
 POSITIONS = int(os.environ.get("CROUPIER_ENDINGS", "25"))
-CHOICES = 20  # That the opponent can make knowing enough, and that he cannot.
+CHOICES = 20  # Of either kind: the opponent knows enough to choose, or does not.
 NODES = 4_000
-EXACT = 1e-7  # What a linear programme is good for.
+EXACT = 1e-7  # The precision of the linear programmes.
 
 
 def cases():
-    """Games of which endings are solved, and how many turns before the end to begin."""
+    """Games with endings that are solved, and how many turns before the end to begin."""
     yield pytest.param("skystones", {}, 3, id="skystones")
     yield pytest.param("powershot_soccer", {}, 2, id="powershot_soccer")
     for game_id, name in (
@@ -41,7 +41,7 @@ def cases():
 
 
 def late_decisions(game, case, last):
-    """Decisions among several actions at the end of random matches: the seed, position and seat."""
+    """The seed, position and seat of late decisions among several actions, in random matches."""
     for seed in itertools.count():
         rng = seeded("ending", case, seed)
         position = Position.deal(game, seed)
@@ -56,7 +56,7 @@ def late_decisions(game, case, last):
 
 
 def proofs(game, case, last):
-    """Proven decisions: the seed, position and seat, the proof and the naive form of the game."""
+    """The seed, position and seat of proven decisions, with the proof and the naive solver."""
     for seed, position, seat in late_decisions(game, case, last):
         sampler = Sampler.of(position.view(seat))
         proof = prove(sampler, position.legal(seat), nodes=NODES)
@@ -71,8 +71,8 @@ def proofs(game, case, last):
 
 @pytest.mark.parametrize(("game_id", "ruleset", "last"), list(cases()))
 def test_a_naive_solver_finds_the_same(request, game_id, ruleset, last):
-    # An opponent who knew all that he cannot would do no better: so say linear programmes of the
-    # game in which the asking seat's cards are known.
+    # The naive solver is a linear programme of the game in which the opponent knows the cards of
+    # the searching seat. The opponent must gain nothing by that.
     case = request.node.callspec.id
     rng = seeded("actions", case)
     game = games()[game_id](ruleset)
@@ -106,13 +106,13 @@ def test_what_the_opponent_cannot_know_must_not_matter(name):
 
 
 def needs_no_knowledge(game, view):
-    """Whether the opponent's last choice is clear to him whatever the seat of a view holds.
+    """Whether the opponent's last choice is clear to it, whatever the seat of the view holds.
 
-    None if more is to be decided than that choice.
+    None if there is more to decide than that choice.
     """
     me, other = view.seat, 1 - view.seat
-    best = collections.defaultdict(list)  # By what he knows: his best choices in each world.
-    clear = True  # Whether he has no better and no worse choices in the worlds of the view.
+    best = collections.defaultdict(list)  # By what it knows: its best choices in each world.
+    clear = True  # Whether its choices are equally good in the worlds of the view.
     own = set()
     for known in {world.view(other) for world in Sampler.of(view).worlds(NODES)}:
         for world in Sampler.of(known).worlds(NODES):
@@ -135,7 +135,7 @@ def needs_no_knowledge(game, view):
 
 
 def final_score(position, seat):
-    """What a seat scores where nothing is left to decide; None where something is."""
+    """What a seat scores where nothing is left to decide; None where something is left."""
     while not position.over:
         if any(len(position.legal(decider)) > 1 for decider in position.deciders):
             return None
@@ -148,7 +148,7 @@ def final_score(position, seat):
 
 @functools.cache
 def late_view():
-    """A view of Skystones with two cards left in hand, and one in the opponent's."""
+    """A view of Skystones with two cards left in hand, and one card in the opponent's hand."""
     game = games()["skystones"]()
     _, position, seat = next(late_decisions(game, "search", 2))
     assert len(position.legal(seat)) == 4
@@ -201,19 +201,19 @@ def test_a_stopped_search_proves_nothing():
     assert (result.stop_reason, result.iterations) == ("cancelled", 0)
 
 
-def test_a_proof_is_of_the_actions_that_are_asked_for():
+def test_a_proof_is_of_the_actions_that_are_searched_for():
     view = late_view()
     whole = search(view, iterations=2_000, seed=1)
-    only = sorted(one.action for one in whole.actions[1:])
-    one = Search(view, seed=1, root_actions=only)
+    root_actions = sorted(one.action for one in whole.actions[1:])
+    one = Search(view, seed=1, root_actions=root_actions)
     one.run(iterations=2_000)
     result = one.result()
     assert result.stop_reason == "proven"
     scores = {one.action: one.expected_score for one in whole.actions}
     assert {one.action: one.expected_score for one in result.actions} == {
-        action: scores[action] for action in only
+        action: scores[action] for action in root_actions
     }
-    assert result.expected_score == max(scores[action] for action in only)
+    assert result.expected_score == max(scores[action] for action in root_actions)
 
 
 @pytest.mark.parametrize("game_id", games())

@@ -1,4 +1,4 @@
-"""What holds of the search in every game, and what it finds where the answer is known."""
+"""The search: properties in every game, and its answers where the right answer is known."""
 
 import os
 import statistics
@@ -34,7 +34,7 @@ def test_a_seed_gives_the_same_answer(game_id):
     assert search(view, iterations=500, seed=5) == search(view, iterations=500, seed=5)
     results = [search(view, iterations=500, seed=seed) for seed in range(5, 25)]
     if games()[game_id].from_deal:
-        # All is read off the same search; the seed draws the action.
+        # All answers are read off the same search; the seed samples the action.
         assert all(result.actions == results[0].actions for result in results)
         assert len({result.action for result in results}) > 1
     else:
@@ -65,7 +65,8 @@ def test_the_figures_of_a_result_fit_together(game_id, threads):
     assert result.iterations == 1000
     assert result.stop_reason == "iterations"
     assert sorted(one.action for one in result.actions) == list(position.legal(view.seat))
-    came_by = 1000  # A search from the deal also goes where the seat does not know what it knows.
+    # In a search from the deal, most iterations do not reach the information set of the view.
+    came_by = 1000
     if games()[game_id].from_deal:
         came_by = result.actions[0].availability
         assert 0 < came_by < 1000
@@ -134,13 +135,13 @@ def test_a_single_action_needs_no_long_search():
     assert only.expected_score == pytest.approx(result.win + result.draw / 2)
     assert only.expected_score == result.expected_score
 
-    # A bot's, which others wait for, takes as long as with many.
-    alike = Parameters(single_action=0)
-    result = search(position.view(seat), iterations=1000, seed=1, parameters=alike)
+    # A bot searches as long with one action as with many, so that its time shows nothing.
+    unlimited = Parameters(single_action=0)
+    result = search(position.view(seat), iterations=1000, seed=1, parameters=unlimited)
     assert (result.stop_reason, result.iterations) == ("iterations", 1000)
 
 
-def test_a_search_goes_on_without_memory():
+def test_a_search_continues_without_memory():
     _, view = start("skystones")
     small = Parameters(memory=1 << 16)
     result = search(view, iterations=3000, seed=1, parameters=small)
@@ -149,9 +150,9 @@ def test_a_search_goes_on_without_memory():
     assert result.nodes < search(view, iterations=3000, seed=1).nodes
 
 
-def test_a_search_from_the_deal_that_does_not_fit_goes_on_from_the_present():
+def test_a_search_from_the_deal_that_does_not_fit_continues_from_the_present():
     _, view = start("leduc_poker")
-    # 2,041 histories of 256 bytes take half of the memory.
+    # Half of the memory is for histories of 256 bytes: 1,024 of the 2,041 fit.
     small = Parameters(memory=1 << 19)
     result = search(view, iterations=3000, seed=1, parameters=small)
     assert result.iterations == 3000
@@ -197,7 +198,7 @@ def test_the_search_beats_random_play(game_id):
     assert score / (2 * pairs) > 0.7
 
 
-# A position of Champion Chess that is a game of matching pennies in another.
+# A position of Champion Chess that is one game of matching pennies within another.
 #
 # Four nobles whose numbers make King beat Rook, Rook beat Bishop and Queen, Queen beat King, and
 # Bishop and King capture each other. White holds King and Bishop, with the Queen in the deck; Black

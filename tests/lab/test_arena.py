@@ -1,4 +1,4 @@
-"""The arena: what it plays, that it repeats, and what it says."""
+"""The arena: which games it plays, that its runs repeat, and what its command prints."""
 
 import json
 import random
@@ -44,7 +44,7 @@ def figures(result):
 
 @dataclass(frozen=True)
 class Spy:
-    """Plays the first legal action and writes down what it was shown."""
+    """Plays the first legal action, or the given one, and records what it was shown."""
 
     name: str
     seen: list = field(default_factory=list, compare=False)
@@ -57,7 +57,7 @@ class Spy:
 
 @pytest.fixture
 def spies(monkeypatch):
-    """Two players, "left" and "right", that write into one list; the list."""
+    """The list in which two players, "left" and "right", record what they were shown."""
     seen = []
     arena._player.cache_clear()
     for name in ("left", "right"):
@@ -73,7 +73,7 @@ def spies(monkeypatch):
 @pytest.mark.parametrize("game_id", GAMES)
 def test_games_of_a_pair_share_their_chance_and_exchange_seats(game_id, spies):
     arena.play_pair(Task(game_id, "left", "right", 3, 5))
-    # Both play alike, so the second game is the first with the names exchanged.
+    # Both play the same, so the second game is the first with the names exchanged.
     half = len(spies) // 2
     first, second = spies[:half], spies[half:]
     assert [(view, chance) for _, view, chance in first] == [
@@ -102,7 +102,7 @@ def test_chance_of_a_player_differs_between_decisions(spies):
 
 @pytest.mark.parametrize("game_id", GAMES)
 @pytest.mark.parametrize("text", ["random", "search:iterations=60", "uct:iterations=60"])
-def test_who_meets_himself_scores_half_of_every_pair(game_id, text):
+def test_a_configuration_scores_half_of_every_pair_against_itself(game_id, text):
     result = arena.run(pairing(game_id, text, text), pairs=3, seed=8)
     assert result.outcomes == {0.5: 3}
 
@@ -208,7 +208,7 @@ def test_configurations_are_read(text, player):
         ("search@HEAD", "needs a limit"),
     ],
 )
-def test_what_is_wrong_with_a_configuration_is_said(text, why):
+def test_an_error_says_what_is_wrong_with_a_configuration(text, why):
     with pytest.raises(ConfigurationError, match=why):
         Configuration.read(text)
 
@@ -246,7 +246,7 @@ def test_bots_slip_as_often_as_they_should():
 
 
 @pytest.mark.parametrize("game_id", GAMES)
-def test_plain_uct_answers_a_seed_alike_and_legally(game_id):
+def test_plain_uct_answers_legally_and_repeats_for_a_seed(game_id):
     position = Position.deal(games()[game_id](), 6)
     seat = position.deciders[0]
     view = position.view(seat)
@@ -258,7 +258,7 @@ def test_plain_uct_answers_a_seed_alike_and_legally(game_id):
         uct(view)
 
 
-def test_plain_uct_finds_what_is_plain():
+def test_plain_uct_finds_obvious_actions():
     # A King calls, a Jack folds.
     game = games()["kuhn_poker"]()
     for card, answer in ((3, "call"), (1, "fold")):
@@ -431,10 +431,10 @@ def test_interrupted_command_says_what_it_has(workers, number, tmp_path):
     )
     assert process.stdout.readline().startswith("2 games, Elo")
     process.send_signal(number)
-    # Communicate returns when nobody holds the pipes any more: the workers have ended too.
-    told, errors = process.communicate(timeout=END)
+    # The pipes close when the last process ends, so the workers have ended too.
+    output, errors = process.communicate(timeout=END)
     assert (process.returncode, errors) == (130, "")
-    assert "uct:iterations=2000 against random, interrupted" in told
+    assert "uct:iterations=2000 against random, interrupted" in output
     [result] = json.loads(written.read_text())["results"]
     assert result["ended"] == "interrupted"
     assert result["pairs"]

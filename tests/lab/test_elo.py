@@ -86,7 +86,7 @@ def test_interval_holds_the_truth_95_times_of_100(weights, pairs):
     for _ in range(2000):
         _, low, high = elo.score(simulated(rng, weights, pairs))
         held += low <= truth <= high
-    # 20 pairs with few outcomes come in lumps, which no interval can hit exactly.
+    # With 20 pairs and few outcomes the possible scores are far apart, so no interval is exact.
     least, most = (0.935, 0.965) if pairs == 200 else (0.925, 0.995)
     assert least <= held / 2000 <= most
 

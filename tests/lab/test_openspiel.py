@@ -1,4 +1,4 @@
-"""Our games as OpenSpiel sees them, and its search at our tables."""
+"""The games as OpenSpiel sees them, and its search as a player."""
 
 import itertools
 import random
@@ -17,8 +17,10 @@ SEED = 41
 
 
 def walk(ours, theirs, meet):
-    """Goes through both trees side by side; our utilities are half of OpenSpiel's stakes."""
-    if ours.is_chance_node():  # Nothing is drawn, but a game here may at every step.
+    """Walks both game trees side by side; our utilities are half of OpenSpiel's stakes."""
+    if (
+        ours.is_chance_node()
+    ):  # An adapted game has one at every step; in Kuhn poker it draws nothing.
         ours.apply_action(0)
     assert ours.is_terminal() == theirs.is_terminal()
     if ours.is_terminal():
@@ -93,7 +95,7 @@ def test_a_decision_that_is_held_back_is_hidden_from_the_other(leader):
 
 
 def test_playouts_are_random_play_to_the_end():
-    # From a decision that is held back too: it is not changed, the other one is random.
+    # Also where a decision is held back: it stays, and the other one is random.
     adapted = AdaptedGame(games()["champion_chess"](), seed=SEED)
     state = adapted.at(Position.deal(adapted.shared.game, SEED))
     whole = Counter(tuple(PlayoutEvaluator().evaluate(state)) for _ in range(2000))
@@ -110,7 +112,7 @@ def test_playouts_are_random_play_to_the_end():
 
 
 @pytest.mark.parametrize("game_id", GAMES)
-def test_the_bot_answers_legally_and_a_chance_alike(game_id):
+def test_the_bot_answers_legally_and_repeats(game_id):
     player = OpenSpielPlayer(20)
     rng = random.Random(SEED)
     position = Position.deal(games()[game_id](), SEED)
@@ -127,7 +129,7 @@ def test_the_bot_answers_legally_and_a_chance_alike(game_id):
         position.apply(joint, rng.getrandbits(64))
 
 
-def test_the_bot_finds_what_is_plain():
+def test_the_bot_finds_obvious_actions():
     # A King calls, a Jack folds.
     game = games()["kuhn_poker"]()
     for card, answer in ((3, "call"), (1, "fold")):

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Runs every linter and type checker, each of which must pass. Changes nothing.
+set -eux
+cd "$(dirname "$0")/.."
+PATH="$PWD/.venv/bin:$PATH"
+
+ruff format --check .
+ruff check .
+mypy
+scripts/check_stubs.sh
+cython-lint $(find engine ai lab service -name '*.pyx' -o -name '*.pxd')
+python scripts/check_layers.py
+scripts/check_schemas.sh
+python scripts/check_docs.py

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Copies the sources to a new folder, to build them there in another way: the build of the checkout
+# stays as it is.
+set -eu
+cd "$(dirname "$0")/.."
+
+rm -rf "$1" build/sdist
+mkdir -p "$1"
+.venv/bin/python setup.py -q sdist --formats=tar -d build/sdist
+tar -xf build/sdist/*.tar --strip-components=1 -C "$1"

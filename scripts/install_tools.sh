@@ -1,0 +1,8 @@
+#!/bin/sh
+# Installs into .venv what the tests, checks and measurements need.
+set -eu
+cd "$(dirname "$0")/.."
+
+.venv/bin/python scripts/list_requirements.py dependency-groups.dev \
+    project.optional-dependencies.openspiel project.optional-dependencies.plot |
+    .venv/bin/python -m pip --disable-pip-version-check -q install -c constraints.txt -r /dev/stdin
