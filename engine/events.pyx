@@ -52,7 +52,8 @@ cdef list read_log(dict kinds, const EventLog* log):
     while at < log.used:
         n = log.bytes[at + 3]
         seat = log.bytes[at + 2]
-        events.append(Event(kinds[log.bytes[at + 1]], ANY_SEAT if seat == NO_SEAT else seat,
+        events.append(Event(kinds[log.bytes[at + 1]].partition(":")[0],
+                            ANY_SEAT if seat == NO_SEAT else seat,
                             tuple([log.bytes[at + 4 + i] for i in range(n)]), log.bytes[at]))
         at += 4 + n
     return events

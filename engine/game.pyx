@@ -18,9 +18,14 @@ cdef class Game:
     """One game under one ruleset; it never changes. See engine/game.pxd for the rules' side.
 
     A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles`,
-    `event_kinds` (names by number) and `hidden_places`: the names of the places where cards lie
-    that a seat does not see, at most MAX_PLACES, in the order in which beliefs are listed. In the
-    API, each is a value of the enum HiddenPlace.
+    `event_kinds` and `hidden_places`: the names of the places where cards lie that a seat does not
+    see, at most MAX_PLACES, in the order in which beliefs are listed. In the API, each is a value
+    of the enum HiddenPlace.
+
+    `event_kinds` has for each number the name of a kind of event and, if a server hosts the game,
+    the names of its values in order: "round_ended: winner? chips[2] cards*". A name with [2] stands
+    for two values, one with * for all that are left; one with ? may be NO_SEAT, for none. A kind
+    "drawn_hidden" is the twin of "drawn", for those who do not see all of it.
 
     `reference` marks a game that is there to be studied; no server lists it. `sequential_regret`
     tells the search to look for a mixture of actions also where a seat decides alone, because what
@@ -78,6 +83,12 @@ cdef class Game:
         except (IndexError, OverflowError, TypeError, ValueError) as error:
             raise ViewError("", f"a number does not fit its field: {error}") from None
         return PyBytes_FromStringAndSize(<char*> &view, VIEW_BYTES)
+
+    def empty_view(self):
+        """The fields of a view in which all is 0: they show how long each list is."""
+        cdef View view
+        memset(&view, 0, sizeof(view))
+        return self.view_fields(&view)
 
     cdef state_fields(self, const State* state):
         raise NotImplementedError

@@ -220,14 +220,24 @@ cdef class CastleRampage(Game):
     )
     seat_titles = ("Red", "Blue")
     event_kinds = {
-        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
-        DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
-        CARDS_SET_UP: "cards_set_up", CARDS_SET_UP_HIDDEN: "cards_set_up_hidden",
-        TURN_STARTED: "turn_started",
-        STRENGTHENED: "strengthened", STRENGTHENED_HIDDEN: "strengthened_hidden",
-        PLAYED: "played", DISCARDED: "discarded", REVEALED: "revealed", HELD: "held",
-        DESTROYED: "destroyed", RETURNED: "returned",
-        LOOKED: "looked", LOOKED_HIDDEN: "looked_hidden", HAND_SHOWN: "hand_shown",
+        SHUFFLED: "shuffled: cards*",
+        SHUFFLED_HIDDEN: "shuffled_hidden: count",
+        DRAWN: "drawn: cards*",
+        DRAWN_HIDDEN: "drawn_hidden: count",
+        CARDS_SET_UP: "cards_set_up: gate[2] castle[2] keep",
+        CARDS_SET_UP_HIDDEN: "cards_set_up_hidden",
+        TURN_STARTED: "turn_started: turn",
+        STRENGTHENED: "strengthened: structure card",
+        STRENGTHENED_HIDDEN: "strengthened_hidden: structure",
+        PLAYED: "played: card choice",
+        DISCARDED: "discarded: cards*",
+        REVEALED: "revealed: structure card defence strength",
+        HELD: "held: structure card",
+        DESTROYED: "destroyed: structure card",
+        RETURNED: "returned: card",
+        LOOKED: "looked: gate castle",
+        LOOKED_HIDDEN: "looked_hidden",
+        HAND_SHOWN: "hand_shown: cards*",
         TURN_CUT: "turn_cut",
     }
     hidden_places = (

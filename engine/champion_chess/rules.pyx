@@ -160,11 +160,15 @@ cdef class ChampionChess(Game):
     )
     seat_titles = ("White", "Black")
     event_kinds = {
-        DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
-        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
-        MULLIGAN: "mulligan", CHAMPION_REVEALED: "champion_revealed",
-        AID_REVEALED: "aid_revealed", CHALLENGE_DECIDED: "challenge_decided",
-        DISCARDED: "discarded",
+        DRAWN: "drawn: cards*",
+        DRAWN_HIDDEN: "drawn_hidden: count",
+        SHUFFLED: "shuffled: from_reserve cards*",
+        SHUFFLED_HIDDEN: "shuffled_hidden: from_reserve count",
+        MULLIGAN: "mulligan: cards*",
+        CHAMPION_REVEALED: "champion_revealed: champion castled",
+        AID_REVEALED: "aid_revealed: cards*",
+        CHALLENGE_DECIDED: "challenge_decided: champion won move attack defend",
+        DISCARDED: "discarded: cards*",
     }
     hidden_places = ("opponent_hand", "opponent_pile")
 

@@ -152,10 +152,15 @@ cdef class PowerShotSoccer(Game):
     )
     seat_titles = ("Home", "Away")
     event_kinds = {
-        SHUFFLED: "shuffled", SHUFFLED_HIDDEN: "shuffled_hidden",
-        DRAWN: "drawn", DRAWN_HIDDEN: "drawn_hidden",
-        KICK_OFF_SHOWN: "kick_off_shown", HALF_STARTED: "half_started", PLAYED: "played",
-        EXCHANGE_DECIDED: "exchange_decided", HALF_ENDED: "half_ended",
+        SHUFFLED: "shuffled: cards*",
+        SHUFFLED_HIDDEN: "shuffled_hidden: count",
+        DRAWN: "drawn: cards*",
+        DRAWN_HIDDEN: "drawn_hidden: count",
+        KICK_OFF_SHOWN: "kick_off_shown: card",
+        HALF_STARTED: "half_started: half",
+        PLAYED: "played: card role",
+        EXCHANGE_DECIDED: "exchange_decided: outcome power defence",
+        HALF_ENDED: "half_ended: half goals*",
     }
     hidden_places = ("opponent_hand", "opponent_pile")
 

@@ -82,11 +82,17 @@ cdef class Skystones(SkystonesTables):
     )
     seat_titles = ("First", "Second")
     event_kinds = {
-        DEALT: "dealt", DEALT_HIDDEN: "dealt_hidden",
-        SET_ASIDE: "set_aside", SET_ASIDE_HIDDEN: "set_aside_hidden",
-        FIELD_LAID: "field_laid", ROUND_STARTED: "round_started",
-        PICKED: "picked", PICKED_HIDDEN: "picked_hidden",
-        PLACED: "placed", PASSED: "passed", ROUND_ENDED: "round_ended",
+        DEALT: "dealt: cards*",
+        DEALT_HIDDEN: "dealt_hidden: count",
+        SET_ASIDE: "set_aside: card",
+        SET_ASIDE_HIDDEN: "set_aside_hidden",
+        FIELD_LAID: "field_laid: square field",
+        ROUND_STARTED: "round_started: round",
+        PICKED: "picked: card",
+        PICKED_HIDDEN: "picked_hidden",
+        PLACED: "placed: card square taken*",
+        PASSED: "passed",
+        ROUND_ENDED: "round_ended: round winner? chips[2] returned[2]",
     }
     hidden_places = ("opponent_hand", "opponent_pile", "set_aside")
 

@@ -1,20 +1,17 @@
-"""Between the engine's fields and the messages of the API.
+"""Translates between the engine and the messages of the API.
 
 Games are found, not registered: the wire module of a game is `service/wire/<game id>.py`, and in
 every `oneof` of the schema over the games, a game's field is named by its id. Nothing outside a
-wire module names a game. A wire module has the functions of `WireModule`; all of them translate and
-none of them judges: field rules are the schema's, the others the engine's. Beside it there is the
-module that writes the views of the game, `service/wire/<game id>_view.pyx`.
-
-The engine names what is wrong by its own field names. Where those of a view differ from the
-schema's, `VIEW_PATHS` of the wire module says how a path begins there: {"side[": "sides["}.
+wire module names a game. A wire module has a class `Translation` with what is particular to the
+game; all else is in `service/wire/translation.py`. `service/wire/<game id>_view.pyx` writes the
+views of the game.
 """
 
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from google.protobuf.message import Message
 
@@ -24,47 +21,24 @@ from engine import events, games
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.game import Game, SeatView
 from service.errors import Refusal, invalid_field
-
-Fields = dict[str, Any]
+from service.wire.translation import Translation
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
 _VARINTS_KEPT = 16384
-_LENGTH_DELIMITED = 2  # As the format of protobuf calls messages, strings and bytes.
-
-
-class WireModule(Protocol):
-    """What the module of a game offers."""
-
-    def ruleset_to_fields(self, message: Any) -> Fields:
-        """The options that the message sets, as `Game` takes them."""
-
-    def ruleset_to_proto(self, fields: Fields) -> Any:
-        """A whole ruleset, every option spelled out."""
-
-    def view_to_fields(self, game: Game, message: Any, seat: int) -> Fields:
-        """The fields of a view by `seat`; outputs are not read. Raises ViewError if it must."""
-
-    def action_to_proto(self, game: Game, fields: Fields) -> Any:
-        """An action, from its fields."""
-
-    def action_to_fields(self, message: Any) -> Fields:
-        """The fields of an action."""
-
-    def event_to_proto(self, event: events.Event) -> Any:
-        """An event. One that is said twice, openly and hidden, becomes the same message."""
+_LENGTH_DELIMITED = 2  # The wire type of messages, strings and bytes.
 
 
 class ViewModule(Protocol):
-    """What the module offers that writes a game's views."""
+    """The module that writes the views of a game."""
 
     def write_view(self, game: Game, view: SeatView) -> bytes:
-        """What is known of the game, as the message that a view has of it, serialized."""
+        """Returns what the viewer knows, as a serialized view message of the game."""
 
 
 @cache
 def hosted_games() -> dict[str, type[Game]]:
-    """The games that this server can host, by id, in order."""
+    """Returns the games that this server can host, by id, in order of the ids."""
     translated = {module.name for module in pkgutil.iter_modules(__path__)}
     return {
         name: game for name, game in games().items() if name in translated and not game.reference
@@ -72,8 +46,9 @@ def hosted_games() -> dict[str, type[Game]]:
 
 
 @cache
-def _module(game_id: str) -> WireModule:
-    return cast(WireModule, importlib.import_module(f"{__name__}.{game_id}"))
+def _translation(game_id: str) -> Translation:
+    kind: type[Translation] = importlib.import_module(f"{__name__}.{game_id}").Translation
+    return kind(hosted_games()[game_id])
 
 
 @cache
@@ -82,29 +57,29 @@ def _view_module(game_id: str) -> ViewModule:
 
 
 def game_of(message: Ruleset | Action | View) -> str:
-    """The id of the game that a message is about; it is set."""
+    """Returns the id of the game of a message, in which one is set."""
     return str(message.WhichOneof("game"))
 
 
 def _kind(message: Message) -> str:
-    # The name of the one field that is set: the kind of a game's action.
+    # An action of a game has one field: its kind.
     fields = message.ListFields()
     return str(fields[0][0].name) if fields else ""
 
 
-# Serialized messages, one after the other, are one: a message that has the fields of all, and its
-# lists have what all of them have, in order. So what is the same in many messages is kept
-# serialized, and a message is put together as bytes. To make a small one takes Python ten times as
-# long as to copy its bytes.
+# Serialized messages that are concatenated are one message, with the fields of all of them; its
+# lists have the items of all of them, in order. So the parts that many messages share are kept
+# serialized, and a message is put together as bytes. Python takes ten times as long to make a small
+# message as to copy its bytes.
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A serialized message of nothing but one field: a string, a list of numbers or a message."""
+    """Serializes a message of only one field: a string, a list of numbers or a message."""
     return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(content)) + content
 
 
 def number_field(number: int, content: int) -> bytes:
-    """A serialized message of nothing but one field: a number that is not negative."""
+    """Serializes a message of only one field: a number that is not negative."""
     return _varint(number << 3) + _varint(content)
 
 
@@ -122,7 +97,7 @@ def _varint(number: int) -> bytes:
 
 
 def read_ruleset(ruleset: Ruleset, path: str) -> Game:
-    """The game under a ruleset that came in the field `path`; raises Refusal."""
+    """Returns the game under a ruleset from the field `path` of a request; raises Refusal."""
     game_id = game_of(ruleset)
     if game_id not in hosted_games():
         raise game_not_found(game_id)
@@ -140,44 +115,46 @@ def _game(game_id: str, options: bytes) -> Game:
     ruleset = Ruleset()
     message = getattr(ruleset, game_id)
     message.ParseFromString(options)
-    return hosted_games()[game_id](_module(game_id).ruleset_to_fields(message))
+    return hosted_games()[game_id](_translation(game_id).read(message))
 
 
 def write_ruleset(game: Game) -> Ruleset:
-    """The ruleset of a game, every option and its card list spelled out."""
-    message = _module(game.id).ruleset_to_proto(game.ruleset)
-    return Ruleset(**{game.id: message})
+    """Returns the ruleset of a game, with every option and the whole card list."""
+    ruleset = Ruleset()
+    _translation(game.id).write(getattr(ruleset, game.id), game.ruleset)
+    return ruleset
 
 
 # Actions
 
 
 def write_action(game: Game, action: int) -> Action:
-    """An action as a message."""
-    # To read it takes less than to put it together.
+    """Returns an action as a message."""
+    # Parsing takes less time than filling in a message.
     return Action.FromString(serialize_action(game, action))
 
 
 def read_action(game: Game, action: Action) -> int:
-    """An action out of a message; raises ActionError if there is no such action."""
-    return game.make_action(_module(game.id).action_to_fields(getattr(action, game.id)))
+    """Returns the action of a message; raises ActionError if there is no such action."""
+    return game.make_action(_translation(game.id).read_action(getattr(action, game.id)))
 
 
 @lru_cache(maxsize=_ACTIONS_KEPT)
 def serialize_action(game: Game, action: int) -> bytes:
-    """An action as the log has it."""
-    message = _module(game.id).action_to_proto(game, game.read_action(action))
-    return Action(**{game.id: message}).SerializeToString(deterministic=True)
+    """Returns an action as the log has it."""
+    message = Action()
+    _translation(game.id).write_action(getattr(message, game.id), game.read_action(action))
+    return message.SerializeToString(deterministic=True)
 
 
 @lru_cache(maxsize=_ACTIONS_KEPT)
 def parse_action(game: Game, data: bytes) -> int:
-    """An action out of a serialized message; raises ActionError if there is no such action."""
+    """Returns the action of a serialized message; raises ActionError if there is none such."""
     return read_action(game, Action.FromString(data))
 
 
 def canonical_action(game: Game, action: Action) -> bytes:
-    """An action as the log has it, or as it came if there is no such action."""
+    """Returns an action as the log has it, or unchanged if there is no such action."""
     data = action.SerializeToString(deterministic=True)
     try:
         return serialize_action(game, parse_action(game, data))
@@ -186,13 +163,13 @@ def canonical_action(game: Game, action: Action) -> bytes:
 
 
 def check_game(game: Game, message: Action, path: str) -> None:
-    """Raises Refusal if an action that came in the field `path` is one of another game."""
+    """Raises Refusal if an action from the field `path` of a request is of another game."""
     if game_of(message) != game.id:
         raise invalid_field(f"{path}.{game_of(message)}", f"must be an action of {game.id}")
 
 
 def illegal_action(error: ActionError, action: Action, path: str) -> Refusal:
-    """The refusal of an action that came in the field `path`."""
+    """Returns the refusal of an action from the field `path` of a request."""
     message = getattr(action, game_of(action))
     field = "" if error.field in ("seat", "action", "kind") else error.field
     return _refusal(
@@ -208,13 +185,14 @@ def illegal_action(error: ActionError, action: Action, path: str) -> Refusal:
 
 
 def write_event(game: Game, event: events.Event, version: int) -> Event:
-    """An event as a message."""
-    message = _module(game.id).event_to_proto(event)
-    return Event(version=version, **{game.id: message})
+    """Returns an event as a message."""
+    message = Event(version=version)
+    _translation(game.id).write_event(getattr(message, game.id), event)
+    return message
 
 
 def write_view(game: Game, view: SeatView) -> bytes:
-    """What a view tells of the game, as a serialized View of nothing else."""
+    """Returns a serialized View with only the game's part."""
     return field(_view_field(game.id), _view_module(game.id).write_view(game, view))
 
 
@@ -224,7 +202,7 @@ def _view_field(game_id: str) -> int:
 
 
 def write_legal_actions(game: Game, actions: Iterable[int]) -> bytes:
-    """The actions that are legal, as a serialized View of nothing else."""
+    """Returns a serialized View with only these legal actions."""
     return b"".join([_legal_action(game, action) for action in actions])
 
 
@@ -234,40 +212,34 @@ def _legal_action(game: Game, action: int) -> bytes:
 
 
 def read_view(message: View, path: str) -> SeatView:
-    """A seat's view out of a message that came in the field `path`; raises Refusal."""
+    """Returns a seat's view from the field `path` of a request; raises Refusal."""
     if not message.HasField("seat"):
         raise invalid_field(f"{path}.seat", "must be set: a spectator has nothing to decide")
     game = read_ruleset(message.ruleset, f"{path}.ruleset")
     if game_of(message) != game.id:
         raise invalid_field(f"{path}.{game_of(message)}", f"must be a view of {game.id}")
     try:
-        fields = _module(game.id).view_to_fields(game, getattr(message, game.id), message.seat)
+        fields = _translation(game.id).read_view(game, getattr(message, game.id), message.seat)
         return SeatView.from_fields(game, fields)
     except ViewError as error:
         raise inconsistent_view(error, game.id, path) from None
 
 
 def inconsistent_view(error: ViewError, game_id: str, path: str) -> Refusal:
-    """The refusal of a view that came in the field `path`."""
+    """Returns the refusal of a view from the field `path` of a request."""
     field = error.field
-    for start, instead in view_paths(game_id).items():
+    for start, instead in _translation(game_id).view_paths.items():
         if field.startswith(start):
             field = instead + field.removeprefix(start)
             break
     return _refusal(ErrorReason.ERROR_REASON_INCONSISTENT_VIEW, f"{path}.{game_id}", field, error)
 
 
-def view_paths(game_id: str) -> Mapping[str, str]:
-    """How the engine's paths in a view begin, and how the schema's do, where they differ."""
-    paths: Mapping[str, str] = getattr(_module(game_id), "VIEW_PATHS", {})
-    return paths
-
-
 # Refusals
 
 
 def game_not_found(game_id: str) -> Refusal:
-    """There is no such game."""
+    """Returns the refusal of a request that names an unknown game."""
     return Refusal(
         ErrorReason.ERROR_REASON_GAME_NOT_FOUND,
         f"there is no game {game_id!r}; there are {', '.join(hosted_games())}",

@@ -1,10 +1,13 @@
 """What is translated comes back as it was, for every game and ruleset."""
 
+import re
+
 import pytest
 from protovalidate import Validator
 
 from croupier.v1 import game_pb2
 from engine.errors import ActionError, RulesetError, ViewError
+from engine.events import Event
 from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
@@ -91,6 +94,66 @@ def test_every_event_says_what_happened(game_id, name):
                     assert getattr(message, game_id).WhichOneof("event")
 
 
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_every_kind_of_event_is_in_the_schema(game_id):
+    # Also those that seldom come up in random play.
+    game = wire.hosted_games()[game_id]()
+    for text in game.event_kinds.values():
+        kind = text.partition(":")[0]
+        message = wire.write_event(game, Event(kind, 0, (1,) * 8, 0), 1)
+        happened = getattr(message, game_id)
+        name = happened.WhichOneof("event")
+        assert name in (kind.removesuffix("_hidden"), "dealt"), kind
+        inner = getattr(happened, name)
+        if name == kind and "count" in inner.DESCRIPTOR.fields_by_name:
+            assert inner.count == len(inner.cards)
+
+
+@pytest.mark.parametrize(
+    ("game_id", "given", "field", "rule"),
+    [
+        ("champion_chess", {"hand": [1, 0]}, "hand[1]", "must be a card"),
+        (
+            "champion_chess",
+            {"sides": [{}, {"memory": {"turns": [{}, {"aid": [0]}]}}]},
+            "sides[1].memory.turns[1].aid[0]",
+            "must be a card",
+        ),
+        (
+            "champion_chess",
+            {"sides": [{"memory": {"turns": [{}] * 49}}, {}]},
+            "sides[0].memory.turns",
+            "must have at most 48 items",
+        ),
+        ("castle_rampage", {"sides": [{}]}, "sides", "must have 2 items"),
+        ("powershot_soccer", {"sides": [{}, {}], "hand": [60]}, "hand[0]", "must be a card"),
+        ("skystones", {"board": [{}] * 8}, "board", "must have 9 squares"),
+        (
+            "skystones",
+            {"board": [*[{}] * 8, {"card": 4}]},
+            "board[8].owner",
+            "must be set if a card lies there, and only then",
+        ),
+    ],
+)
+def test_a_view_that_does_not_fit_the_engine_is_refused_by_field(game_id, given, field, rule):
+    message = game_pb2.View(seat=0, ruleset=ruleset_of(game_id), **{game_id: given})
+    with pytest.raises(Refusal, match="^" + re.escape(f"view.{game_id}.{field}: {rule}")):
+        wire.read_view(message, "view")
+
+
+@pytest.mark.parametrize("game_id", ["castle_rampage", "champion_chess"])
+def test_outputs_are_not_read(game_id):
+    game, _ = game_of(game_id, "default")
+    view = Match(game, bytes(32), "wire").view(0)
+    message = game_pb2.View(seat=0, ruleset=wire.write_ruleset(game))
+    message.MergeFromString(wire.write_view(game, view))
+    seen = getattr(message, game_id)
+    for unseen in (seen.unseen,) if game_id == "castle_rampage" else (s.unseen for s in seen.sides):
+        unseen.append(0)
+    assert bytes(wire.read_view(message, "view")) == bytes(view)
+
+
 def test_a_choice_is_not_taken_for_another_one():
     # The engine has one number where the schema has three names.
     game = wire.hosted_games()["castle_rampage"]()
@@ -130,7 +193,7 @@ def test_a_field_of_a_ruleset_is_named_by_its_path(game_id):
 def test_the_paths_of_view_errors_are_those_of_the_schema(game_id):
     # Every path that begins as the wire module says must lead to a field of the view.
     view = getattr(game_pb2.View(), game_id)
-    for start, instead in wire.view_paths(game_id).items():
+    for start, instead in wire._translation(game_id).view_paths.items():
         error = ViewError(f"{start}x", "must be otherwise")
         refusal = wire.inconsistent_view(error, game_id, "view")
         assert f"view.{game_id}.{instead}x" in str(refusal)
