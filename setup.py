@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the Cython extensions and the protobuf stubs.
+"""What pyproject.toml cannot say: the Cython extensions and what is generated from the schemas.
 
 Two switches in the environment, for `make coverage` and `make sanitize`:
 CROUPIER_COVERAGE=1 traces every Cython line, nogil code included;
@@ -6,6 +6,7 @@ CROUPIER_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,7 @@ if SANITIZE:
 
 FOLDERS = ("engine", "ai", "lab", "service/wire")  # Where extensions are.
 VALIDATE = "buf/validate/validate.proto"
+DECLARATIONS = "build/declarations"  # Generated .pxd files; outside the sources, so never shipped.
 
 
 def extensions() -> list[Extension]:
@@ -77,8 +79,10 @@ class BuildExt(build_ext):
     def run(self) -> None:
         from Cython.Build import cythonize
 
+        declare_field_numbers()
         translated = cythonize(
             self.extensions,
+            include_path=[".", DECLARATIONS],
             nthreads=JOBS,
             force=self.force or COVERAGE,  # a directive is not a timestamp
             compiler_directives=DIRECTIVES,
@@ -124,33 +128,72 @@ class BuildProto(Command):
         (out / "croupier/v1").mkdir(parents=True, exist_ok=True)
         for stale in (out / "croupier/v1").glob("*_pb2*"):
             stale.unlink()
-        with tempfile.TemporaryDirectory() as folder:
-            dependencies = Path(folder, "dependencies.binpb")
-            dependencies.write_bytes(validate_descriptors())
-            command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto"]
-            command += [f"--descriptor_set_in={dependencies}"]
-            command += [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-            if self.image:
-                Path(self.image).parent.mkdir(parents=True, exist_ok=True)
-                command += [f"--descriptor_set_out={self.image}"]
-                command += ["--include_imports", "--include_source_info"]
-            subprocess.run([*command, *self._schemas()], check=True)
-
-    def _schemas(self) -> list[str]:
-        ours = sorted(path.relative_to("proto") for path in Path("proto").rglob("*.proto"))
-        return [path.as_posix() for path in ours] + [VALIDATE]
+        outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
+        if self.image:
+            Path(self.image).parent.mkdir(parents=True, exist_ok=True)
+            outputs += [f"--descriptor_set_out={self.image}"]
+            outputs += ["--include_imports", "--include_source_info"]
+        protoc(*outputs, *schemas(), VALIDATE)
 
     def get_source_files(self) -> list[str]:
-        return [f"proto/{name}" for name in self._schemas() if name != VALIDATE]
+        return [f"proto/{name}" for name in schemas()]
 
     def get_outputs(self) -> list[str]:
-        stems = [f"{self.build_lib}/{name.removesuffix('.proto')}" for name in self._schemas()]
+        names = [*schemas(), VALIDATE]
+        stems = [f"{self.build_lib}/{name.removesuffix('.proto')}" for name in names]
         return [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
 
     def get_output_mapping(self) -> dict[str, str]:
         if not self.editable_mode:
             return {}
         return {path: os.path.relpath(path, self.build_lib) for path in self.get_outputs()}
+
+
+def schemas() -> list[str]:
+    """Return the paths of the schemas under proto/."""
+    paths = sorted(path.relative_to("proto") for path in Path("proto").rglob("*.proto"))
+    return [path.as_posix() for path in paths]
+
+
+def protoc(*arguments: str) -> None:
+    """Run protoc; raise CalledProcessError if it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        dependencies = Path(folder, "dependencies.binpb")
+        dependencies.write_bytes(validate_descriptors())
+        command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto"]
+        command += [f"--descriptor_set_in={dependencies}"]
+        subprocess.run([*command, *arguments], check=True)
+
+
+def declare_field_numbers() -> None:
+    """Declare the field numbers of each schema for Cython, in a module `<schema>_fields`.
+
+    SIDE_HAND_SIZE is the number of the field hand_size of ChampionChessSide: names leave out
+    that of the schema. A file that would not change is not written, so that no module is built again.
+    """
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    descriptors = FileDescriptorSet()
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder, "schemas.binpb")
+        protoc(f"--descriptor_set_out={image}", *schemas())
+        descriptors.ParseFromString(image.read_bytes())
+    Path(DECLARATIONS).mkdir(parents=True, exist_ok=True)
+    for file in descriptors.file:
+        if not file.message_type:
+            continue
+        stem = Path(file.name).stem
+        prefix = re.compile(stem.replace("_", ""), re.IGNORECASE)
+        lines = [f"# The field numbers of {file.name}.", "cdef enum:"]
+        for message in file.message_type:
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", prefix.sub("", message.name, count=1))
+            lines += [
+                f"    {name}_{field.name}".upper() + f" = {field.number}" for field in message.field
+            ]
+        path = Path(DECLARATIONS, f"{stem}_fields.pxd")
+        text = "\n".join([*lines, ""])
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
 def validate_descriptors() -> bytes:

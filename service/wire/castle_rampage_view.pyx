@@ -1,5 +1,6 @@
-"""What a viewer knows of Castle Rampage, as the bytes of a CastleRampageView."""
+"""Writes what a viewer knows of Castle Rampage as the bytes of a CastleRampageView."""
 
+cimport castle_rampage_fields as fields
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.castle_rampage.rules cimport CastleRampage
@@ -12,70 +13,41 @@ from service.wire.writer cimport (
     Writer, begin, end, put, put_bytes, put_counted, put_list, written
 )
 
-cdef enum:
-    # The fields of the schema, by number.
-    VIEW_PHASE = 1
-    VIEW_SET_UPS
-    VIEW_TURN
-    VIEW_ACTIVE
-    VIEW_STRENGTHENED
-    VIEW_DRAW_SIZE
-    VIEW_DISCARDS
-    VIEW_SIDES
-    VIEW_HAND
-    VIEW_KEPT
-    VIEW_UNSEEN
-    VIEW_DRAWN
-    VIEW_DECISIONS
-
-    SIDE_HAND_SIZE = 1
-    SIDE_CATAPULTS
-    SIDE_GRANARIES
-    SIDE_GATE
-    SIDE_CASTLE
-    SIDE_STORY
-
-    STACK_STANDING = 1
-    STACK_FALLEN
-
-    STANDING_CARD = 1
-    STANDING_KNOWN
-
 
 def write_view(CastleRampage game not None, view):
-    """The message, serialized."""
+    """Returns the serialized message."""
     cdef bytes data = bytes(view)
     cdef CastleView* seen = <CastleView*> PyBytes_AS_STRING(data)
     cdef Common* common = &seen.common
     cdef Writer out
     cdef int seat
     out.used = 0
-    put(&out, VIEW_PHASE, common.phase)
-    put(&out, VIEW_SET_UPS, common.set_ups)
-    put(&out, VIEW_TURN, common.turn)
-    put(&out, VIEW_ACTIVE, common.active)
-    put(&out, VIEW_STRENGTHENED, common.strengthened)
-    put(&out, VIEW_DRAW_SIZE, common.draw_size)
-    put_counted(&out, VIEW_DISCARDS, common.discards, CARDS, 0)
+    put(&out, fields.VIEW_PHASE, common.phase)
+    put(&out, fields.VIEW_SET_UPS, common.set_ups)
+    put(&out, fields.VIEW_TURN, common.turn)
+    put(&out, fields.VIEW_ACTIVE, common.active)
+    put(&out, fields.VIEW_STRENGTHENED, common.strengthened)
+    put(&out, fields.VIEW_DRAW_SIZE, common.draw_size)
+    put_counted(&out, fields.VIEW_DISCARDS, common.discards, CARDS, 0)
     for seat in range(SEATS):
         write_side(&out, &common.sides[seat], &seen.stacks[seat * STRUCTURES])
-    put_counted(&out, VIEW_HAND, seen.own.hand, CARDS, 0)
-    put(&out, VIEW_KEPT, seen.own.kept)
+    put_counted(&out, fields.VIEW_HAND, seen.own.hand, CARDS, 0)
+    put(&out, fields.VIEW_KEPT, seen.own.kept)
     if seen.seat != SPECTATOR:
         write_unseen(&out, game, seen)
-    put_bytes(&out, VIEW_DRAWN, seen.own.drawn, seen.own.drawn_length)
-    put(&out, VIEW_DECISIONS, common.decisions)
+    put_bytes(&out, fields.VIEW_DRAWN, seen.own.drawn, seen.own.drawn_length)
+    put(&out, fields.VIEW_DECISIONS, common.decisions)
     return written(&out)
 
 
 cdef void write_side(Writer* out, const Side* side, const Stack* stacks) noexcept nogil:
-    cdef size_t begun = begin(out, VIEW_SIDES)
-    put(out, SIDE_HAND_SIZE, side.hand_size)
-    put(out, SIDE_CATAPULTS, side.catapults)
-    put(out, SIDE_GRANARIES, side.granaries)
-    write_stack(out, SIDE_GATE, &stacks[GATE])
-    write_stack(out, SIDE_CASTLE, &stacks[CASTLE])
-    put_bytes(out, SIDE_STORY, side.history, side.history_length)
+    cdef size_t begun = begin(out, fields.VIEW_SIDES)
+    put(out, fields.SIDE_HAND_SIZE, side.hand_size)
+    put(out, fields.SIDE_CATAPULTS, side.catapults)
+    put(out, fields.SIDE_GRANARIES, side.granaries)
+    write_stack(out, fields.SIDE_GATE, &stacks[GATE])
+    write_stack(out, fields.SIDE_CASTLE, &stacks[CASTLE])
+    put_bytes(out, fields.SIDE_STORY, side.history, side.history_length)
     end(out, begun)
 
 
@@ -84,11 +56,11 @@ cdef void write_stack(Writer* out, int field, const Stack* stack) noexcept nogil
     cdef size_t standing
     cdef int i
     for i in range(stack.top, stack.count):
-        standing = begin(out, STACK_STANDING)
-        put(out, STANDING_CARD, stack.cards[i])
-        put(out, STANDING_KNOWN, stack.known[i])
+        standing = begin(out, fields.STACK_STANDING)
+        put(out, fields.STANDING_CARD, stack.cards[i])
+        put(out, fields.STANDING_KNOWN, stack.known[i])
         end(out, standing)
-    put_list(out, STACK_FALLEN, stack.cards, stack.top, 0)
+    put_list(out, fields.STACK_FALLEN, stack.cards, stack.top, 0)
     end(out, begun)
 
 
@@ -108,6 +80,6 @@ cdef void write_unseen(Writer* out, CastleRampage game, const CastleView* seen) 
         stack = &seen.stacks[i]
         for card in stack.cards[stack.top:stack.count]:
             counts[card] -= 1
-    # What is not known, or is no card.
+    # Cards that are not known, and the lack of one.
     counts[0] = 0
-    put_counted(out, VIEW_UNSEEN, counts, CARDS, 0)
+    put_counted(out, fields.VIEW_UNSEEN, counts, CARDS, 0)

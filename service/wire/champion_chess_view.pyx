@@ -1,5 +1,6 @@
-"""What a viewer knows of Champion Chess, as the bytes of a ChampionChessView."""
+"""Writes what a viewer knows of Champion Chess as the bytes of a ChampionChessView."""
 
+cimport champion_chess_fields as fields
 from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.champion_chess.rules cimport ChampionChess
@@ -13,40 +14,11 @@ from service.wire.writer cimport (
 from engine.champion_chess.replay import known_in_hands
 
 cdef enum:
-    # The fields of the schema, by number.
-    VIEW_PHASE = 1
-    VIEW_CHALLENGE
-    VIEW_SIDES
-    VIEW_HAND
-    VIEW_CASTLING_USED
-
-    SIDE_HAND_SIZE = 1
-    SIDE_DECK_SIZE
-    SIDE_RESERVE
-    SIDE_DEFEATED
-    SIDE_UNSEEN
-    SIDE_KNOWN_HAND
-    SIDE_CHAMPION
-    SIDE_CASTLED
-    SIDE_MEMORY
-
-    MEMORY_HAND = 1
-    MEMORY_DECK
-    MEMORY_RESERVE
-    MEMORY_CASTLING
-    MEMORY_TURNS
-
-    TURN_CHAMPION = 1
-    TURN_CASTLED
-    TURN_WON
-    TURN_AID
-    TURN_DISCARDS
-
-    FIRST = 1              # The schema's number of the engine's card 0.
+    FIRST = 1              # The number in the schema of the engine's card 0.
 
 
 def write_view(ChampionChess game not None, view):
-    """The message, serialized."""
+    """Returns the serialized message."""
     cdef bytes data = bytes(view)
     cdef ChessView* seen = <ChessView*> PyBytes_AS_STRING(data)
     cdef uint8_t[CARDS] known
@@ -55,16 +27,16 @@ def write_view(ChampionChess game not None, view):
     cdef size_t side
     in_hands = known_in_hands(data[:sizeof(ChessView)], game.max_hand)
     out.used = 0
-    put(&out, VIEW_PHASE, seen.phase)
-    put(&out, VIEW_CHALLENGE, seen.challenge)
+    put(&out, fields.VIEW_PHASE, seen.phase)
+    put(&out, fields.VIEW_CHALLENGE, seen.challenge)
     for seat in range(SEATS):
         for card in range(CARDS):
             known[card] = in_hands[seat][card]
-        side = begin(&out, VIEW_SIDES)
+        side = begin(&out, fields.VIEW_SIDES)
         write_side(&out, game, &seen.side[seat], known)
         end(&out, side)
-    put_counted(&out, VIEW_HAND, seen.own.hand, CARDS, FIRST)
-    put(&out, VIEW_CASTLING_USED, seen.own.castling_used)
+    put_counted(&out, fields.VIEW_HAND, seen.own.hand, CARDS, FIRST)
+    put(&out, fields.VIEW_CASTLING_USED, seen.own.castling_used)
     return written(&out)
 
 
@@ -78,15 +50,15 @@ cdef void write_side(
         unseen[card] = game.copies[card] - side.reserve[card] - side.defeated[card]
     if side.champion:
         unseen[side.champion - 1] -= 1
-    put(out, SIDE_HAND_SIZE, side.hand_size)
-    put(out, SIDE_DECK_SIZE, side.deck_size)
-    put_counted(out, SIDE_RESERVE, side.reserve, CARDS, FIRST)
-    put_counted(out, SIDE_DEFEATED, side.defeated, CARDS, FIRST)
-    put_counted(out, SIDE_UNSEEN, unseen, CARDS, FIRST)
-    put_counted(out, SIDE_KNOWN_HAND, known, CARDS, FIRST)
-    put(out, SIDE_CHAMPION, side.champion)
-    put(out, SIDE_CASTLED, side.castled)
-    memory = begin(out, SIDE_MEMORY)
+    put(out, fields.SIDE_HAND_SIZE, side.hand_size)
+    put(out, fields.SIDE_DECK_SIZE, side.deck_size)
+    put_counted(out, fields.SIDE_RESERVE, side.reserve, CARDS, FIRST)
+    put_counted(out, fields.SIDE_DEFEATED, side.defeated, CARDS, FIRST)
+    put_counted(out, fields.SIDE_UNSEEN, unseen, CARDS, FIRST)
+    put_counted(out, fields.SIDE_KNOWN_HAND, known, CARDS, FIRST)
+    put(out, fields.SIDE_CHAMPION, side.champion)
+    put(out, fields.SIDE_CASTLED, side.castled)
+    memory = begin(out, fields.SIDE_MEMORY)
     write_memory(out, &side.memory)
     end(out, memory)
 
@@ -94,20 +66,20 @@ cdef void write_side(
 cdef void write_memory(Writer* out, const Memory* memory) noexcept nogil:
     cdef size_t turn
     cdef int i
-    put_counted(out, MEMORY_HAND, memory.hand, CARDS, FIRST)
-    put_counted(out, MEMORY_DECK, memory.deck, CARDS, FIRST)
-    put_counted(out, MEMORY_RESERVE, memory.reserve, CARDS, FIRST)
-    put(out, MEMORY_CASTLING, memory.castling)
+    put_counted(out, fields.MEMORY_HAND, memory.hand, CARDS, FIRST)
+    put_counted(out, fields.MEMORY_DECK, memory.deck, CARDS, FIRST)
+    put_counted(out, fields.MEMORY_RESERVE, memory.reserve, CARDS, FIRST)
+    put(out, fields.MEMORY_CASTLING, memory.castling)
     for i in range(memory.size):
-        turn = begin(out, MEMORY_TURNS)
+        turn = begin(out, fields.MEMORY_TURNS)
         write_turn(out, &memory.turns[i])
         end(out, turn)
 
 
 cdef void write_turn(Writer* out, const Turn* turn) noexcept nogil:
     if not turn.mulligan:
-        put(out, TURN_CHAMPION, turn.champion + FIRST)
-    put(out, TURN_CASTLED, turn.castled)
-    put(out, TURN_WON, turn.won)
-    put_list(out, TURN_AID, turn.cards, turn.aid_count, FIRST)
-    put_list(out, TURN_DISCARDS, turn.cards + turn.aid_count, turn.discard_count, FIRST)
+        put(out, fields.TURN_CHAMPION, turn.champion + FIRST)
+    put(out, fields.TURN_CASTLED, turn.castled)
+    put(out, fields.TURN_WON, turn.won)
+    put_list(out, fields.TURN_AID, turn.cards, turn.aid_count, FIRST)
+    put_list(out, fields.TURN_DISCARDS, turn.cards + turn.aid_count, turn.discard_count, FIRST)

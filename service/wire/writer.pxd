@@ -1,9 +1,9 @@
-"""Writes a message of protobuf as the bytes that go over the wire, without making the message.
+"""Writes a protobuf message as the bytes that go over the wire, without making the message.
 
-A view is written for every answer to an action. To fill in a message takes a Python call for each
-of its parts; to write its bytes takes a few instructions. Fields are written in the order of their
-numbers, as protobuf does, so that the bytes are those that it would write. Only the numbers 1 to 15
-are used, so a tag is one byte.
+Each answer to an action holds a view. Filling in a message takes a Python call for each part;
+writing its bytes takes a few instructions. Fields are written in the order of their numbers, as
+protobuf writes them, so that the bytes are the same. Only the numbers 1 to 15 are used, so a tag is
+one byte.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -13,7 +13,7 @@ from libc.string cimport memmove
 from engine.integers cimport uint8_t
 
 cdef enum:
-    ROOM = 1 << 14         # More than the longest view needs; a length takes two bytes at most.
+    ROOM = 1 << 14         # More than the longest view needs; a length takes at most two bytes.
     VARINT = 0
     LENGTH_DELIMITED = 2
 
@@ -32,17 +32,17 @@ cdef inline void put_varint(Writer* out, uint64_t value) noexcept nogil:
         value >>= 7
     put_byte(out, <uint8_t> value)
 
-# A number, or a field that can be left out and is set.
+# Writes a number, also if it is 0: for a field with presence that is set.
 cdef inline void put_set(Writer* out, int field, uint64_t value) noexcept nogil:
     put_byte(out, field << 3 | VARINT)
     put_varint(out, value)
 
-# A number; 0 is not written.
+# Writes a number; leaves out 0.
 cdef inline void put(Writer* out, int field, uint64_t value) noexcept nogil:
     if value:
         put_set(out, field, value)
 
-# Begins what has a length: a message, a list or bytes. `end` takes what this returns.
+# Begins a field with a length: a message, a list or bytes. `end` takes the result.
 cdef inline size_t begin(Writer* out, int field) noexcept nogil:
     put_byte(out, field << 3 | LENGTH_DELIMITED)
     put_byte(out, 0)
@@ -53,13 +53,13 @@ cdef inline void end(Writer* out, size_t begun) noexcept nogil:
     if length < 128:
         out.bytes[begun - 1] = <uint8_t> length
         return
-    # One byte was left for the length, which takes two.
+    # One byte was left for the length, but it takes two.
     put_byte(out, 0)
     memmove(&out.bytes[begun + 1], &out.bytes[begun], out.used - begun - 1)
     out.bytes[begun - 1] = <uint8_t> (length & 127 | 128)
     out.bytes[begun] = <uint8_t> (length >> 7)
 
-# The same for a list and for bytes, which are not written if they are empty.
+# Ends a list or bytes, which are left out if they are empty.
 cdef inline void end_list(Writer* out, size_t begun) noexcept nogil:
     if out.used == begun:
         out.used = begun - 2
@@ -73,7 +73,7 @@ cdef inline void put_bytes(Writer* out, int field, const uint8_t* data, int n) n
         put_byte(out, data[i])
     end_list(out, begun)
 
-# A list of numbers, each with `plus` added.
+# Writes a list of numbers, each with `plus` added.
 cdef inline void put_list(
     Writer* out, int field, const uint8_t* values, int n, int plus
 ) noexcept nogil:
@@ -83,7 +83,7 @@ cdef inline void put_list(
         put_varint(out, values[i] + plus)
     end_list(out, begun)
 
-# Cards that are counted by type, as a list of types, each with `plus` added.
+# Writes cards that are counted by type as a list of types, each with `plus` added.
 cdef inline void put_counted(
     Writer* out, int field, const uint8_t* counts, int types, int plus
 ) noexcept nogil:
