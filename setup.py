@@ -168,8 +168,8 @@ def protoc(*arguments: str) -> None:
 def declare_field_numbers() -> None:
     """Declare the field numbers of each schema for Cython, in a module `<schema>_fields`.
 
-    SIDE_HAND_SIZE is the number of the field hand_size of ChampionChessSide: names leave out
-    that of the schema. A file that would not change is not written, so that no module is built again.
+    SIDE_HAND_SIZE is the number of the field hand_size of ChampionChessSide: names leave
+    out that of the schema. A file that would not change is not written, so nothing is built again.
     """
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 

@@ -1,4 +1,4 @@
-"""`python -m cli` is `croupier`."""
+"""Runs `croupier` as `python -m cli`."""
 
 from cli.main import main
 

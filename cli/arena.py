@@ -1,10 +1,9 @@
-"""`croupier arena`: matches between configurations, on this machine and without a server."""
+"""`croupier arena`: plays matches between configurations on this machine, without a server."""
 
 import argparse
 import contextlib
 import math
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
@@ -16,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 
 from ai.strengths import STRENGTHS
+from cli import arguments
+from cli.arguments import Commands, UsageError
 from engine import games
 from lab import arena, elo
 from lab.arena import Pairing, Result
@@ -29,18 +30,14 @@ PLOTS = (".png", ".svg", ".pdf")
 ENDS = {"games": "all played", "interrupted": "interrupted"}
 
 
-class Failed(Exception):
-    """What was asked for cannot be done; the message says why."""
-
-
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds the command `arena`; its default `run` plays and returns an exit status."""
-    parser = subparsers.add_parser(
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
         "arena",
         help="measure how strong players are, in matches",
         description="Plays matches between configurations, in pairs of games with the same deal "
-        "and the seats exchanged, and says how strong the first is beside the second. Ctrl-C ends "
-        "it with the results so far.",
+        "and the seats exchanged, and says how much stronger the first is than the second. Ctrl-C "
+        "ends it with the results so far.",
         epilog="A configuration is a player and its options: search:ms=100, "
         "search:iterations=2000,threads=2,exploration=0.7, uct:iterations=2000 (plain UCT-ISMCTS), "
         "openspiel:iterations=1000 (OpenSpiel's ISMCTSBot), a bot "
@@ -48,28 +45,70 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     add = parser.add_argument
     add("players", metavar="PLAYER", nargs="*", help="a configuration")
-    add("--game", metavar="GAME,...", required=True, help="the games, or all that are hosted")
-    add("--games", metavar="N", type=_even, default=400, help="games a pairing (%(default)s)")
-    add("--seed", metavar="N", type=int, default=0, help="decides all chance (%(default)s)")
-    add("--sprt", metavar="ELO0,ELO1", type=_bounds, help="stop when one of the two is likelier")
-    add("--alpha", type=_risk, default=0.05, help="risk of taking ELO1 wrongly (%(default)s)")
-    add("--beta", type=_risk, default=0.05, help="risk of taking ELO0 wrongly (%(default)s)")
-    add("--workers", metavar="N", type=_positive, help="processes (one for each processor)")
+    add(
+        "--game",
+        metavar="GAME,...",
+        required=True,
+        help='the games; "all" for all that are hosted',
+    )
+    add(
+        "--games",
+        metavar="N",
+        type=arguments.even,
+        default=400,
+        help="games of each pairing (default: %(default)s)",
+    )
+    add(
+        "--seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="the seed of all chance (default: %(default)s)",
+    )
+    add(
+        "--sprt",
+        metavar="ELO0,ELO1",
+        type=arguments.ascending,
+        help="stop a pairing when a sequential test accepts one of the two differences in Elo",
+    )
+    risk = arguments.fraction(0, 0.5)
+    add(
+        "--alpha",
+        metavar="P",
+        type=risk,
+        default=0.05,
+        help="probability of accepting ELO1 when ELO0 is true (default: %(default)s)",
+    )
+    add(
+        "--beta",
+        metavar="P",
+        type=risk,
+        default=0.05,
+        help="probability of accepting ELO0 when ELO1 is true (default: %(default)s)",
+    )
+    add(
+        "--workers",
+        metavar="N",
+        type=arguments.whole(1),
+        help="processes (default: one for each processor)",
+    )
     add("--json", metavar="FILE", type=Path, help="write the results to a file")
     add("--plot", metavar="FILE", type=Path, help="draw Elo over pairs: .png, .svg or .pdf")
-    add("--no-color", action="store_true", help="no colours (also: NO_COLOR in the environment)")
+    arguments.add_no_color(parser)
     more = parser.add_mutually_exclusive_group()
     more.add_argument(
         "--ladder",
         action="store_true",
-        help="each player against the one before it; without players the bots",
+        help="play each player against the one before it; without players, the bots",
     )
-    more.add_argument("--round-robin", action="store_true", help="everyone against everyone")
+    more.add_argument(
+        "--round-robin", action="store_true", help="play each player against all others"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plays as the command line says; returns the exit status."""
+    """Plays as the command line says."""
     console = Console(highlight=False, color_system=None if args.no_color else "auto")
     if not console.is_terminal:
         console.width = WIDTH
@@ -81,11 +120,10 @@ def run(args: argparse.Namespace) -> int:
         for configuration in configurations:
             if configuration.revision:
                 _build(configuration.revision, console)
-    except (Failed, ConfigurationError) as error:
-        print(f"croupier arena: {error}", file=sys.stderr)
-        return 2
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from error
     results: list[Result] = []
-    # Whatever ends it: what has been played is told.
+    # Whatever ends the command, the results so far are reported.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for pairing in pairings:
@@ -93,12 +131,12 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        # Also after an error: hours of games are not to be lost with the last one.
+        # Also after an error, so that hours of games are not lost with the last one.
         _report(results, args, console)
     return 0
 
 
-# What was asked for
+# The settings
 
 
 def _configurations(args: argparse.Namespace) -> list[Configuration]:
@@ -106,9 +144,9 @@ def _configurations(args: argparse.Namespace) -> list[Configuration]:
     if args.ladder and not texts:
         texts = list(STRENGTHS)
     if len(texts) < 2:
-        raise Failed("needs two players")
+        raise UsageError("the arena needs two players")
     if len(texts) > 2 and not (args.ladder or args.round_robin):
-        raise Failed("more than two players need --ladder or --round-robin")
+        raise UsageError("more than two players need --ladder or --round-robin")
     return [Configuration.read(text) for text in texts]
 
 
@@ -119,22 +157,22 @@ def _game_ids(text: str) -> list[str]:
     names = [name.strip().replace("-", "_") for name in text.split(",")]
     for name in names:
         if name not in known:
-            raise Failed(f"there is no game {name!r}: known are {', '.join(known)}")
+            raise UsageError(f"there is no game {name!r}: known are {', '.join(known)}")
     return names
 
 
 def _check_files(args: argparse.Namespace) -> None:
     for path in filter(None, (args.json, args.plot)):
         if not path.absolute().parent.is_dir():
-            raise Failed(f"there is no folder for {path}")
+            raise UsageError(f"there is no folder for {path}")
     if args.plot and args.plot.suffix not in PLOTS:
-        raise Failed(f"--plot writes {', '.join(PLOTS)}, not {args.plot.name}")
+        raise UsageError(f"--plot writes {', '.join(PLOTS)}, not {args.plot.name}")
     if args.plot and not find_spec("matplotlib"):
-        raise Failed("--plot needs matplotlib: pip install 'croupier[plot]'")
+        raise UsageError("--plot needs matplotlib: pip install 'croupier[plot]'")
 
 
 def _build(revision: str, console: Console) -> None:
-    # Before the workers want it, all at once.
+    # Before the workers start, which would all build it.
     if not folder_of(revision).exists():
         console.print(f"Building {revision}; this takes a minute.")
     build(revision)
@@ -172,7 +210,7 @@ def _play(
 
 @contextlib.contextmanager
 def _shown(console: Console, result: Result, pairs: int) -> Iterator[Callable[[Result], None]]:
-    # What to call after each pair: a progress bar, or now and then a line.
+    # Yields what to call after each pair: it moves a progress bar, or prints a line now and then.
     if not console.is_terminal:
         told = -math.inf
 
@@ -206,7 +244,7 @@ def _running(result: Result) -> str:
     return text
 
 
-# What came of it
+# The results
 
 
 def _report(results: Sequence[Result], args: argparse.Namespace, console: Console) -> None:
@@ -218,14 +256,14 @@ def _report(results: Sequence[Result], args: argparse.Namespace, console: Consol
     if args.json:
         arena.write_json(results, args.json)
     if args.plot and played:
-        # Not above: matplotlib is an extra, and takes a second to be imported.
+        # Imported here because matplotlib is optional and takes a second to import.
         from lab.plot import draw
 
         draw(played, args.plot)
 
 
 def _lines(result: Result) -> list[str]:
-    # In the manner of fastchess.
+    # In the format of fastchess.
     first, second = result.pairing.first, result.pairing.second
     figures = result.statistics()
     lines = [f"{result.pairing.game_id}: {first} against {second}, {_end(result)}"]
@@ -270,7 +308,7 @@ def _table(results: Sequence[Result]) -> Table:
 
 
 def _ladder(results: Sequence[Result]) -> Table:
-    # How much Elo each step is, in each game.
+    # The Elo of each step, in each game.
     players = [Column(title, overflow="fold") for title in ("Player", "over")]
     table = Table(*players, "Game", "Elo, 95 %")
     for step in dict.fromkeys(result.pairing[1:] for result in results):
@@ -298,39 +336,3 @@ def _elo(result: Result) -> str:
 def _score(result: Result) -> str:
     estimate, low, high = (100 * value for value in elo.score(result.outcomes))
     return f"{estimate:.1f} % ({low:.1f} to {high:.1f})"
-
-
-# Arguments
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
-    return int(text)
-
-
-def _even(text: str) -> int:
-    number = _positive(text)
-    if number % 2:
-        raise argparse.ArgumentTypeError(f"{text} games are no pairs: give an even number")
-    return number
-
-
-def _bounds(text: str) -> tuple[float, float]:
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not ELO0,ELO1, as 0,20") from None
-    if not low < high:
-        raise argparse.ArgumentTypeError(f"{text!r}: ELO0 must be below ELO1")
-    return low, high
-
-
-def _risk(text: str) -> float:
-    try:
-        risk = float(text)
-    except ValueError:
-        risk = 0.0
-    if not 0 < risk < 0.5:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a risk between 0 and 0.5")
-    return risk

@@ -1,1 +1,1 @@
-"""Python stubs and client of the Croupier API."""
+"""The Python stubs of the Croupier API, a client and a terminal client."""

@@ -1,11 +1,12 @@
-"""How Castle Rampage is drawn: both sides with what is known of their structures, and the hand.
+"""Draws Castle Rampage: both sides with what is known of their structures, and the player's hand.
 
-A turn can have hundreds of actions, most of them ways to pay for the same card. So the menu has a
-line for each card, and what to pay is named: "dragon spy archer".
+A turn can have hundreds of actions, most of which pay for the same card in different ways. So the
+menu has a line for each card, and the player names what to pay: "dragon spy archer".
 """
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -32,13 +33,8 @@ class Drawing(drawing.Drawing):
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
-        self.order = (seat, 1 - seat)
-        self.width = max(len(self.seat_title(s)) for s in self.order)
         self.specs = {spec.card: spec for spec in game.default_ruleset.castle_rampage.cards}
-        self.names = {
-            value: self._enum(castle.CastleRampageCard.DESCRIPTOR, value)
-            for value in castle.CastleRampageCard.values()
-        }
+        self.names = self.enum_titles(castle.CastleRampageCard.DESCRIPTOR)
         # Their titles are printed on each card, above its two defences.
         numbers = game.cards[0].numbers if game.cards else ()
         titles = [number.title for number in numbers[:2]]
@@ -65,7 +61,7 @@ class Drawing(drawing.Drawing):
         piles_table.add_column(style="dim", no_wrap=True, min_width=9)
         for name, cards in lists.items():
             if cards:
-                piles_table.add_row(name, Text(self._list(cards), style="dim"))
+                piles_table.add_row(name, Text(self.listed(cards), style="dim"))
         parts.append(piles_table)
         if state.hand:
             parts.append(self._hand(state))
@@ -79,26 +75,22 @@ class Drawing(drawing.Drawing):
 
     # What happens.
 
-    def event(self, event: game_pb2.Event) -> Text | None:
-        if event.WhichOneof("event") != "castle_rampage":
-            return None
-        what = event.castle_rampage
+    def happened(self, what: Any) -> Text | None:
         kind = what.WhichOneof("event")
         if kind == "shuffled":
-            return Text(f"the draw pile is shuffled: {_number(what.shuffled.count)}", style="dim")
+            cards = drawing.number_of_cards(what.shuffled.count)
+            return Text(f"the draw pile is shuffled: {cards}", style="dim")
         if kind == "turn_started":
             line = Text(f"Turn {what.turn_started.turn}, ", style="bold")
             return line.append_text(self.seat_name(what.seat))
         told = self._told(what)
-        if told is None:
-            return None
-        return self.seat_name(what.seat, width=self.width + 2).append(*told)
+        return self.line(what.seat, *told) if told else None
 
     def _told(self, what: castle.CastleRampageEvent) -> tuple[str, str] | None:
         # What a seat did, and its style.
         match what.WhichOneof("event"):
             case "drawn":
-                cards = self._list(what.drawn.cards) or _number(what.drawn.count)
+                cards = self.listed(what.drawn.cards) or drawing.number_of_cards(what.drawn.count)
                 return f"draws {cards}", "dim"
             case "cards_set_up" if what.cards_set_up.keep:
                 return f"sets up {self._set_up(what.cards_set_up)}", "dim"
@@ -109,7 +101,7 @@ class Drawing(drawing.Drawing):
             case "played":
                 return f"plays {self._played(what.played)}", "bold default"
             case "discarded":
-                return f"discards {self._list(what.discarded.cards)}", "default"
+                return f"discards {self.listed(what.discarded.cards)}", "default"
             case "revealed":
                 shown = what.revealed
                 where = self.structures[shown.structure]
@@ -129,7 +121,7 @@ class Drawing(drawing.Drawing):
             case "looked":
                 return self._looked(what.looked), "default"
             case "hand_shown":
-                return f"shows the hand: {self._list(what.hand_shown.cards) or 'empty'}", "default"
+                return f"shows the hand: {self.listed(what.hand_shown.cards) or 'empty'}", "default"
         return None
 
     def _looked(self, looked: castle.CastleRampageEvent.Looked) -> str:
@@ -246,12 +238,11 @@ class Drawing(drawing.Drawing):
         spec = self.specs[play.card]
         return f"attack {spec.attack + spec.bonus * play.extra}"
 
-    def read(self, view: game_pb2.View, typed: str) -> list[int]:
-        state = view.castle_rampage
-        words = typed.lower().replace(",", " ").split()
-        if state.phase != castle.CASTLE_RAMPAGE_PHASE_SET_UP or typed.startswith("#"):
-            return super().read(view, typed)
-        cards = [self._named(state.hand, word) for word in words]
+    def numbers_are_cards(self, view: game_pb2.View) -> bool:
+        return view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP
+
+    def read_cards(self, view: game_pb2.View, words: Sequence[str]) -> list[int]:
+        cards = self.cards_in_hand(view.castle_rampage.hand, words)
         found = [
             place
             for place, action in enumerate(view.legal_actions)
@@ -265,39 +256,19 @@ class Drawing(drawing.Drawing):
         # Only what tells actions apart: "knight" is to play one.
         return [word for word in super().words(action) if word not in ("the", "discarding")]
 
-    def numbered(
-        self, view: game_pb2.View, places: Sequence[int], mark: str = ""
-    ) -> RenderableType:
-        # Where a bare number is a card, an action's number is written with its mark.
-        in_set_up = view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP
-        return super().numbered(view, places, "#" if in_set_up else mark)
-
-    def _named(self, hand: Sequence[int], word: str) -> int:
-        # The card of a hand that is meant by its number, or by the beginning of its name.
-        if word.isdigit():
-            if int(word) - 1 not in range(len(hand)):
-                raise drawing.Unclear(f"{word}: number your cards 1 to {len(hand)}.")
-            return hand[int(word) - 1]
-        meant = [card for card in dict.fromkeys(hand) if drawing.has_words(self.names[card], word)]
-        if len(meant) != 1:
-            which = " or ".join(self.names[card] for card in meant)
-            raise drawing.Unclear(f"{word}: {which}?" if meant else f"{word}: not in your hand.")
-        return meant[0]
-
     # The parts of a view.
 
     def _sides(self, state: castle.CastleRampageView) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), expand=True, show_edge=False)
-        table.add_column(no_wrap=True, style="dim", min_width=9)
-        for seat in self.order:
-            table.add_column(self.player(seat), ratio=1)
         sides = [state.sides[seat] for seat in self.order]
-        table.add_row("hand", *(_number(side.hand_size) for side in sides))
+        rows: dict[str, list[RenderableType]] = {
+            "hand": [drawing.number_of_cards(side.hand_size) for side in sides]
+        }
         permanents = [self._permanents(side) for side in sides]
         if any(permanents):
-            table.add_row("permanent", *(cards or "-" for cards in permanents))
+            rows["permanent"] = [cards or "-" for cards in permanents]
         for structure, title in self.structures.items():
-            table.add_row(title, *(self._stack(state, seat, structure) for seat in self.order))
+            rows[title] = [self._stack(state, seat, structure) for seat in self.order]
+        table = self.side_by_side(rows)
         own = state.sides[self.seat]
         if any(card.known for stack in (own.gate, own.castle) for card in stack.standing):
             legend = Text("* your opponent knows it too", style="dim")
@@ -305,7 +276,7 @@ class Drawing(drawing.Drawing):
         return table
 
     def _permanents(self, side: castle.CastleRampageSide) -> str:
-        return self._list(
+        return self.listed(
             [castle.CASTLE_RAMPAGE_CARD_CATAPULT] * side.catapults
             + [castle.CASTLE_RAMPAGE_CARD_GRANARY] * side.granaries
         )
@@ -332,7 +303,7 @@ class Drawing(drawing.Drawing):
         if not names:
             text.append("-")
         if stack.fallen:
-            text.append(f"\nlost {self._list(stack.fallen)}", style="dim")
+            text.append(f"\nlost {self.listed(stack.fallen)}", style="dim")
         return text
 
     def _hand(self, state: castle.CastleRampageView) -> RenderableType:
@@ -362,9 +333,6 @@ class Drawing(drawing.Drawing):
             given[spec.card].MergeFrom(spec)
         self.specs.update(given)
 
-    def _list(self, cards: Iterable[int]) -> str:
-        return drawing.counted(self.names[card] for card in cards)
-
     def _row(self, cards: Iterable[int]) -> str:
         return ", ".join(self.names[card] for card in cards)
 
@@ -381,7 +349,3 @@ def _numbers(group: Ways) -> str:
 
 def _ways(group: Ways) -> str:
     return f"{len(group)} ways to discard" if len(group) > 1 else ""
-
-
-def _number(cards: int) -> str:
-    return "1 card" if cards == 1 else f"{cards} cards"

@@ -1,13 +1,13 @@
-"""How a game is drawn. `Drawing` draws any game from its messages alone.
+"""Draws games. `Drawing` draws any game from its messages alone.
 
-A game that deserves better has a module of its name in this folder with a subclass named `Drawing`;
-`find` takes it from there.
+A game that deserves better has a module of its name in this folder with a subclass named `Drawing`,
+where `find` finds it.
 """
 
 import importlib
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -18,16 +18,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from croupier import enums
 from croupier.v1 import catalog_pb2, game_pb2
 
 SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 64  # Actions that are listed at once.
+LABELS = 9  # The width of the column of labels left of the sides.
 _CARDS = ("card", "cards")  # Fields that hold the ids of cards.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
 
 class Unclear(ValueError):
-    """What was typed does not name an action; says why."""
+    """The typed text does not name an action; the message says why."""
 
 
 class Drawing:
@@ -37,48 +39,57 @@ class Drawing:
         self.game = game
         self.name = game.name.removeprefix("games/")
         self.seat = seat
+        self.order = (seat, 1 - seat)
         self.roles = {seat: "you", 1 - seat: opponent}
         self.titles = {card.id: card.title for card in game.cards}
+        self.names: Mapping[int, str] = {}  # Of the cards, by number, where they are an enum.
+        self.width = max(len(self.seat_title(s)) for s in self.order)
 
     # What a subclass draws better.
 
     def scene(self, view: game_pb2.View) -> Hashable:
-        """What must have changed for --auto to draw the view again; None: it need not."""
+        """Returns a key: with --auto, the view is drawn again when it has changed; None: never."""
         scene: bytes = self.inner(view).SerializeToString(deterministic=True)
         return scene
 
     def view(self, view: game_pb2.View) -> RenderableType:
-        """The whole view."""
+        """Draws the whole view."""
         return Group(*self._fields(self.inner(view)))
 
     def event(self, event: game_pb2.Event) -> Text | None:
-        """What happened, in a line; None if it is not worth one."""
+        """Tells an event in a line; None if it is not worth one."""
         if event.WhichOneof("event") != self.name:
             return None
+        return self.happened(self.inner(event, "event"))
+
+    def happened(self, what: Any) -> Text | None:
+        """Tells an event of this game in a line; None if it is not worth one."""
         line = Text()
-        self._phrase(line, self.inner(event, "event"))
+        self._phrase(line, what)
         return line
 
     def question(self, view: game_pb2.View) -> str:
-        """What the seat has to decide."""
+        """Asks what the seat has to decide."""
         return f"Choose one of {len(view.legal_actions)}:"
 
     def action(self, action: game_pb2.Action) -> str:
-        """An action in a few words."""
+        """Describes an action in a few words."""
         line = Text()
         self._phrase(line, self.inner(action))
         return line.plain
 
     def menu(self, view: game_pb2.View) -> RenderableType:
-        """The legal actions, in a form from which one is easily named."""
+        """Shows the legal actions in a form from which one is easily named."""
         return self.numbered(view, range(len(view.legal_actions)))
 
     def read(self, view: game_pb2.View, typed: str) -> list[int]:
-        """The places of the legal actions that the typed text can mean; none of them is wrong.
+        """Returns the places of the legal actions that the typed text can mean; raises Unclear.
 
-        A number is a place in the list, counted from 1; words are the beginnings of words of an
-        action, and mean the actions that have them all, or just the one that has no others.
+        A number is a place in the list, counted from 1. Words are the beginnings of words of an
+        action; they mean the actions that have all of them, or only the one that has no others.
         """
+        if self.numbers_are_cards(view) and not typed.startswith("#"):
+            return self.read_cards(view, re.findall(r"[^\s,+]+", typed.lower()))
         if typed.removeprefix("#").isdigit():
             place = int(typed.removeprefix("#")) - 1
             return [place] if place in range(len(view.legal_actions)) else []
@@ -89,33 +100,93 @@ class Drawing:
         return whole if len(whole) == 1 else found
 
     def words(self, action: game_pb2.Action) -> list[str]:
-        """The words by which an action can be named."""
+        """Returns the words by which an action can be named."""
         return _words(self.action(action))
+
+    def numbers_are_cards(self, view: game_pb2.View) -> bool:
+        """Returns whether a number that is typed means a card in hand; then #1 means an action."""
+        return False
+
+    def read_cards(self, view: game_pb2.View, words: Sequence[str]) -> list[int]:
+        """Returns the places of the legal actions with the cards that are named; raises Unclear."""
+        raise NotImplementedError
 
     # What subclasses share.
 
     def inner(self, message: Message, oneof: str = "game") -> Any:
-        """The game's own part of a view, an action, an event or a ruleset."""
+        """Returns the game's own part of a view, an action, an event or a ruleset."""
         name = message.WhichOneof(oneof)
         return getattr(message, name) if name else message
 
     def seat_title(self, seat: int) -> str:
-        """What a seat is called in this game."""
+        """Returns the name of a seat in this game."""
         titles = self.game.seat_titles
         return titles[seat] if seat < len(titles) else f"Seat {seat}"
 
     def seat_name(self, seat: int, *, width: int = 0) -> Text:
-        """A seat, in its colour."""
+        """Returns the name of a seat, in its colour."""
         return Text(self.seat_title(seat).ljust(width), style=SEAT_STYLES[seat % 2])
 
     def player(self, seat: int) -> Text:
-        """A seat and who plays it."""
+        """Returns the name of a seat and its player."""
         return self.seat_name(seat).append(f" ({self.roles.get(seat, '')})", style="not bold")
 
-    def numbered(
-        self, view: game_pb2.View, places: Sequence[int], mark: str = ""
-    ) -> RenderableType:
-        """Some of the legal actions, with the numbers by which they can be chosen."""
+    def line(self, seat: int, text: str, style: str = "default") -> Text:
+        """Returns a line about a seat."""
+        return self.seat_name(seat, width=self.width + 2).append(text, style=style)
+
+    def listed(self, cards: Iterable[int]) -> str:
+        """Returns the names of cards, equal ones counted."""
+        return counted(self.names[card] for card in cards)
+
+    def enum_titles(self, enum: EnumDescriptor) -> dict[int, str]:
+        """Returns the title of each value of an enum, cards by their titles in the catalog."""
+        return {value.number: self._enum(enum, value.number) for value in enum.values}
+
+    def cards_in_hand(self, hand: Sequence[int], words: Iterable[str]) -> list[int]:
+        """Returns the cards that are named by number or by the beginning of a name; raises Unclear.
+
+        A name means any card of that name, a number one certain card.
+        """
+        cards = []
+        places: set[str] = set()
+        for word in words:
+            if word.isdigit():
+                if int(word) - 1 not in range(len(hand)) or word in places:
+                    raise Unclear(f"{word}: number your cards 1 to {len(hand)}, each once.")
+                places.add(word)
+                cards.append(hand[int(word) - 1])
+                continue
+            meant = [card for card in dict.fromkeys(hand) if has_words(self.names[card], word)]
+            if len(meant) != 1:
+                which = " or ".join(self.names[card] for card in meant)
+                raise Unclear(f"{word}: {which}?" if meant else f"{word}: not in your hand.")
+            cards.append(meant[0])
+        return cards
+
+    def side_by_side(self, rows: Mapping[str, Sequence[RenderableType]]) -> Table:
+        """Draws what both sides have, in the order of `order`, by label."""
+        grid = Table(box=None, padding=(0, 2, 0, 0), expand=True, show_edge=False)
+        grid.add_column(no_wrap=True, style="dim", min_width=LABELS)
+        for seat in self.order:
+            grid.add_column(self.player(seat), ratio=1)
+        for label, cells in rows.items():
+            grid.add_row(label, *cells)
+        return grid
+
+    def figures(self, rows: Mapping[str, Sequence[int]]) -> Table:
+        """Draws numbers of both sides, by seat, by label."""
+        grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+        grid.add_column("", style="dim")
+        for seat in self.order:
+            grid.add_column(self.player(seat), justify="right")
+        for label, numbers in rows.items():
+            grid.add_row(label, *(str(numbers[seat]) for seat in self.order))
+        return grid
+
+    def numbered(self, view: game_pb2.View, places: Sequence[int]) -> RenderableType:
+        """Lists some of the legal actions, with the numbers by which they can be chosen."""
+        mark = "#" if self.numbers_are_cards(view) else ""
         shown = [
             Text(f"{mark}{place + 1}".rjust(4) + "  ", style="bold yellow").append(
                 self.action(view.legal_actions[place]), style="not bold default"
@@ -128,10 +199,6 @@ class Drawing:
         rest = len(places) - LONG_LIST
         more = f'      and {rest} more; "list" with words shows those that have them'
         return Group(columns, Text(more, style="dim"))
-
-    def card_title(self, card_id: str) -> str:
-        """The title of a card, by its id in the catalog."""
-        return self.titles.get(card_id, card_id)
 
     # The drawing of any message.
 
@@ -168,9 +235,9 @@ class Drawing:
                     for place, item in enumerate(items)
                 )
             )
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for column in columns:
-            table.add_column(_spaced(column.name))
+            grid.add_column(_spaced(column.name))
         for item in items:
             values = (
                 self._value(column, getattr(item, column.name))
@@ -178,8 +245,8 @@ class Drawing:
                 else Text("-")
                 for column in columns
             )
-            table.add_row(*values)
-        return table
+            grid.add_row(*values)
+        return grid
 
     def _phrase(self, line: Text, message: Message) -> None:
         # Fields in a row; the choice of a oneof gives its name and its own fields.
@@ -211,23 +278,21 @@ class Drawing:
         if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
             return "yes" if value else "no"
         if field.name in _CARDS:
-            return self.card_title(str(value))
+            return self.titles.get(str(value), str(value))
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     def _enum(self, kind: EnumDescriptor, value: int) -> str:
-        known = kind.values_by_number.get(value)
-        if known is None or value == 0:
+        word = enums.words(kind).get(value)
+        if word is None:
             return "-"
-        prefix = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.name).upper() + "_"
-        short = known.name.removeprefix(prefix)
-        for card_id in (known.name, short):
+        for card_id in (kind.values_by_number[value].name, word.upper()):
             if card_id in self.titles:
                 return self.titles[card_id]
-        return _spaced(short.lower()).capitalize()
+        return _spaced(word).capitalize()
 
 
 def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
-    """The drawing made for a game, or the one for any game."""
+    """Returns the drawing made for a game, or the one for any game."""
     module = f"{__package__}.{game.name.removeprefix('games/')}"
     try:
         kind: type[Drawing] = getattr(importlib.import_module(module), "Drawing", Drawing)
@@ -238,19 +303,32 @@ def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
     return kind(game, seat, opponent)
 
 
+def table(*headings: str, right: Iterable[str] = ()) -> Table:
+    """Returns an empty table without lines; the columns of `right` are aligned to the right."""
+    made = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+    for heading in headings:
+        made.add_column(heading, justify="right" if heading in right else "left")
+    return made
+
+
+def number_of_cards(count: int) -> str:
+    """Returns "1 card" or "2 cards"."""
+    return "1 card" if count == 1 else f"{count} cards"
+
+
 def counted(names: Iterable[str]) -> str:
-    """Names in their order, equal ones counted: "Pawn×2, Sword"."""
+    """Returns names in their order, equal ones counted: "Pawn×2, Sword"."""
     return ", ".join(f"{name}×{n}" if n > 1 else name for name, n in Counter(names).items())
 
 
 def has_words(text: str, typed: str) -> bool:
-    """Whether each typed word is the beginning of a word of the text."""
+    """Returns whether each typed word is the beginning of a word of the text."""
     return _begin(_words(typed), _words(text))
 
 
 def _says_something(message: Message, field: Any, value: Any) -> bool:
-    # A number says something when it is 0, unless it can be left out; an empty list, the first
-    # value of an enum and a flag that is off do not.
+    # A number that is 0 says something, unless it can be absent; an empty list, the first value of
+    # an enum and a flag that is off do not.
     if field.is_repeated:
         return bool(value)
     if field.has_presence:
@@ -267,8 +345,8 @@ def _words(text: str) -> list[str]:
 
 
 def _begin(wanted: list[str], words: list[str]) -> bool:
-    # Whether each wanted word is the beginning of a word of its own; longest first, since the
-    # shortest fit anywhere.
+    # Whether each wanted word is the beginning of a different word; longest first, since the
+    # shortest fit most words.
     left = list(words)
     for prefix in sorted(wanted, key=len, reverse=True):
         match = next((word for word in left if word.startswith(prefix)), None)

@@ -1,4 +1,4 @@
-"""Reads `--option NAME=VALUE` into a ruleset, by what the schema of the game says."""
+"""Reads options of a game, each "NAME=VALUE", into a ruleset, by the schema of the game."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from croupier import enums
 from croupier.v1 import game_pb2
 
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -13,11 +14,11 @@ _FLOATS = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
 
 
 class OptionError(ValueError):
-    """An option that can not be read."""
+    """An option that cannot be read; the message says why."""
 
 
 def ruleset(game: str, options: Iterable[str]) -> game_pb2.Ruleset:
-    """The ruleset of a game with the given options, each "NAME=VALUE"."""
+    """Returns the ruleset of a game with these options; raises OptionError."""
     result = game_pb2.Ruleset()
     if game not in result.DESCRIPTOR.fields_by_name:
         raise OptionError(f"this client does not know the messages of {game}")
@@ -50,13 +51,10 @@ def _value(field: Any, text: str) -> Any:
             return text
         case FieldDescriptor.CPPTYPE_ENUM:
             assert field.enum_type is not None
-            return next(v.number for v in field.enum_type.values if _short(v.name, text))
+            named = enums.words(field.enum_type).items()
+            return next(number for number, name in named if name == text.lower())
         case kind:
             return float(text) if kind in _FLOATS else int(text)
-
-
-def _short(name: str, text: str) -> bool:
-    return name == text.upper() or name.endswith(f"_{text.upper()}")
 
 
 def _kind(field: Any) -> str:

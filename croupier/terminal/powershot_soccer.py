@@ -1,12 +1,14 @@
-"""How PowerShot Soccer is drawn: the score, the attack card by card, and the hand by role."""
+"""Draws PowerShot Soccer: the score, the attack card by card, and the hand by role."""
 
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from croupier import enums
 from croupier.terminal import drawing
 from croupier.v1 import catalog_pb2, game_pb2
 from croupier.v1 import powershot_soccer_pb2 as soccer
@@ -45,8 +47,6 @@ class Drawing(drawing.Drawing):
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
-        self.order = (seat, 1 - seat)
-        self.width = max(len(self.seat_title(s)) for s in self.order)
         self.specs = list(game.default_ruleset.powershot_soccer.cards)
         self.role_titles = {  # The title of a card is that of its role, and its power.
             spec.role: card.title.removesuffix(f" {spec.power}")
@@ -80,33 +80,26 @@ class Drawing(drawing.Drawing):
             ]
         return Group(*parts)
 
-    def event(self, event: game_pb2.Event) -> Text | None:
-        if event.WhichOneof("event") != "powershot_soccer":
-            return None
-        what = event.powershot_soccer
-        match what.WhichOneof("event"):
-            case "drawn":
-                drawn = what.drawn
-                if len(drawn.cards) != 1:
-                    return None
-                return self._line(drawn.seat, f"draws {self._title(drawn.cards[0])}", "dim")
+    def happened(self, what: Any) -> Text | None:
+        kind = what.WhichOneof("event")
+        done = getattr(what, kind)
+        match kind:
+            case "drawn" if len(done.cards) == 1:
+                return self.line(done.seat, f"draws {self._title(done.cards[0])}", "dim")
             case "kick_off_shown":
-                shown = what.kick_off_shown
-                text = f"shows {self._title(shown.card)} for the kick-off"
-                return self._line(shown.seat, text, "dim")
+                text = f"shows {self._title(done.card)} for the kick-off"
+                return self.line(done.seat, text, "dim")
             case "half_started":
-                started = what.half_started
-                line = Text(f"{HALVES[started.half]}: ", style="bold")
-                line.append_text(self.seat_name(started.kick_off))
+                line = Text(f"{HALVES[done.half]}: ", style="bold")
+                line.append_text(self.seat_name(done.kick_off))
                 return line.append(" kicks off", style="not bold")
             case "played":
-                played = what.played
-                return self._line(played.seat, self._play(played.card, played.role))
+                return self.line(done.seat, self._play(done.card, done.role))
             case "exchange_decided":
-                return self._decided(what.exchange_decided)
+                return self._decided(done)
             case "half_ended":
-                goals = "-".join(map(str, what.half_ended.goals))
-                return Text(f"{HALVES[what.half_ended.half]} over: {goals}", style="bold")
+                goals = "-".join(map(str, done.goals))
+                return Text(f"{HALVES[done.half]} over: {goals}", style="bold")
         return None
 
     def question(self, view: game_pb2.View) -> str:
@@ -133,25 +126,20 @@ class Drawing(drawing.Drawing):
     # The parts of a view.
 
     def _sides(self, state: soccer.PowerShotSoccerView) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-        table.add_column("", style="dim")
-        for seat in self.order:
-            table.add_column(self.player(seat), justify="right")
-        rows = {
-            "goals": [side.goals for side in state.sides],
-            "hand": [side.hand_size for side in state.sides],
-            "draw pile": [side.draw_pile_size for side in state.sides],
-            "discards": [len(side.discard_pile) for side in state.sides],
-        }
-        for name, values in rows.items():
-            table.add_row(name, *(str(values[seat]) for seat in self.order))
-        return table
+        return self.figures(
+            {
+                "goals": [side.goals for side in state.sides],
+                "hand": [side.hand_size for side in state.sides],
+                "draw pile": [side.draw_pile_size for side in state.sides],
+                "discards": [len(side.discard_pile) for side in state.sides],
+            }
+        )
 
     def _attack(self, plays: Iterable[soccer.PowerShotSoccerPlay]) -> RenderableType:
         # A row for each card of the attacker, with what became of it, and its answer.
         rows: list[list[Text]] = []
         for play in plays:
-            line = self._line(play.seat, self._play(play.card, play.role))
+            line = self.line(play.seat, self._play(play.card, play.role))
             if rows and len(rows[-1]) == 2:
                 rows[-1].append(line)
             else:
@@ -182,7 +170,7 @@ class Drawing(drawing.Drawing):
         power = f"{decided.power}"
         if decided.outcome == soccer.POWER_SHOT_SOCCER_OUTCOME_GOAL and decided.power >= POWERSHOT:
             power = f"PowerShot of {power}"
-        line = self._line(decided.seat, f"{power} against {decided.defence or 'nothing'}: ", "dim")
+        line = self.line(decided.seat, f"{power} against {decided.defence or 'nothing'}: ", "dim")
         return line.append(text, style=f"not dim {style}")
 
     def _power(self, state: soccer.PowerShotSoccerView, played: soccer.PowerShotSoccerPlay) -> int:
@@ -217,11 +205,7 @@ class Drawing(drawing.Drawing):
             return f"card {card}"
         return f"{self._role(self.specs[card].role)} {self.specs[card].power}"
 
-    def _line(self, seat: int, text: str, style: str = "default") -> Text:
-        return self.seat_name(seat, width=self.width + 2).append(text, style=style)
-
     def _role(self, role: soccer.PowerShotSoccerRole) -> str:
         if title := self.role_titles.get(role):
             return title
-        name = soccer.PowerShotSoccerRole.Name(role).removeprefix("POWER_SHOT_SOCCER_ROLE_")
-        return name.replace("_", " ").title()
+        return enums.words(soccer.PowerShotSoccerRole.DESCRIPTOR)[role].replace("_", " ").title()

@@ -1,6 +1,5 @@
 """One match in the terminal: what the player sees and types."""
 
-import argparse
 import time
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
@@ -10,27 +9,27 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from croupier.client import CroupierError, Seat
+from croupier.client import END_REASONS, CroupierError, Seat
 from croupier.terminal import drawing
+from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2
 
-HINT_ITERATIONS = 5000
-ROWS = 8  # Actions that a hint shows,
-STEPS = 4  # and how far it looks ahead.
-TRIES = 10  # How often a hint is asked for when the server is too busy.
+ROWS = 8  # Actions that a hint shows.
+STEPS = 4  # Actions that a hint expects, one after the other.
+TRIES = 10  # How often a hint is asked for while the server is too busy.
 
 HELP = """\
 number or words  play a legal action: its number, or words of it ("rook", "imp 4")
 #number          the same, where numbers name cards and "list" numbers the actions
-h, hint          what a search would play, and how it rates the actions
+h, hint          show what a search would play, and how it rates the actions
 p, play          play the last hint
 l, list [words]  list the legal actions, or those with these words
 v, view          draw the match again
-c, cards         the cards of the game and their numbers
-rules            the rules in short
-r, resign        give the match up
+c, cards         show the cards of the game and their numbers
+rules            show the rules in short
+r, resign        resign the match
 q, quit          leave; the match stays as it is
-?, help          this help"""
+?, help          show this help"""
 
 
 class Left(Exception):
@@ -38,17 +37,17 @@ class Left(Exception):
 
 
 class Session:
-    """A match that is being played."""
+    """A match in progress."""
 
     def __init__(
-        self, seat: Seat, draw: drawing.Drawing, args: argparse.Namespace, console: Console
+        self, seat: Seat, draw: drawing.Drawing, settings: Settings, console: Console
     ) -> None:
         self.seat = seat
         self.draw = draw
-        self.args = args
+        self.settings = settings
         self.console = console
         self.events: list[game_pb2.Event] = []  # Not shown yet.
-        self.scene: Hashable = None  # The last one that was drawn.
+        self.scene: Hashable = None  # Of the view that was drawn last.
         self.decisions = 0
         self.hint: hint_pb2.Hint | None = None  # For the decision that is owed.
 
@@ -56,26 +55,25 @@ class Session:
         """Plays to the end and prints the result."""
         game = self.draw.game
         heading = Text(game.title, style="bold").append(": you are ", style="not bold")
-        heading.append_text(self.draw.seat_name(self.args.seat)).append(
+        heading.append_text(self.draw.seat_name(self.settings.seat)).append(
             " against ", style="not bold"
         )
-        heading.append_text(self.draw.seat_name(1 - self.args.seat))
-        heading.append(f", a {self.args.opponent} bot", style="not bold")
+        heading.append_text(self.draw.seat_name(1 - self.settings.seat))
+        heading.append(f", a {self.settings.opponent} bot", style="not bold")
         self.console.print(heading)
-        if not self.args.auto:
+        if not self.settings.auto:
             self.console.print("Type ? for help.", style="dim")
         result = self._follow()
         self.console.print(_result_line(result))
 
-    def leave(self, how: str, status: int) -> int:
-        """Says that the match is not over; returns the status."""
+    def leave(self, how: str) -> None:
+        """Says that the match is not over."""
         self.console.print()
-        self.console.print(f"{how}: {self.seat.match} stays unfinished on {self.args.server}.")
-        return status
+        self.console.print(f"{how}: {self.seat.match} stays unfinished on {self.settings.server}.")
 
     def _follow(self) -> game_pb2.Result:
-        # The stream drives the session. Views out of date are of no use: the other seat may decide,
-        # and the stream say so, while the player still thinks.
+        # The stream drives the session. Views that are out of date are skipped: the other seat may
+        # decide, and the stream tell of it, while the player still thinks.
         stream = self.seat.watch()
         while True:
             with self._thinking():
@@ -98,12 +96,12 @@ class Session:
         try:
             self._decide_in_time(view)
         except CroupierError as error:
-            if self.args.clock is None or error.reason != "MATCH_OVER":
+            if self.settings.clock is None or error.reason != "MATCH_OVER":
                 raise
             self.console.print("Too late: your time was up.")
 
     def _decide_in_time(self, view: game_pb2.View) -> None:
-        if self.args.auto:
+        if self.settings.auto:
             self._decide_by_hint(view)
         elif len(view.legal_actions) == 1:
             self._show_events()
@@ -132,19 +130,19 @@ class Session:
         )
         line.append(f"   expected score {hint.expected_score:.2f}")
         self.console.print(line)
-        time.sleep(self.args.delay)
+        time.sleep(self.settings.delay)
         self._submit(view, hint.action)
 
     def _submit(self, view: game_pb2.View, action: game_pb2.Action) -> None:
         self.seat.submit(action, view.version)
 
-    # What the player types.
+    # The player's input.
 
     def _ask(self, view: game_pb2.View) -> game_pb2.Action | None:
-        # The action that the player chooses; None to resign.
+        # Returns the action that the player chooses; None to resign.
         self._show_menu(view)
-        if self.args.clock is not None:
-            self.console.print(f"You have {self.args.clock} seconds.", style="dim")
+        if self.settings.clock is not None:
+            self.console.print(f"You have {self.settings.clock} seconds.", style="dim")
         while True:
             typed = self._input("> ")
             command, _, rest = typed.lower().partition(" ")
@@ -212,18 +210,19 @@ class Session:
         return self.hint
 
     def _suggest(self) -> hint_pb2.Hint:
-        args = self.args
-        iterations = args.hint_iterations or (0 if args.hint_time else HINT_ITERATIONS)
+        settings = self.settings
+        iterations = settings.hint_iterations or (0 if settings.hint_time else HINT_ITERATIONS)
         # Another seed for each decision, so that chance does not repeat itself within a match.
-        seed = None if args.seed is None else (args.seed * 1000 + self.decisions) % 2**64
+        seed = None if settings.seed is None else (settings.seed * 1000 + self.decisions) % 2**64
+        seconds = settings.hint_time
         for _ in range(TRIES):
             try:
-                return self.seat.suggest(iterations=iterations, seconds=args.hint_time, seed=seed)
+                return self.seat.suggest(iterations=iterations, seconds=seconds, seed=seed)
             except CroupierError as error:
                 if error.retry_after is None:
                     raise
                 time.sleep(error.retry_after)
-        return self.seat.suggest(iterations=iterations, seconds=args.hint_time, seed=seed)
+        return self.seat.suggest(iterations=iterations, seconds=seconds, seed=seed)
 
     def _show_hint(self, view: game_pb2.View) -> None:
         try:
@@ -263,23 +262,23 @@ class Session:
         self.console.print("p plays it.", style="dim")
 
     def _show_line(self, hint: hint_pb2.Hint) -> None:
-        # What is expected to follow the action that the hint would play.
+        # Shows the actions that are expected to follow the suggested one.
         line = next(item.line for item in hint.actions if item.action == hint.action)
         for number, step in enumerate(line[:STEPS]):
             who = "you" if step.seat == hint.seat else self.draw.seat_title(step.seat)
             text = Text(f"  {'then' if number else 'expected:'} {who} ", style="dim")
             self.console.print(text.append(self.draw.action(step.action)))
 
-    # What the player sees.
+    # The display.
 
     def _thinking(self) -> AbstractContextManager[object]:
         if not self.console.is_terminal:
             return nullcontext()
-        who = self.draw.seat_title(1 - self.args.seat)
+        who = self.draw.seat_title(1 - self.settings.seat)
         return self.console.status(f"[dim]{who} decides[/dim]", spinner="dots")
 
     def _show(self, view: game_pb2.View) -> None:
-        # What happened, and the view if it has changed enough since it was last drawn.
+        # Shows the events, and the view if it has changed enough since it was last drawn.
         self._show_events()
         scene = self.draw.scene(view)
         if scene is not None and scene != self.scene:
@@ -325,7 +324,7 @@ class Session:
 
 def _result_line(result: game_pb2.Result) -> str:
     scores = list(result.scores)
-    reason = game_pb2.EndReason.Name(result.reason).removeprefix("END_REASON_").lower()
     best = max(scores)
     who = "draw" if scores.count(best) > 1 else f"seat {scores.index(best)} wins"
-    return f"result: {who} {'-'.join(f'{score:g}' for score in scores)} ({reason})"
+    shown = "-".join(f"{score:g}" for score in scores)
+    return f"result: {who} {shown} ({END_REASONS[result.reason]})"

@@ -1,7 +1,8 @@
-"""How Skystones is drawn: a grid of cards with a number on each edge, the hand below it."""
+"""Draws Skystones: a grid of cards with a number on each edge, the player's hand below it."""
 
 from collections import Counter
 from collections.abc import Hashable
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -29,8 +30,6 @@ class Drawing(drawing.Drawing):
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
-        self.order = (seat, 1 - seat)
-        self.width = max(len(self.seat_title(s)) for s in self.order)
         self.specs = list(game.default_ruleset.skystones.cards)
         listed = list(zip(self.specs, game.cards, strict=False))
         # Of the default list: the titles of another one have no translation.
@@ -65,42 +64,34 @@ class Drawing(drawing.Drawing):
             ]
         return Group(*parts)
 
-    def event(self, event: game_pb2.Event) -> Text | None:
-        if event.WhichOneof("event") != "skystones":
-            return None
-        what = event.skystones
-        match what.WhichOneof("event"):
+    def happened(self, what: Any) -> Text | None:
+        kind = what.WhichOneof("event")
+        done = getattr(what, kind)
+        match kind:
             case "field_laid":
-                name = self._field(what.field_laid.field)
-                return Text(f"square {what.field_laid.square}: {name}", style="dim")
+                return Text(f"square {done.square}: {self._field(done.field)}", style="dim")
             case "round_started":
-                started = what.round_started
-                line = Text(f"Round {started.round}: ", style="bold")
-                line.append_text(self.seat_name(started.starter))
+                line = Text(f"Round {done.round}: ", style="bold")
+                line.append_text(self.seat_name(done.starter))
                 return line.append(" starts", style="not bold")
-            case "picked":
-                if not what.picked.HasField("card"):
-                    return None
-                return self._line(what.picked.seat, f"picks {self._title(what.picked.card)}", "dim")
+            case "picked" if done.HasField("card"):
+                return self.line(done.seat, f"picks {self._title(done.card)}", "dim")
             case "placed":
-                placed = what.placed
-                line = self._line(placed.seat, "places ").append(
-                    self._title(placed.card), style="bold default"
-                )
-                line.append(f" on {placed.square}", style="default")
-                if placed.taken:
-                    squares = ", ".join(map(str, placed.taken))
+                line = self.line(done.seat, "places ")
+                line.append(self._title(done.card), style="bold default")
+                line.append(f" on {done.square}", style="default")
+                if done.taken:
+                    squares = ", ".join(map(str, done.taken))
                     line.append(f" and takes {squares}", style="bold green")
                 return line
             case "passed":
-                return self._line(what.passed.seat, "cannot place and passes", "dim")
+                return self.line(done.seat, "cannot place and passes", "dim")
             case "round_ended":
-                ended = what.round_ended
-                chips = "-".join(map(str, ended.chips))
-                if not ended.HasField("winner"):
-                    return Text(f"Round {ended.round} is tied, chips {chips}", style="bold")
-                line = Text(f"Round {ended.round} goes to ", style="bold")
-                return line.append_text(self.seat_name(ended.winner)).append(f", chips {chips}")
+                chips = "-".join(map(str, done.chips))
+                if not done.HasField("winner"):
+                    return Text(f"Round {done.round} is tied, chips {chips}", style="bold")
+                line = Text(f"Round {done.round} goes to ", style="bold")
+                return line.append_text(self.seat_name(done.winner)).append(f", chips {chips}")
         return None
 
     def question(self, view: game_pb2.View) -> str:
@@ -184,21 +175,17 @@ class Drawing(drawing.Drawing):
         ]
 
     def _sides(self, state: stones.SkystonesView) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-        table.add_column("", style="dim")
-        for seat in self.order:
-            table.add_column(self.player(seat), justify="right")
         chips = [
             sum(s.HasField("owner") and s.owner == seat for s in state.board) for seat in (0, 1)
         ]
-        rows = {
-            "rounds won": [side.points for side in state.sides],
-            "chips": chips,
-            "hand": [side.hand_size for side in state.sides],
-            "pile": [side.pile_size for side in state.sides],
-        }
-        for name, values in rows.items():
-            table.add_row(name, *(str(values[seat]) for seat in self.order))
+        table = self.figures(
+            {
+                "rounds won": [side.points for side in state.sides],
+                "chips": chips,
+                "hand": [side.hand_size for side in state.sides],
+                "pile": [side.pile_size for side in state.sides],
+            }
+        )
         parts: list[RenderableType] = [table]
         if state.unseen:
             by_element = Counter(self.specs[card].element for card in state.unseen)
@@ -266,9 +253,6 @@ class Drawing(drawing.Drawing):
         # The values of the fields are those of their elements, but for the last.
         blocked = field == stones.SKYSTONES_FIELD_BLOCKED
         return "blocked" if blocked else f"only {self._element(int(field))}"
-
-    def _line(self, seat: int, text: str, style: str = "default") -> Text:
-        return self.seat_name(seat, width=self.width + 2).append(text, style=style)
 
 
 def _grid(rows: list[list[Cell]]) -> Text:

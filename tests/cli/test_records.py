@@ -139,9 +139,7 @@ def test_only_the_operator_lists(operate):
     for token in (match.seats[0].token, match.spectator.token, TOKEN[:-1], TOKEN + "x", "x"):
         assert refusal(list, Operator(operated.client, token).matches()) == "NOT_OPERATOR"
     with pytest.raises(CroupierError) as caught:
-        operated.client._call(
-            operated.client.match_stub.ListMatches, match_pb2.ListMatchesRequest()
-        )
+        operated.client.call(operated.client.match_stub.ListMatches, match_pb2.ListMatchesRequest())
     assert caught.value.reason == "TOKEN_MISSING"
     # It shows records, but of matches that are over, and plays no seat.
     assert refusal(operated.operator.record, match.name) == "MATCH_NOT_OVER"
@@ -167,7 +165,7 @@ def test_a_page_token_is_good_for_its_filters_only(operate):
 
     def ask(**fields):
         request = match_pb2.ListMatchesRequest(**fields)
-        return operated.client._call(operated.client.match_stub.ListMatches, request, TOKEN)
+        return operated.client.call(operated.client.match_stub.ListMatches, request, TOKEN)
 
     token = ask(page_size=1).next_page_token
     assert len(ask(page_size=5000, page_token=token).matches) == 2

@@ -87,7 +87,7 @@ def test_seats_are_handed_out_as_they_were_asked_for(client: Client) -> None:
     assert set(match.seats) == {1}
     assert match.seats[1].view().seat == 1
     assert not match.spectator.view().HasField("seat")
-    with pytest.raises(ValueError, match="BOT_STRENGTH_GODLIKE"):
+    with pytest.raises(ValueError, match="'godlike'"):
         bot("godlike")
 
 
@@ -416,7 +416,7 @@ def test_an_action_is_tried_until_the_server_is_up_again(
             server.ready()
 
     clock = SimpleNamespace(sleep=pause, monotonic=time.monotonic)
-    monkeypatch.setattr("croupier.client.time", clock)
+    monkeypatch.setattr("croupier.connection.time", clock)
     with Client(server.address) as client:
         match = client.create_match("champion_chess")
         seat = match.seats[0]

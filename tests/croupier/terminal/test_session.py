@@ -210,7 +210,7 @@ def test_without_a_server_it_says_how_to_start_one() -> None:
         done = run_play(address, "skystones")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"croupier play: no server answers at {address}."
+        f"croupier: no server answers at {address}."
         f" Start one with: croupier serve --listen {address}\n"
     )
 
@@ -218,7 +218,7 @@ def test_without_a_server_it_says_how_to_start_one() -> None:
 def test_an_unknown_game_is_answered_with_the_known_ones(server: str) -> None:
     done = run_play(server, "whist")
     assert (done.returncode, done.stdout) == (2, "")
-    known = re.fullmatch(r"croupier play: there is no game 'whist'\. (.*)\n", done.stderr)
+    known = re.fullmatch(r"croupier: there is no game 'whist'\. (.*)\n", done.stderr)
     assert known and set(GAMES) <= set(re.findall(r"[a-z_]+", known[1]))
 
 
@@ -355,9 +355,14 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
             ],
         ),
         (set_ups, "#3", ["Gate Axe Man, Knight; Castle Axe Man, Dragon; keep Spy"]),
-        (set_ups, "6", "6: number your cards 1 to 5."),
+        (set_ups, "6", "6: number your cards 1 to 5, each once."),
         (set_ups, "priest", "priest: not in your hand."),
-        (set_ups, "1 1", "These are not five of your cards, each as often as you have it."),
+        (set_ups, "1 1", "1: number your cards 1 to 5, each once."),
+        (
+            set_ups,
+            "knight knight",
+            "These are not five of your cards, each as often as you have it.",
+        ),
         (turn, "knight", ["Knight"]),
         (turn, "knight gate", ["Knight under the Gate"]),
         (turn, "k under", ["Knight under the Gate", "Knight under the Castle"]),

@@ -1,0 +1,84 @@
+"""`croupier export`: writes records of finished matches to files."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli import arguments, record_files
+from cli.arguments import CommandError, Commands
+from croupier.client import Client, CroupierError, Operator
+from croupier.v1 import match_pb2
+from service.api.tokens import read_operator_token
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "export",
+        help="write records of finished matches to files",
+        description="Asks a server for records of matches that are over, and writes each to a file "
+        "named by the id of the match. For the operator of the server.",
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "matches", metavar="MATCH", nargs="*", default=[], help='the name of a match: "matches/..."'
+    )
+    which.add_argument("--all", action="store_true", help="export all matches that are over")
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="the directory of the files; it is created if it is missing",
+    )
+    parser.add_argument(
+        "--format",
+        choices=tuple(record_files.SUFFIXES),
+        default="json",
+        help="the form of the files (default: %(default)s)",
+    )
+    arguments.add_server(parser)
+    parser.add_argument(
+        "--operator-token-file",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="the file with the token of the operator that the server was started with",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Writes the files."""
+    try:
+        chosen.output.mkdir(parents=True, exist_ok=True)
+        with Client(chosen.server) as client:
+            operator = Operator(client, read_operator_token(chosen.operator_token_file))
+            count = 0
+            for match in _names(chosen, operator):
+                try:
+                    record = operator.record(match)
+                except CroupierError as error:
+                    # It was deleted since it was listed.
+                    if chosen.all and error.reason == "MATCH_NOT_FOUND":
+                        continue
+                    raise
+                path = record_files.write(record, chosen.output, chosen.format)
+                count += 1
+                if not chosen.all:
+                    print(path)
+            if chosen.all:
+                print(f"{count} records in {chosen.output}")
+    except CroupierError as error:
+        raise CommandError(f"{chosen.server}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    return 0
+
+
+def _names(chosen: argparse.Namespace, operator: Operator) -> Sequence[str]:
+    if chosen.all:
+        # The whole list first, because exporting a page of records may outlast its page token.
+        listed = operator.matches(state=match_pb2.MATCH_STATE_OVER)
+        return [summary.match for summary in listed]
+    return [f"matches/{name.removeprefix('matches/')}" for name in chosen.matches]

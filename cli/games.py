@@ -1,0 +1,38 @@
+"""`croupier games`: lists the games."""
+
+import argparse
+
+from cli import arguments
+from cli.arguments import CommandError, Commands
+from croupier.client import Client, CroupierError
+from service import wire
+from service.api.catalog_service import describe
+
+ANSWER_SECONDS = 5.0
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "games",
+        help="list the games",
+        description="Lists the games of this program, or those that a running server hosts.",
+    )
+    arguments.add_server(parser, default=None, help="the server to ask")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Prints a line for each game."""
+    if chosen.server:
+        try:
+            with Client(chosen.server, timeout=ANSWER_SECONDS) as client:
+                games = client.games()
+        except CroupierError as error:
+            raise CommandError(f"no answer from {chosen.server}: {error}") from error
+    else:
+        games = [describe(game()) for game in wire.hosted_games().values()]
+    for game in games:
+        name = game.name.removeprefix("games/")
+        print(f"{name:20} {game.title}, rules version {game.rules_version}")
+    return 0

@@ -1,0 +1,36 @@
+"""`croupier health`: asks a server whether it serves."""
+
+import argparse
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from cli import arguments
+from cli.arguments import CommandError, Commands
+
+ANSWER_SECONDS = 5.0
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "health",
+        help="ask a server whether it serves",
+        description="Exits with 0 if a server answers that it serves, else with 1.",
+    )
+    arguments.add_server(parser, help="the server to ask")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Prints the status of the server."""
+    try:
+        with grpc.insecure_channel(chosen.server) as channel:
+            request = health_pb2.HealthCheckRequest()
+            stub = health_pb2_grpc.HealthStub(channel)
+            status = stub.Check(request, timeout=ANSWER_SECONDS).status  # type: ignore[attr-defined]
+    except grpc.RpcError as error:
+        text = f"{error.code().name}: {error.details()}"
+        raise CommandError(f"no answer from {chosen.server}: {text}") from error
+    print(health_pb2.HealthCheckResponse.ServingStatus.Name(status))
+    return 0 if status == health_pb2.HealthCheckResponse.SERVING else 1

@@ -1,0 +1,87 @@
+"""`croupier import`: adds finished matches to a log, from their records."""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli import arguments, verify
+from cli.arguments import CommandError, Commands
+from service.errors import Refusal
+from service.hosting.match_state import MatchState
+from service.hosting.records import write_record
+from service.metrics import Metrics
+from service.server import Options, open_store
+from service.store import MatchStatus, Store
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "import",
+        help="add finished matches to a log, from their records",
+        description="Verifies records and adds their matches to a log, as if they had been played "
+        "there. A match that the log already holds is left alone. If one record is not true, "
+        "nothing is added. No server may be using a SQLite log meanwhile.",
+    )
+    verify.add_records(parser)
+    parser.add_argument(
+        "--store",
+        metavar="WHERE",
+        default="sqlite",
+        help="the log, as for `croupier serve` (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        default=arguments.default_data(),
+        help='the directory of "sqlite" (default: %(default)s)',
+    )
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Adds the matches and prints how many."""
+    verified = verify.verify_all(chosen.records)
+    if verified is None:
+        raise CommandError("nothing was imported")
+    try:
+        asyncio.run(_add_all(Options(store=chosen.store, data=chosen.data), verified))
+    except (OSError, ValueError, Refusal) as error:
+        raise CommandError(str(error)) from error
+    return 0
+
+
+async def _add_all(options: Options, verified: Sequence[MatchState]) -> None:
+    store = open_store(options, Metrics())
+    await store.open()
+    try:
+        count = sum([await add(store, state) for state in verified])
+        print(f"{count} matches imported, {len(verified) - count} were there already")
+    finally:
+        await store.close()
+
+
+async def add(store: Store, state: MatchState) -> bool:
+    """Adds a match that is over to a log, and returns True; returns False if it is there already.
+
+    A match whose import was interrupted is completed. Raises ValueError if the log holds another
+    match of the same id.
+    """
+    header, entries = state.header, state.entries
+    stored = await store.load(header.match_id)
+    if stored is None:
+        await store.create(header, MatchStatus())
+        begun = 0
+    elif stored.header == header and stored.entries == list(entries[: len(stored.entries)]):
+        begun = len(stored.entries)
+    elif write_record(MatchState.load(stored)) == write_record(state):
+        return False
+    else:
+        raise ValueError(f"the log holds another match named matches/{header.match_id}")
+    for version in range(begun, len(entries)):
+        over = MatchStatus(over=version + 1 == len(entries))
+        if not await store.append(header.match_id, version, entries[version], over):
+            raise ValueError(f"another process adds to matches/{header.match_id}")
+    return begun < len(entries)

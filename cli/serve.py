@@ -1,0 +1,123 @@
+"""`croupier serve`: runs the server."""
+
+import argparse
+import logging
+from pathlib import Path
+
+import uvloop
+
+from cli import arguments
+from cli.arguments import CommandError, Commands
+from service.process import run as run_server
+from service.server import Options
+
+DEFAULT_METRICS_PORT = 9464
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "serve",
+        help="run the server",
+        description="Runs the server until it gets SIGTERM or SIGINT. It then refuses new calls, "
+        "waits until the running calls have ended, and exits with 0.",
+    )
+    add = parser.add_argument
+    add(
+        "--listen",
+        metavar="HOST:PORT",
+        type=arguments.address,
+        default=arguments.DEFAULT_ADDRESS,
+        help="where to serve gRPC (default: %(default)s); port 0 takes a free one; the address is "
+        "printed",
+    )
+    add(
+        "--metrics-port",
+        metavar="PORT",
+        type=arguments.port,
+        default=DEFAULT_METRICS_PORT,
+        help="where to serve metrics for Prometheus, on the same host (default: %(default)s); "
+        "0 for nowhere",
+    )
+    add(
+        "--allow-seeds",
+        action="store_true",
+        help="let clients choose the seed of a match; for tests only, as a client that knows the "
+        "seed knows all cards",
+    )
+    add(
+        "--search-threads",
+        metavar="N",
+        type=arguments.whole(),
+        default=0,
+        help="threads for the searches of bots, and as many for hints (default: one for each "
+        "processor)",
+    )
+    add(
+        "--token-key-file",
+        metavar="FILE",
+        type=Path,
+        help="a file of at least 32 random bytes with which tokens are made; servers that share it "
+        "accept each other's tokens (default: a key that is kept with the matches)",
+    )
+    add(
+        "--store",
+        metavar="WHERE",
+        default="sqlite",
+        help='where matches are kept (default: %(default)s): "sqlite", a file under --data; '
+        '"postgresql://...", a database that any number of servers share; or "memory", which ends '
+        "with the process",
+    )
+    add(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        default=arguments.default_data(),
+        help='the directory of "sqlite", which one server at a time can use (default: '
+        "%(default)s); the server creates it if it is missing",
+    )
+    add(
+        "--operator-token-file",
+        metavar="FILE",
+        type=Path,
+        help="a file with a word of at least 32 characters: the token of the operator, who may "
+        "list all matches and export their records (default: nobody may)",
+    )
+    add(
+        "--retain-finished",
+        metavar="DURATION",
+        type=arguments.duration,
+        help="delete matches that have been over for this long, as 90d, 12h, 30m or 45s (default: "
+        "never)",
+    )
+    add(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="what to log on standard error (default: %(default)s)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Serves until the process is told to stop."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("service").setLevel(chosen.log_level.upper())
+    host, port = chosen.listen
+    options = Options(
+        host=host,
+        port=port,
+        metrics_port=chosen.metrics_port,
+        allow_seeds=chosen.allow_seeds,
+        search_threads=chosen.search_threads,
+        token_key_file=chosen.token_key_file,
+        store=chosen.store,
+        data=chosen.data,
+        operator_token_file=chosen.operator_token_file,
+        retain_finished=chosen.retain_finished,
+    )
+    try:
+        uvloop.run(run_server(options))
+    except (OSError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    return 0

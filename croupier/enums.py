@@ -1,0 +1,20 @@
+"""The values of an enum of the API as words."""
+
+import re
+from functools import cache
+
+from google.protobuf.descriptor import EnumDescriptor
+
+
+@cache
+def words(enum: EnumDescriptor) -> dict[int, str]:
+    """Returns each value but the unspecified one as a word, such as "long_range_shot", by number.
+
+    The names of the values begin with that of the enum: BOT_STRENGTH_CASUAL of BotStrength.
+    """
+    prefix = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", enum.name).upper() + "_"
+    return {
+        value.number: value.name.removeprefix(prefix).lower()
+        for value in enum.values
+        if value.number
+    }

@@ -1,0 +1,69 @@
+"""The one exception of the client, with all that the server said."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import grpc
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+
+class FieldViolation(NamedTuple):
+    """A field of a request that breaks a rule."""
+
+    field: str
+    description: str
+
+
+class CroupierError(Exception):
+    """A call that the server refused, or that did not reach a server.
+
+    `code` is the gRPC status; `reason` a name of `ErrorReason` without its prefix, or empty if the
+    error does not come from Croupier; `metadata` what that reason comes with; `violations` the
+    fields at fault; `retry_after` the seconds after which the same call may succeed, if the server
+    named them.
+    """
+
+    def __init__(
+        self,
+        code: grpc.StatusCode,
+        message: str,
+        reason: str = "",
+        metadata: Mapping[str, str] | None = None,
+        violations: Sequence[FieldViolation] = (),
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason
+        self.metadata = dict(metadata or {})
+        self.violations = tuple(violations)
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        faults = (f"{violation.field}: {violation.description}" for violation in self.violations)
+        unsaid = "".join(f"; {fault}" for fault in faults if fault not in self.message)
+        return f"{self.reason or self.code.name}: {self.message}{unsaid}"
+
+    @classmethod
+    def from_call(cls, call: Any) -> "CroupierError":
+        """Returns the error of a failed call: a `grpc.RpcError` from a channel of this package."""
+        error = cls(call.code(), call.details() or "")
+        try:
+            status = rpc_status.from_call(call)
+        except ValueError:  # A proxy has replaced the status, so its details mean nothing.
+            status = None
+        for detail in status.details if status else ():
+            info = error_details_pb2.ErrorInfo()
+            request = error_details_pb2.BadRequest()
+            retry = error_details_pb2.RetryInfo()
+            if detail.Unpack(info) and info.domain == "croupier.v1":
+                error.reason, error.metadata = info.reason, dict(info.metadata)
+            elif detail.Unpack(request):
+                error.violations = tuple(
+                    FieldViolation(v.field, v.description) for v in request.field_violations
+                )
+            elif detail.Unpack(retry):
+                error.retry_after = retry.retry_delay.ToTimedelta().total_seconds()
+        return error

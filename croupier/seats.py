@@ -1,0 +1,209 @@
+"""Holders of a match's tokens: those who play a seat and those who watch."""
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import grpc
+
+from croupier.connection import PATIENCE, Analysis, Connection, Retry, bearer
+from croupier.errors import CroupierError
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
+
+_Response = TypeVar("_Response")
+
+
+@dataclass(frozen=True)
+class NewMatch:
+    """A match that was just created, with the tokens of its open seats."""
+
+    name: str
+    seats: Mapping[int, "Seat"]  # The open ones.
+    spectator: "Spectator"
+    secret_hash: bytes  # SHA-256 of what the record calls `secret`.
+
+
+class Spectator:
+    """A match, with a token to watch it."""
+
+    def __init__(self, client: Connection, match: str, token: str) -> None:
+        self.client = client
+        self.match = match
+        self.token = token
+        self._version: int | None = None
+
+    def view(self, *, wait_for_version: int | None = None) -> game_pb2.View:
+        """Returns what the holder of the token knows of the match now.
+
+        With `wait_for_version`, for clients that cannot hold a stream: waits until the match has
+        come to that version or is over. If that takes too long, the view is the current one, with
+        a lower version.
+        """
+        request = match_pb2.GetViewRequest(match=self.match, wait_for_version=wait_for_version)
+        response: match_pb2.GetViewResponse = self._call(self._stub.GetView, request)
+        return self._seen(response.view)
+
+    def watch(
+        self, after_version: int | None = None, *, patience: float = PATIENCE
+    ) -> Iterator[match_pb2.WatchMatchResponse]:
+        """Yields each version after the given one, or from the deal, until the match is over.
+
+        When the connection is lost, the stream is resumed after the last version that this has
+        yielded; raises CroupierError only if that fails for `patience` seconds.
+        """
+        retry = Retry(patience)
+        while True:
+            request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
+            stream = self._stub.WatchMatch(request, metadata=bearer(self.token))
+            try:
+                for response in stream:
+                    after_version = response.version
+                    retry.reset()
+                    if response.HasField("view"):
+                        self._seen(response.view)
+                    yield response
+                return
+            except grpc.RpcError as error:
+                retry.wait(CroupierError.from_call(error))
+            finally:
+                stream.cancel()
+
+    def record(self) -> match_pb2.Record:
+        """Returns the record of the match, which must be over."""
+        request = match_pb2.GetRecordRequest(match=self.match)
+        response: match_pb2.GetRecordResponse = self._call(self._stub.GetRecord, request)
+        return response.record
+
+    @property
+    def version(self) -> int | None:
+        """The version of the newest view that this object has returned; None before the first.
+
+        A view of a lower version is out of date, even if it arrives later.
+        """
+        return self._version
+
+    @property
+    def _stub(self) -> Any:
+        return self.client.match_stub
+
+    def _call(self, rpc: Callable[..., _Response], request: Any) -> _Response:
+        return self.client.call(rpc, request, self.token)
+
+    def _seen(self, view: game_pb2.View) -> game_pb2.View:
+        self._version = max(view.version, self._version or 0)
+        return view
+
+
+class Seat(Spectator):
+    """A match, with a token to play a seat."""
+
+    def submit(
+        self,
+        action: game_pb2.Action,
+        expected_version: int | None = None,
+        *,
+        patience: float = PATIENCE,
+    ) -> game_pb2.View:
+        """Plays one of the legal actions of a view; returns the view after it.
+
+        `expected_version` is the version of that view. The default is the newest view that this
+        object has returned.
+
+        When the connection is lost, or the server cannot reach its log, the call is repeated under
+        the same request id, so that the action counts once; raises CroupierError only if that fails
+        for `patience` seconds. It is then unknown whether the action has counted; the next view
+        shows it.
+        """
+        if expected_version is None:
+            expected_version = self.view().version if self._version is None else self._version
+        request = match_pb2.SubmitActionRequest(
+            match=self.match,
+            expected_version=expected_version,
+            action=action,
+            request_id=str(uuid.uuid4()),
+        )
+        response: match_pb2.SubmitActionResponse = self.client.persist(
+            self._stub.SubmitAction, request, patience, self.token
+        )
+        return self._seen(response.view)
+
+    def turns(self) -> Iterator[game_pb2.View]:
+        """Yields the view whenever the seat owes a decision, until the match is over.
+
+        Views that are out of date are left out: when both seats decide at the same time, the stream
+        may still show a decision that this seat has already made.
+        """
+        for response in self.watch():
+            if response.version == self._version and response.view.legal_actions:
+                yield response.view
+
+    def suggest(
+        self,
+        *,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+    ) -> hint_pb2.Hint:
+        """Returns a hint for what the seat knows now; see `Client.suggest`."""
+        request = hint_pb2.SuggestActionRequest(match=self.match, seed=seed)
+        return self.client.search(request, iterations, seconds, threads, self.token)
+
+    def analyze(
+        self,
+        *,
+        iterations: int = 0,
+        seconds: float | None = None,
+        threads: int = 0,
+        seed: int | None = None,
+        every: float = 0.2,
+    ) -> Analysis:
+        """Starts a search from what the seat knows now; see `Client.analyze`."""
+        request = hint_pb2.AnalyzePositionRequest(match=self.match, seed=seed)
+        return self.client.start_analysis(request, iterations, seconds, threads, every, self.token)
+
+    def contribute(self, entropy: bytes | None = None) -> game_pb2.View:
+        """Contributes to the chance of a match that was created with `entropy_from_seats`.
+
+        Sends the hash of 32 random bytes, or of those given; waits until the other seat has sent
+        its hash; then sends the bytes. Returns the view after it. Each open seat has to call this.
+        A player who wants to verify more than the record shows keeps the bytes.
+        """
+        entropy = secrets.token_bytes(32) if entropy is None else entropy
+        hashed = hashlib.sha256(entropy).digest()
+        view = self._contribute(hash=hashed)
+        if view.entropy_owed.hash_seats:
+            for response in self.watch(view.version):
+                if response.HasField("view") and not response.view.entropy_owed.hash_seats:
+                    break
+        return self._contribute(entropy=entropy)
+
+    def _contribute(self, **contribution: bytes) -> game_pb2.View:
+        request = match_pb2.ContributeEntropyRequest(match=self.match)
+        for name, value in contribution.items():
+            setattr(request, name, value)
+        response: match_pb2.ContributeEntropyResponse = self._call(
+            self._stub.ContributeEntropy, request
+        )
+        return self._seen(response.view)
+
+    def rematch(self) -> NewMatch:
+        """Returns the match that follows this one, which is over; the seats are exchanged."""
+        request = match_pb2.RematchRequest(match=self.match)
+        response: match_pb2.RematchResponse = self._call(self._stub.Rematch, request)
+        token = response.seat_token
+        return NewMatch(
+            name=response.match,
+            seats={token.seat: Seat(self.client, response.match, token.token)},
+            spectator=Spectator(self.client, response.match, response.spectator_token),
+            secret_hash=response.secret_hash,
+        )
+
+    def resign(self) -> game_pb2.View:
+        """Resigns the match; returns the view at its end."""
+        request = match_pb2.ResignMatchRequest(match=self.match)
+        response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
+        return self._seen(response.view)

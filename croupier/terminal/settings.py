@@ -1,0 +1,24 @@
+"""The settings of a session."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+HINT_ITERATIONS = 5000  # Of a hint without a limit.
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is played, against whom and how."""
+
+    server: str  # "HOST:PORT".
+    game: str  # Its id.
+    seat: int = 0
+    opponent: str = "casual"  # The strength of the bot.
+    options: Sequence[str] = ()  # Of the ruleset, each "NAME=VALUE".
+    language: str = ""  # Of names and texts; empty for English.
+    clock: int | None = None  # Seconds that the player has for a decision.
+    auto: bool = False  # Whether hints play the seat.
+    seed: int | None = None  # Of the match and its hints.
+    hint_iterations: int | None = None
+    hint_time: float | None = None  # Seconds.
+    delay: float = 0.0  # Seconds between decisions with `auto`.

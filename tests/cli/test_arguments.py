@@ -1,0 +1,96 @@
+"""Arguments are read, or refused by name, and each kind of failure has one exit status."""
+
+import argparse
+
+import pytest
+
+from cli import arguments
+from cli.main import COMMANDS, main
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (arguments.address, "localhost:1", ("localhost", 1)),
+        (arguments.address, "[::1]:65535", ("[::1]", 65535)),
+        (arguments.port, "0", 0),
+        (arguments.whole(), "18446744073709551615", 2**64 - 1),
+        (arguments.whole(1, 3), "3", 3),
+        (arguments.even, "2", 2),
+        (arguments.fraction(0, 0.5), "0.49", 0.49),
+        (arguments.ascending, "-5,0.5", (-5.0, 0.5)),
+        (arguments.seconds(60), ".5", 0.5),
+        (arguments.seconds(60), "60", 60.0),
+        (arguments.duration, "90d", 90 * 86400.0),
+        (arguments.duration, "5m", 300.0),
+        (arguments.sha256, "0f" * 32, b"\x0f" * 32),
+        (arguments.json_option, "cards=[1, 2]", ("cards", [1, 2])),
+        (arguments.json_option, "a==1", None),
+        (arguments.json_option, "cards", None),
+        (arguments.json_option, "cards=x", None),
+        (arguments.address, "localhost", None),
+        (arguments.address, ":1", None),
+        (arguments.port, "65536", None),
+        (arguments.port, "-1", None),
+        (arguments.whole(), "18446744073709551616", None),
+        (arguments.whole(1), "0", None),
+        (arguments.whole(1, 3), "4", None),
+        (arguments.even, "3", None),
+        (arguments.even, "0", None),
+        (arguments.fraction(0, 0.5), "0.5", None),
+        (arguments.fraction(0, 0.5), "0", None),
+        (arguments.fraction(0, 0.5), "nan", None),
+        (arguments.ascending, "1,1", None),
+        (arguments.ascending, "1", None),
+        (arguments.seconds(60), "60.1", None),
+        (arguments.seconds(60), "1e1", None),
+        (arguments.duration, "5", None),
+        (arguments.duration, "5y", None),
+        (arguments.sha256, "0f" * 31, None),
+        (arguments.sha256, "x" * 64, None),
+    ],
+)
+def test_arguments_are_read_or_refused(kind, text, value):
+    if value is None:
+        with pytest.raises(argparse.ArgumentTypeError, match=r"^'"):
+            kind(text)
+    else:
+        assert kind(text) == value
+
+
+def run(capsys, *words):
+    with pytest.raises(SystemExit) as exit_:
+        main(words)
+    return exit_.value.code, capsys.readouterr()
+
+
+def test_every_command_has_a_help(capsys):
+    names = [module.__name__.partition(".")[2].rstrip("_") for module in COMMANDS]
+    status, printed = run(capsys, "--help")
+    assert status == 0
+    for name in names:
+        assert f"\n    {name} " in printed.out
+        status, own = run(capsys, name, "--help")
+        assert status == 0
+        assert own.out.startswith(f"usage: croupier {name} ")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["whist"], 2, "croupier: error: "),
+        (["serve", "--metrics-port", "x"], 2, "croupier serve: error: argument --metrics-port: "),
+        (["arena", "random", "--game", "skystones"], 2, "croupier: the arena needs two players"),
+        (["exploit", "whist"], 2, "croupier: no game is called whist"),
+        (["exploit", "kuhn_poker", "--option", "x=1"], 2, "croupier: x: is not an option"),
+        (["verify", "/no/such/file"], 1, "/no/such/file: No such file or directory"),
+        (["verify", "."], 1, "croupier: .: there are no records"),
+        (["import", "/no/such/file"], 1, "croupier: nothing was imported"),
+        (["serve", "--store", "paper"], 1, "croupier: "),
+    ],
+)
+def test_failures_have_a_status_and_one_prefix(capsys, monkeypatch, tmp_path, words, status, said):
+    monkeypatch.chdir(tmp_path)
+    ended, printed = run(capsys, *words)
+    assert (ended, printed.out) == (status, "")
+    assert printed.err.splitlines()[-1].startswith(said)
