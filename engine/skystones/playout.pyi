@@ -1,4 +1,4 @@
-"""The types of Skystones' playout policy; engine/skystones/playout.pyx says what everything does."""
+"""The types of the playout policy; engine/skystones/playout.pyx describes its members."""
 
 from engine.game import Game
 from engine.playout_policy import PlayoutPolicy
