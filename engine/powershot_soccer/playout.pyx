@@ -2,8 +2,9 @@
 
 The attacker plays a PowerShot at once and another shot with a probability that rises with its
 total; otherwise it plays the possession card that is hardest to challenge. The defender plays the
-cheapest challenge that wins possession, else one of equal power, else the card that it misses least.
-A playout ends a few plays on. The lead then goes on as a random walk until the last card is drawn.
+cheapest challenge that wins possession, else one of equal power, else the card that it misses
+least. A playout ends a few plays on. The lead then goes on as a random walk until the last card is
+drawn.
 """
 
 from libc.math cimport erf, sqrt

@@ -5,8 +5,8 @@ plays each of them with probability 1 / (number of legal actions). That number d
 only through the Star Players and the cards of several copies: every other card in hand is one
 action. So the sampler keeps a belief over the counts of those few cards in the hand, and updates it
 play by play, with the draws in between. The belief also counts the cards that were shown at the
-kick-off, since they were in the draw pile then. Given the counts, the rest of the hand is any of the
-other unseen cards, and the draw pile is in any order.
+kick-off, since they were in the draw pile then. Given the counts, the rest of the hand is any of
+the other unseen cards, and the draw pile is in any order.
 
 The second half begins with all cards shuffled, so nothing of the first half matters in it.
 

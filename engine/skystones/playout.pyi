@@ -1,4 +1,4 @@
-"""The types of the playout policy; engine/skystones/playout.pyx describes its members."""
+"""The types of the playout policy of Skystones; see engine/skystones/playout.pyx."""
 
 from engine.game import Game
 from engine.playout_policy import PlayoutPolicy
