@@ -54,13 +54,13 @@ def at(client, player):
 def waits_of(server):
     """Released whenever a call begins to wait for a change."""
     waits = threading.Semaphore(0)
-    wait = server.matches.changed
+    wait = server.matches.wait_for_change
 
-    async def changed(match_id, version):
+    async def wait_and_count(match_id, version):
         waits.release()
         await wait(match_id, version)
 
-    server.matches.changed = changed
+    server.matches.wait_for_change = wait_and_count
     return waits
 
 
