@@ -1,4 +1,4 @@
-"""Servers are killed while matches are played: nothing that was answered is lost or done twice."""
+"""Servers are killed while matches are played: no answered action is lost or applied twice."""
 
 import os
 import random
@@ -22,7 +22,7 @@ END = 600
 
 @pytest.fixture
 def operator(tmp_path):
-    """The options by which servers have an operator."""
+    """The options that give servers an operator."""
     file = tmp_path / "operator"
     file.write_text(OPERATOR)
     return ("--operator-token-file", str(file))
@@ -31,7 +31,7 @@ def operator(tmp_path):
 def check_log(replica, ordeal, operator, tmp_path):
     """All matches are in the log as they were when they ended, and `croupier verify` accepts it.
 
-    There are no others: none was created that nobody was told of.
+    There are no other matches: no match was created whose creation was not answered.
     """
     folder = tmp_path / "records"
     command = [sys.executable, "-m", "cli"]
@@ -53,7 +53,7 @@ def end(replica):
 
 
 def tell(ordeal):
-    # Whoever was killed was at work.
+    # The server that was killed was at work.
     assert ordeal.figures["calls lost"] and ordeal.figures["streams resumed"]
     print(f"seed {ordeal.seed}:", *(f"{n} {what}," for what, n in sorted(ordeal.figures.items())))
 
@@ -73,7 +73,7 @@ def test_a_server_that_is_killed_loses_nothing(replicas, operator, tmp_path):
 
 @pytest.fixture
 def database():
-    """A PostgreSQL of one test, which stops it."""
+    """A PostgreSQL for one test that stops it."""
     server = Postgres()
     yield server
     server.close()
@@ -82,7 +82,7 @@ def database():
 def restart(database, mode, replicas, rng, ordeal):
     """Stops the database under load, and starts it again."""
     for replica in replicas:
-        # One that starts now would find no database, and end.
+        # A server that starts now would find no database, and exit.
         replica.ready()
     ordeal.wait_answers(rng.randint(1, 60), timeout=5)
     database.stop(mode)
@@ -96,7 +96,7 @@ def test_replicas_and_a_database_that_are_killed_lose_nothing(
     store = ("--store", database.url(database.new_schema()), *operator)
     pair = [replicas(*store), replicas(*store)]
     rng = random.Random(f"postgresql {SEED}")
-    # So that the short form has both.
+    # So that the short form has both ways to stop.
     stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
     with Ordeal(SEED, [replica.address for replica in pair], TABLES) as ordeal:
         for number in range(KILLS):

@@ -1,4 +1,4 @@
-"""Clients race for the same seat and version: one wins each time, and the other is told."""
+"""Clients race for the same seat and version: one wins each time, and the other is refused."""
 
 import os
 from concurrent.futures import Future
@@ -19,7 +19,7 @@ AT_ONCE = 4
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def pair(request, replicas, tmp_path):
-    """Two clients: of one server, or each of a replica of its own."""
+    """Two clients, of one server or of two replicas."""
     if request.param == "sqlite":
         servers = [replicas("--store", "sqlite", "--data", str(tmp_path / "data"))] * 2
     else:
@@ -33,7 +33,7 @@ def pair(request, replicas, tmp_path):
 
 
 class Race:
-    """A call that is made at the same time as another one for the same seat and version."""
+    """A call made at the same time as another one for the same seat and version."""
 
     def __init__(self, player, seat, view, action):
         self.seat = seat
@@ -63,7 +63,7 @@ class Contested:
         }
 
     def start(self):
-        """Begins a race for each seat that owes a decision; in which order, does not matter."""
+        """Starts a race for each seat that owes a decision, in any order."""
         races = []
         for player in self.table.players.values():
             view = player.view()
@@ -81,7 +81,7 @@ class Contested:
         return races
 
     def end(self, races):
-        """Waits for the ends of races; how many have been run."""
+        """Waits for races to end; returns how many were run."""
         told = []
         for race in races:
             winners = [each for each in race if each.call.code() is grpc.StatusCode.OK]
@@ -95,7 +95,7 @@ class Contested:
             if refused.reason == "MATCH_OVER":
                 assert over
             else:
-                # When both seats decide, that of the other seat may have come between.
+                # When both seats decide, the other seat's decision may have come in between.
                 assert view.version <= refused.current_version <= newest
         return len(races)
 
@@ -127,7 +127,7 @@ class Contested:
         return refused
 
     def check(self):
-        """What was won, and nothing else, is in the record."""
+        """The winning actions, and no others, are in the record."""
         assert faults(self.history, log_of(self.table.spectator.record())) == []
 
 

@@ -1,4 +1,4 @@
-"""A clock that goes on when a test says so."""
+"""A clock that a test moves on."""
 
 import asyncio
 
@@ -27,12 +27,12 @@ class ManualClock(Clock):
             del self._sleepers[sleeping]
 
     def advance(self, milliseconds):
-        """Moves on, and wakes who has slept long enough."""
+        """Moves on, and wakes those that have slept long enough."""
         self._now += milliseconds
         self._wake_up()
 
     def drift(self, milliseconds):
-        """Moves on, and wakes nobody."""
+        """Moves on without waking anyone."""
         self._now += milliseconds
 
     def _wake_up(self):
@@ -42,7 +42,7 @@ class ManualClock(Clock):
         self._changed.set()
 
     async def all_asleep(self, count):
-        """Waits until so many sleep to a time yet to come."""
+        """Waits until `count` sleepers sleep to a time in the future."""
         while sum(until > self._now for until in self._sleepers.values()) < count:
             self._changed.clear()
             await self._changed.wait()

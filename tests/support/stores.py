@@ -1,4 +1,4 @@
-"""What the tests of the log share: headers, entries, and a place for each kind of store."""
+"""Headers, entries and a place for each kind of store, for the tests of the log."""
 
 import contextlib
 
@@ -20,12 +20,12 @@ def action(seat, data=b"x", expected_version=0, request_id="", at=1_700_000_000_
 
 
 def resignation(seat, at=1_700_000_000_000):
-    """A seat gives up."""
+    """A resignation of a seat."""
     return Entry(EntryKind.RESIGNATION, seat, at)
 
 
 class MemoryPlace:
-    """A log in memory, which stays when it is closed."""
+    """A log in memory, which outlives its closing."""
 
     def __init__(self):
         self._store = MemoryStore()

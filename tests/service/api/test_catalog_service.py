@@ -1,4 +1,4 @@
-"""The catalog: every card of every game well enough described to draw it, in every language."""
+"""The catalog describes every card of every game well enough to draw it, in every language."""
 
 import tomllib
 from importlib.resources import files
@@ -45,7 +45,7 @@ def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
         translated = tomllib.loads(file.read_text(encoding="utf-8"))
         assert set(translated["texts"]) == wanted
         assert all(translated["texts"].values())
-        # Cards that have different titles have them here too.
+        # Cards with different titles have different ones in this language too.
         titles = {card.title for card in game_in(client, game_id, language).cards}
         assert len(titles) == len({card.title for card in english.cards})
 
@@ -59,7 +59,7 @@ def test_every_card_can_be_drawn(client, game_id, language):
     assert len({card.id for card in game.cards}) == len(game.cards) > 0
     for card in game.cards:
         assert card.title and card.kind
-        # What it is for is said by a text, or by its numbers alone.
+        # A text says what the card is for, or its numbers alone do.
         assert card.text or card.numbers
         assert all(number.title for number in card.numbers)
 

@@ -93,7 +93,7 @@ def test_a_request_id_of_another_action(table):
     other = table.players[0].request(champion(noble="CHAMPION_CHESS_CARD_KING"), 0, "first")
     reused = (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
     assert refused(player.send, other)[:2] == reused
-    # Nor one that there is not, nor the same for another version.
+    # Nor an action that does not exist, nor the same one for another version.
     nonsense = game_pb2.Action(champion_chess={"play_aid": {"cards": [1]}})
     assert refused(player.submit, nonsense, 0, "first")[:2] == reused
     assert refused(player.submit, first_action(table), 1, "first")[:2] == reused
@@ -105,13 +105,13 @@ def first_action(table):
     return probe.players[0].view().legal_actions[0]
 
 
-# Who calls
+# The caller
 
 CALLS = ["view", "watch", "submit", "resign", "record", "hint"]
 
 
 def call_as(table, token, what):
-    """Calls about a match with a token that is perhaps not of it."""
+    """Calls about a match with any token."""
     player = Player(table.spectator._client, table.name, token)
     action = table.players[1].view().legal_actions[0]
     return {
@@ -184,7 +184,7 @@ def test_a_spectator_only_looks_on(table, what):
     assert refusal[:2] == (grpc.StatusCode.PERMISSION_DENIED, "SPECTATOR")
 
 
-# What is called about
+# The match
 
 
 def test_an_unknown_match(client, table):
@@ -213,7 +213,7 @@ def test_a_record_while_the_match_runs(table):
     assert refusal[:2] == (PRECONDITION, "MATCH_NOT_OVER")
 
 
-# What is asked for
+# The request
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.support.serving import (
 @pytest.mark.parametrize("seed", [None, 1])
 def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, seed):
     table = client.create(ruleset_of(game_id, name), seed=seed)
-    # Without a seed the deal differs each time; its secret leads back to it.
+    # Without a seed the deal differs each time; the secret reproduces it.
     with told(match=table.name, secret_hash=table.created.secret_hash.hex()):
         streams = [each.watch() for each in table.everyone()]
         play_on(table, seeded(game_id, name, "whole"))
@@ -48,7 +48,7 @@ def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, se
 
 
 def check_record(table, record, final, *, seeded):
-    """Drives the engine by a record, and compares everything with what was shown."""
+    """Replays a record with the engine, and compares everything with what was shown."""
     assert record.match == table.name
     assert hashlib.sha256(record.secret).digest() == table.created.secret_hash
     game = wire.read_ruleset(record.ruleset, "ruleset")
@@ -80,7 +80,7 @@ def check_record(table, record, final, *, seeded):
         shown = game_pb2.View(ruleset=view.ruleset)
         shown.MergeFromString(wire.write_view(game, match.view(viewer)))
         assert getattr(shown, game.id) == getattr(view, game.id)
-    # What the seats saw were the same events, hidden parts left out.
+    # The seats saw the same events, without the hidden parts.
     for viewer in (0, 1, SPECTATOR):
         seen = [event.kind for kind, event in replayed if kind == "event" and event.seen_by(viewer)]
         watched = [
@@ -101,7 +101,7 @@ def test_a_stream_resumes_from_any_version_without_gap_or_double(client, game_id
         for after in range(len(whole)):
             rest = list(player.watch(after))
             assert rest == whole[after + 1 :]
-        # The view comes with the newest version, and with no other when all is in the past.
+        # The view comes with the newest version alone when all versions are in the past.
         assert [response.HasField("view") for response in whole] == [
             response is whole[-1] for response in whole
         ]
@@ -124,7 +124,7 @@ def test_a_stream_shows_each_change_as_it_happens(client, game_id):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
-    # It takes 1 KB at a time, and reads nothing until the match is over.
+    # The client takes 1 KB at a time, and reads nothing until the match is over.
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
     slow = Client(shared_server[1], narrow)
     table = client.create(ruleset_of(game_id), seed=4)
@@ -134,7 +134,7 @@ def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
     responses = list(stream)
     assert [response.version for response in responses] == list(range(len(responses)))
     assert responses[-1].view == player.view()
-    # All but the first few came without a view: they were made when there was room for them.
+    # All but the first few came without a view: they were written when they could be sent.
     assert len(responses) > 20
     assert sum(response.HasField("view") for response in responses) < 10
 
@@ -159,7 +159,7 @@ def test_both_seats_answer_the_same_view_in_either_order(client, game_id, order)
     assert list(held.deciders) == [order[1]]
     assert not held.legal_actions
 
-    # Of the first decision the other seat sees that it was made, and nothing else.
+    # The other seat sees that the first decision was made, and nothing else of it.
     waiting = second.view()
     expected = match_view(other_before, version=held.version, deciders=[order[1]])
     assert waiting == expected

@@ -1,4 +1,4 @@
-"""Requests that are sent again, as their answers got lost: they are answered alike, and nothing is
+"""Requests that are sent again because the answer was lost: the answer is the same, and nothing is
 done twice, whichever server is asked."""
 
 import os
@@ -86,7 +86,7 @@ def test_a_match_is_the_same_for_whoever_asks_again_also_after_a_crash(hall):
     one, other = hall.clients
     created = [create(one, request) for request in requests]
     assert [create(other, request) for request in requests] == created
-    # Also when it has gone on, and when it is over.
+    # Also when the match has gone on, and when it is over.
     play_on(Table(one, created[0]), seeded("again"), most=3)
     Table(one, created[2]).players[0].resign()
     hall.crash()
@@ -167,7 +167,7 @@ def test_a_request_id_of_a_match_that_was_asked_for_otherwise(client, asked, oth
         more.pop("entropy_from_seats", None)
     refusal = refused(create, client, creation(request.request_id, **more))
     assert refusal[:2] == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
-    # What cannot be asked for is refused as ever.
+    # An invalid request is refused as without a request_id.
     cannot = creation(request.request_id, ruleset={"skystones": {"special_fields": 99}})
     assert refused(create, client, cannot).reason == "INVALID_FIELD"
     assert create(client, request) == created
@@ -184,7 +184,7 @@ def test_without_a_request_id_each_request_makes_a_match(client):
 
 
 def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, client):
-    # Who could compute it would know of a match whose name he sees whether he has guessed its id.
+    # Whoever could compute the name from a request_id could check a guess of the latter.
     _, address = servers.start(allow_seeds=True)
     request = creation(seed=1)
     here, there = create(client, request), create(Client(address), request)

@@ -1,5 +1,5 @@
-"""Following and waiting for a match: nothing is missed and nothing piles up, also where a server
-goes."""
+"""Following and waiting for a match: nothing is missed and nothing piles up, also when a server
+stops."""
 
 import threading
 
@@ -115,7 +115,7 @@ def test_one_who_does_not_read_costs_others_nothing_and_is_shown_the_newest(serv
         player.submit(rng.choice(player.view().legal_actions), view.version)
     version = view.version
     assert version > 50
-    # Were everything written ahead for them, a view would have been made for each of the versions.
+    # If responses were written ahead for them, each version would have made a view.
     assert made() < version / 2
     for stream in streams:
         responses = list(stream)
@@ -126,7 +126,7 @@ def test_one_who_does_not_read_costs_others_nothing_and_is_shown_the_newest(serv
 
 
 def count_views(server):
-    """How many views of spectators were made since; each is cached with its state of the match."""
+    """Counts the views of spectators made from now on; each is cached with its match state."""
     made = []
     cache = server.matches._cache
     put = cache.put
@@ -152,7 +152,7 @@ def test_who_waits_gets_the_view_when_it_is_there(replicas, game_id):
         for call in calls:
             assert call.result().view.version == version
             assert not call.result().timed_out
-    # What has come already is not waited for.
+    # A version that exists is not waited for.
     assert table.spectator.wait_later(1).result().view.version == 3
 
 

@@ -1,4 +1,4 @@
-"""Bots play by themselves, and alike for the same seed."""
+"""Bots play by themselves, and the same seed gives the same play."""
 
 import asyncio
 from itertools import groupby
@@ -20,7 +20,7 @@ BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
 
 
 def record_of(table):
-    """The record when the match is over, but for the name of the match and its times."""
+    """The record when the match is over, without the name of the match and its times."""
     last = list(table.spectator.watch())[-1]
     assert last.view.HasField("result")
     record = table.spectator.record()

@@ -1,4 +1,4 @@
-"""Clocks: what the log says of them, and what players see, across restarts and servers."""
+"""Clocks: what the log determines, and what players see, across restarts and servers."""
 
 import collections
 import subprocess
@@ -58,11 +58,11 @@ def header(game_id, time_control, bots=(0, 0), secret=bytes(32)):
     return Header("one", game_id, ruleset, 1, secret, "one", bots, BEGAN, time_control=data)
 
 
-# What the log says
+# What the log determines
 
 
 class Reckoned:
-    """The clocks as one would reckon them by hand: time passes, and those who owe spend it."""
+    """The clocks, computed naively: time passes, and the seats that owe a decision spend it."""
 
     def __init__(self, time_control):
         self.per_decision = read(time_control, "per_decision")
@@ -80,7 +80,7 @@ class Reckoned:
         self.spent[seat] = 0
 
     def until(self, seat):
-        """How long until its time is up."""
+        """How long until the time of a seat is up."""
         limits = [each for each in (self.per_decision, self.left[seat]) if each is not None]
         return min(limits) - self.spent[seat]
 
@@ -102,7 +102,7 @@ CONTROLS = [
 
 
 def clocked_match(game_id, time_control, rng):
-    """A random match whose seats now and then are too slow: at each version, with its reckoning."""
+    """A random match whose seats are sometimes too slow: each version, with its naive clocks."""
     state, reckoned = MatchState.begin(header(game_id, time_control)), Reckoned(time_control)
     yield state, reckoned
     while not state.over:
@@ -118,7 +118,7 @@ def clocked_match(game_id, time_control, rng):
         if left > passed:
             assert expiry is None
         else:
-            # Nothing else can be added then, and this not before.
+            # At that time nothing else can be added, and the expiry not before.
             with pytest.raises(ActionError):
                 state.after(entry)
             with pytest.raises(ActionError):
@@ -190,7 +190,7 @@ def expiries_of(record):
 
 
 def changes_of(record):
-    """What the clocks of a match do not say, one at a time."""
+    """Changes of a record that contradict its clocks, one at a time."""
 
     def too_early(record):
         entry = expiries_of(record)[-1]
@@ -249,7 +249,7 @@ def test_what_is_played_by_default_is_any_legal_action(game_id):
             for action in view_of(state, entry.seat).legal_actions
         ]
         drawn[len(actions)][actions.index(entry.action)] += 1
-        # Not another one: the secret says which.
+        # Not another action: the secret determines which.
         for other in actions:
             if other != entry.action:
                 with pytest.raises(ActionError):
@@ -334,7 +334,7 @@ class Hall:
         self._running, self.stores = [], []
 
     def advance(self, milliseconds, *, unnoticed=False):
-        """Lets time pass, perhaps without any server looking what is due."""
+        """Lets time pass, perhaps without any server polling for due matches."""
 
         async def advance():
             if unnoticed:
@@ -401,7 +401,7 @@ def test_an_action_counts_until_its_deadline_and_not_from_then_on(hall, late, de
     player = decider(table)
     view = player.view()
     request = player.request(view.legal_actions[0], 0, "mine")
-    # No server has noticed that its time is up.
+    # No server has noticed that the time is up.
     hall.advance(9_999 + late, unnoticed=True)
     if not late:
         assert player.send(request).version == 1

@@ -1,4 +1,4 @@
-"""The entropy of the seats: who owes it when, and what comes of it."""
+"""Entropy from the seats: which seat owes it when, and what it does to the chance of the match."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +60,7 @@ def test_both_seats_contribute_and_the_record_is_true(address, game_id):
         stream = match.spectator.watch()
         assert next(stream).view.entropy_owed.hash_seats == [0, 1]
         shares = [b"0" * 16, b"1" * 64]
-        # Each waits for the other.
+        # Each seat waits for the other.
         list(pool.map(lambda seat: match.seats[seat].contribute(shares[seat]), (0, 1)))
         events = [event for response in list_until(stream, 4) for event in response.events]
         kinds = [event.WhichOneof("event") for event in events]
@@ -101,7 +101,7 @@ def test_nobody_shows_his_share_before_all_hashes_are_in(address):
         assert zero._contribute(hash=hash_of(share)) == first
         assert refusal(zero._contribute, hash=hash_of(other)) == "ENTROPY_NOT_OWED"
         assert refusal(zero._contribute, entropy=share) == "ENTROPY_NOT_OWED"
-        # Before the deal there is nothing to see, to decide and to ask.
+        # Before the deal there is nothing to see, to decide or to analyze.
         assert first.WhichOneof("game") is None
         assert not first.deciders and not first.legal_actions
         assert refusal(zero.suggest, iterations=5) == "NOT_TO_DECIDE"

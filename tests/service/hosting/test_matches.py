@@ -1,5 +1,5 @@
-"""The log is the only truth: what is computed from it again is the same, and nothing is applied
-twice, however many servers share it."""
+"""The log is the only truth: replaying it gives the same state, and nothing is applied twice,
+however many servers share it."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +34,7 @@ from tests.support.stores import MemoryPlace, PostgresPlace
 
 
 class Meeting:
-    """Where entries of several servers arrive together: only one of them can be the next."""
+    """Makes entries of several servers arrive together: only one of them can be the next."""
 
     def __init__(self):
         self.conflicts = 0
@@ -42,7 +42,7 @@ class Meeting:
         self._all = None
 
     def next_two(self):
-        """Lets the next two entries wait for each other."""
+        """Makes the next two entries wait for each other."""
         self._arrived = 0
         self._all = asyncio.Event()
 
@@ -55,7 +55,7 @@ class Meeting:
 
 
 class SharedStore:
-    """A store that is somewhere else: others come in between before each answer."""
+    """A remote store: other tasks run before each of its answers."""
 
     def __init__(self, store, meeting):
         self._store = store
@@ -236,7 +236,7 @@ def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
-    """As when a database is replaced by a standby that has not heard of the last commits."""
+    """As when a database is replaced by a standby that lacks the last commits."""
 
     async def play():
         store, clock = MemoryStore(), ManualClock()

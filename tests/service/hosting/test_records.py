@@ -1,4 +1,4 @@
-"""A record is verified as it is, and rejected when anything of it is changed."""
+"""A record is verified as it is, and rejected when anything in it is changed."""
 
 import os
 
@@ -17,7 +17,7 @@ from tests.support.serving import hosted_cases
 RECORDS = int(os.environ.get("CROUPIER_RECORDS", "80"))
 LONG = RECORDS >= 1000
 
-# How a match can be: what `played` takes.
+# The kinds of matches: arguments of `played`.
 KINDS = (
     {},
     {"seats": (0, SKILLED)},
@@ -28,8 +28,8 @@ KINDS = (
     {"entropy": True, "resign_at": 2},
 )
 
-# Nothing is replayed from these, so the digest alone tells of a change: when the match was, how
-# strong a bot was, and under which name it was seeded. Of a ruleset, a match uses a part.
+# Nothing is replayed from these fields, so only the digest reveals a change: the time of the match,
+# the strength of a bot, and the name of a seeded match. A match uses only a part of a ruleset.
 NOT_REPLAYED = ("create_time", "seats", "match", "digest")
 
 
@@ -40,7 +40,7 @@ def record_of(seed, **kind):
 
 
 def with_its_digest(record):
-    """A record whose digest was made to fit, as a forger would."""
+    """The record with a digest that fits it, as a forger would make it."""
     changed = match_pb2.Record()
     changed.CopyFrom(record)
     changed.digest = digest(changed)
@@ -48,7 +48,7 @@ def with_its_digest(record):
 
 
 def rejected(record):
-    """Why a record is not true, or None if it passes for one."""
+    """Why a record is rejected, or None if it is accepted."""
     try:
         verify(record)
     except RecordError as error:
@@ -70,7 +70,7 @@ def test_records_of_all_games_are_true():
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_change_of_a_record_is_found(game_id):
-    # A short one, with an entry of every kind; and in the long form a whole one.
+    # A short record with an entry of every kind; in the long form, the record of a whole match.
     kind = {} if LONG else {"entropy": True, "resign_at": 10}
     record = write_record(played(game_id, "default", seeded("changed", game_id), **kind))
     assert rejected(record) is None
@@ -93,7 +93,7 @@ def test_changes_of_records_of_every_kind_are_found(game_id, kind):
 
 
 def found(path, changed):
-    """Whether a change is found, and told in one line."""
+    """Whether a change is found, and reported in one line."""
     error = rejected(changed)
     assert error is not None, path
     return str(error) and "\n" not in str(error)
@@ -104,7 +104,7 @@ def found(path, changed):
 def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
     rng = seeded("forged", game_id, kind)
     record = write_record(played(game_id, "default", rng, **kind))
-    # A decision that was held when the match was given up has led to nothing.
+    # A decision that was held when the match was resigned has led to nothing.
     last = max(n for n, entry in enumerate(record.entries) if entry.HasField("event"))
     held = tuple(f"entries[{n}].action" for n in range(last + 1, len(record.entries)))
     binding = 0
@@ -137,7 +137,7 @@ def test_what_no_record_can_be_is_rejected():
     record = record_of(0)
     unknown = match_pb2.Record.FromString(record.SerializeToString() + b"\xf8\x7f\x01")
     assert "does not know" in str(rejected(unknown))
-    # Of entropy that is asked for, some is given by an open seat.
+    # Entropy from seats needs an open seat.
     rng = seeded("no open seat")
     played_by_bots = write_record(played("champion_chess", "default", rng, seats=(1, 1)))
     assert rejected(played_by_bots) is None
@@ -160,7 +160,7 @@ def test_times_only_go_on():
         changed.CopyFrom(record)
         limit = before or record.entries[actions[2]].time
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds())
-        # At the same time is fine, so that the digest is all that tells.
+        # The same time is allowed.
         assert rejected(with_its_digest(changed)) is None
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds() - 1)
         assert rejected(with_its_digest(changed)).field == f"entries[{number}].time"

@@ -1,4 +1,4 @@
-"""What is due is done: once, by whichever server is up, and also where nobody looks."""
+"""The scheduler: what is due is done once, by whichever server is up, also when nobody watches."""
 
 import asyncio
 import signal
@@ -36,7 +36,7 @@ def place(request, tmp_path):
 
 
 class Worker:
-    """What of a server does what is due, on a log."""
+    """The parts of a server that act in due matches, on a log."""
 
     def __init__(self, store, clock=None, bots=Bots):
         clock = clock or Clock()
@@ -52,7 +52,7 @@ class Worker:
         return self
 
     async def rest(self):
-        """Returns when it does nothing."""
+        """Returns when no task of the scheduler is left."""
         while self.scheduler._tasks:
             await asyncio.wait(self.scheduler._tasks.values())
 
@@ -62,12 +62,12 @@ class Worker:
 
 
 def run_in_time(coroutine):
-    """Runs it, unless it waits for what does not come."""
+    """Runs a coroutine, and fails if it takes too long."""
     asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
 
 
 async def ended(store, match_id):
-    """Waits until a match is over; its entries."""
+    """Waits until a match is over; returns its entries."""
     while True:
         stored = await store.load(match_id)
         if MatchState.load(stored).over:
@@ -144,7 +144,7 @@ def test_who_thinks_longer_than_expected_is_not_overtaken(place):
             await slow.thinking.wait()
             for _ in range(30):
                 clock.advance(500)
-                # Both have looked what is due when they sleep again.
+                # Both have polled the log when they sleep again.
                 await clock.all_asleep(2)
             assert other.scheduler._bots.times == 0
             (due,) = await store.list_due(FAR, 9)
@@ -199,7 +199,7 @@ def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
 
 
 class Failing(Bots):
-    """Bots that fail, and say when."""
+    """Bots whose first decisions fail; each try is queued."""
 
     def __init__(self, matches, pool):
         super().__init__(matches, pool)
@@ -243,7 +243,7 @@ def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
 
 
 class FailingLate(Bots):
-    """Fails when it is let."""
+    """Bots that fail when the test lets them."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -287,7 +287,7 @@ def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place)
             await worker.rest()
             await clock.all_asleep(1)
             assert bots.tries.empty()
-            # When it has waited twice as long.
+            # When the match has waited twice as long.
             (due,) = await store.list_due(FAR, 9)
             now = clock.now()
             assert due == DueMatch(state.header.match_id, now + now - state.time)
@@ -309,7 +309,7 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
             assert worker.scheduler._changed == set()
             for name in names:
                 state = await worker.matches.load(name)
-                # A bot has decided as far as it can, and nothing waits for the open seat.
+                # The bot has decided as far as it can, and no task waits for the open seat.
                 assert state.deciders == (0,)
 
     run_in_time(run())

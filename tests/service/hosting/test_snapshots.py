@@ -1,4 +1,4 @@
-"""A snapshot spares work and changes nothing; one that does not fit is as good as none."""
+"""A snapshot spares work and changes nothing; one that does not fit is ignored."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
         loaded = MatchState.load(stored)
         assert loaded.match == last.match
         assert (loaded.entries, loaded.resigned, loaded.over) == (last.entries, last.resigned, True)
-        # What was skipped: the entries before the snapshot.
+        # The events of the entries before the snapshot were skipped.
         assert sum(events is None for events in loaded.history.events) == match.version
         assert shown(loaded) == shown(last)
         for version, entry in enumerate(last.entries, 1):
@@ -102,12 +102,12 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         assert loaded.match == last.match
     for other in other_headers(header):
         assert snapshots.read(other, game, None, good) is None
-    # Of entries that are not there, as after a log was put back from a backup.
+    # A snapshot ahead of the log, as after the log was restored from a backup.
     few = list(middle.entries[:-1])
     assert (
         MatchState.load(StoredMatch(header, few, good)).match == matches[middle.version - 1].match
     )
-    # Of another build of the engine.
+    # A snapshot of another build of the engine.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
     assert snapshots.read(header, game, None, good) is None
 

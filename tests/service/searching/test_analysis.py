@@ -1,4 +1,4 @@
-"""Analyses: reports, then exactly one final answer; and what a hint tells beside what to play."""
+"""Analyses: reports, then exactly one final one; and what a hint tells besides what to play."""
 
 import asyncio
 import hashlib
@@ -52,7 +52,7 @@ def some_view(client, game_id="champion_chess", seed=1):
 
 
 def check_reports(reports, why):
-    """Partial reports that grow, then exactly one final one."""
+    """Checks for partial reports that grow, then exactly one final report."""
     *partial, final = reports
     assert final.final
     assert final.hint.stop_reason == reason(why)
@@ -193,7 +193,7 @@ def test_a_strength_instead_of_limits(client):
     assert refusal[1:3] == ("INVALID_FIELD", ["strength"])
 
 
-# What is told beside what to play
+# What a hint tells besides what to play
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -254,8 +254,8 @@ def test_beliefs_are_the_shares_of_the_worlds():
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_line_can_be_played_in_some_world(game_id):
     match = Match(wire.hosted_games()[game_id](), bytes(32))
-    # Where there is so much to choose from, or the opponent sets up a castle by a hand that may be
-    # any, no line is followed often enough to be told.
+    # With so many actions, or while the opponent sets up a castle from a hand that is unknown, no
+    # line is followed often enough to be reported.
     while len(match.legal(match.deciders[0])) > 50 or (
         game_id == "castle_rampage" and len(match.deciders) > 1
     ):
@@ -270,7 +270,7 @@ def test_a_line_can_be_played_in_some_world(game_id):
     for action, line in lines.items():
         if not line:
             continue
-        # As far as chance has no say: what is decided first after the action.
+        # As far as chance does not matter: the first decision after the action.
         for world in range(400):
             position = search.sampler.sample(world)
             joint = {seat: action}
@@ -282,7 +282,7 @@ def test_a_line_can_be_played_in_some_world(game_id):
             raise AssertionError((action, line))
 
 
-# Streams that are not read, and searches that are given up
+# Streams that are not read, and searches that are abandoned
 
 
 class NoContext:
@@ -313,7 +313,7 @@ def test_a_stream_that_is_not_read_keeps_the_newest_report_only(client):
         reports = HintService(None, pool).AnalyzePosition(request, NoContext())
         first = await anext(reports)
         assert not first.final
-        await until_idle(pool)  # Nobody reads while it goes on for nearly 2 seconds more.
+        await until_idle(pool)  # Nobody reads while the search goes on for nearly 2 seconds more.
         rest = [report async for report in reports]
         assert len(rest) == 1
         assert rest[0].final
@@ -368,7 +368,7 @@ def test_a_search_that_is_given_up_ends_within_a_few_iterations(threads):
         pool.close()
 
     asyncio.run(run())
-    # The system may keep a thread waiting now and then, but not every time.
+    # The system may delay a thread now and then, but not every time.
     assert min(more) < 20, more
 
 
@@ -410,8 +410,8 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
     print(f"seed {seed}; memory and threads: {used}")
     with told(seed=seed, used=used):
         assert threading.active_count() == threads
-        # Three quarters of the searches have come between the two. What the allocator keeps for
-        # later varies; what is lost with each search would be far more.
+        # Three quarters of the searches ran between the two measurements. The allocator retains a
+        # varying amount; a leak in each search would be far more.
         assert late - early < 48 << 20
 
 

@@ -1,4 +1,4 @@
-"""Hints: the same for the same question, stopped when nobody waits, refused when too many do."""
+"""Hints: the same for the same question, stopped when nobody waits, refused when too many wait."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ def test_a_match_and_its_view_get_the_same_hint(client, game_id, name):
             with told(seed=seed, seat=view.seat):
                 by_match = player.hint(LIMITS, seed).hint
                 by_view = client.hint(view, LIMITS, seed).hint
-                # What a view says beyond what its seat knows is not read.
+                # Fields of a view that do not describe what its seat knows are not read.
                 del view.legal_actions[:]
                 view.match = ""
                 by_bare_view = client.hint(view, LIMITS, seed).hint
@@ -121,7 +121,7 @@ def start_hint(client, view, limits=LONG, **options):
 
 @pytest.fixture
 def narrow(servers, monkeypatch):
-    """A server that searches once at a time and lets two wait."""
+    """A server that runs one search at a time and lets two wait."""
     monkeypatch.setattr(server_module, "MAX_HINTS_WAITING", 2)
     server, address = servers.start(search_threads=1, allow_seeds=True)
     client = Client(address)
@@ -132,7 +132,7 @@ def narrow(servers, monkeypatch):
 def test_a_search_ends_when_its_caller_hangs_up(narrow):
     client, view = narrow
     call = start_hint(client, view)
-    # In the queue behind it, and then in its place: it was stopped, since nothing else could run.
+    # This one waits in the queue. It can run only because the first was stopped.
     after = start_hint(client, view, LIMITS, timeout=20)
     call.cancel()
     assert after.result().hint.iterations == LIMITS.iterations
@@ -151,7 +151,7 @@ def test_a_search_ends_with_the_deadline_of_its_caller(narrow):
 def test_a_full_queue_is_refused_with_a_delay(narrow):
     client, view = narrow
     calls = [start_hint(client, view, timeout=40) for _ in range(8)]
-    # Three are served or wait; the others are answered at once.
+    # Three run or wait; the others are refused at once.
     ended = queue.SimpleQueue()
     for call in calls:
         call.add_done_callback(ended.put)
@@ -247,7 +247,7 @@ def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
         assert given_up.cancelled()
         pool._return_threads(SearchJob(Limits(), Parameters()), 1)
         assert pool._free == 1
-        # Or when it has come already.
+        # Also when its turn has come already.
         await pool._take_threads(Limits(threads=1))
         given_up = asyncio.create_task(pool._take_threads(Limits(threads=1)))
         await asyncio.sleep(0)
@@ -261,7 +261,7 @@ def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
 
 
 def test_searches_have_the_lowest_priority():
-    # Where threads have a priority of their own; elsewhere, that of the process.
+    # On Linux each thread has a priority of its own; elsewhere it has that of the process.
     own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
     seen = []
 
@@ -275,7 +275,7 @@ def test_searches_have_the_lowest_priority():
         view, limits = some_view("champion_chess"), Limits(iterations=5000)
         result, _ = await pool.search(view, limits, 1, check)
         pool.close()
-        # To give way to others changes nothing.
+        # The priority does not change the result.
         assert result == search(view, iterations=5000, seed=1)
 
     asyncio.run(run())

@@ -1,5 +1,5 @@
-"""What players meet when the disk fails under a server: a refusal that says so, nothing lost, and
-nothing done that was not asked for again. The server goes on by itself when the disk does."""
+"""What players see when the disk of a server fails: a refusal that says so, nothing lost, and
+nothing done that was not asked for again. The server recovers by itself when the disk does."""
 
 import errno
 from contextlib import suppress
@@ -44,7 +44,7 @@ def server(disk):
 
 
 def job(table, rng=None):
-    """Who is to decide at a table, and a request for it."""
+    """The player that is to decide at a table, and its request."""
     seat = table.spectator.view().deciders[0]
     player = table.players[seat]
     view = player.view()
@@ -98,7 +98,7 @@ def test_a_fault_is_said_and_hurts_nobody_for_longer(server, disk, fault, expect
     assert server.metric('croupier_store_failures_total{kind="write"}') >= failures + 3
 
     disk.mend()
-    # Nobody asks for anything meanwhile.
+    # No request is sent meanwhile.
     server.wait_for("the log is written again")
     assert server.log.count("the log cannot be written") == 1
     assert server.metric('croupier_store_failing{kind="write"}') == 0
@@ -109,7 +109,7 @@ def test_a_fault_is_said_and_hurts_nobody_for_longer(server, disk, fault, expect
     assert next(stream).version == 1
     for each in (table, other):
         play_on(each, seeded("after"))
-    # It has seen every version once.
+    # The stream has shown every version once.
     assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
 
 
@@ -140,12 +140,12 @@ def test_bots_go_on_when_the_disk_does(server, disk):
 
 
 class Diary:
-    """What was answered at a table, and how it was asked."""
+    """The requests at a table, and what was answered."""
 
     def __init__(self, table):
         self.table = table
         self.version = 0
-        self.last = None  # Who sent the last request, and the request.
+        self.last = None  # The player that sent the last request, and the request.
 
     def decide(self, rng):
         self.last = job(self.table, rng)
@@ -204,7 +204,7 @@ def test_what_was_answered_outlasts_faults_and_a_power_cut(tmp_path):
             refusals += len(failed)
             disk.mend()
             for each in failed:
-                # One who has not asked again finds nothing done, and may do something else.
+                # A player that did not retry finds nothing done, and may do something else.
                 if rng.random() < 0.5:
                     each.repeat()
                 assert each.table.spectator.view().version == each.version
@@ -225,7 +225,7 @@ def test_what_was_answered_outlasts_faults_and_a_power_cut(tmp_path):
             for each in diaries:
                 each.move_to(server.client)
                 version = each.table.spectator.view().version
-                # Nobody was told whether the last one was done. Who asks again is.
+                # The answer to the last request was lost. A retry is answered.
                 assert each.version <= version <= each.version + (crashed and each in running)
             if crashed:
                 for each in running:

@@ -87,7 +87,7 @@ def test_who_waits_at_another_server_is_told(place, monkeypatch):
 
     async def test(store):
         async with opened(place) as other:
-            # It listens when it has heard something.
+            # Once it has heard of a change, it surely listens.
             wait = asyncio.ensure_future(other.wait("one", 0))
             await add(store, 0)
             await wait
@@ -169,7 +169,7 @@ def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
                     for name in (names if seat else reversed(names))
                 ]
                 done = await asyncio.gather(*calls)
-                # Of each match, at one of them.
+                # The entry of each match, at one of the servers.
                 assert sum(done) == len(names)
                 first, second = done[: len(names)], done[len(names) :]
                 assert all(a != b for a, b in zip(reversed(first), second, strict=True))
@@ -248,7 +248,7 @@ def test_a_database_that_restarts_is_used_again(place, postgres):
                     assert await refused(call) == UNAVAILABLE
             finally:
                 await asyncio.to_thread(postgres.start)
-            # What was answered is there, and the store finds the database by itself.
+            # Every answered entry is there, and the store reconnects by itself.
             entries = await until_done(lambda: store.read("one", 0))
             assert len(entries) == version + 1
             wait = asyncio.ensure_future(store.wait("one", version + 1))
@@ -259,7 +259,7 @@ def test_a_database_that_restarts_is_used_again(place, postgres):
 
 
 def test_a_full_disk_is_said_and_changes_nothing(place):
-    # As PostgreSQL says it, by the same code, when a file cannot grow.
+    # The error that PostgreSQL reports when a file cannot grow.
     full = """
         CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$;
@@ -279,7 +279,7 @@ def test_a_full_disk_is_said_and_changes_nothing(place):
 
 @pytest.fixture
 def one_quiet_connection(monkeypatch):
-    """The next answer of the database is the one that is being tested."""
+    """Ensures that the next answer of the database is the one under test."""
     monkeypatch.setattr(postgresql_connections, "CONNECTIONS", 1)
     monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
@@ -304,7 +304,7 @@ def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(p
             async def submit(version):
                 return await matches.submit(caller, version, legal, "a")
 
-            # The first one prepares the statement: the next answer is that of the commit.
+            # The first entry prepares the statement: the next answer is that of the commit.
             await add(store, 0)
             proxy.mode = CUT
             assert await refused(submit(0)) == UNAVAILABLE
@@ -314,7 +314,7 @@ def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(p
             view = View.FromString(await until_done(lambda: submit(0)))
             assert view.version == 1
             assert len(await direct.read(caller.match_id, 0)) == 1
-            # Another request under the same name is another matter.
+            # Another request with the same request_id is refused.
             with pytest.raises(Refusal) as caught:
                 await submit(1)
             assert caught.value.reason == ErrorReason.ERROR_REASON_REQUEST_ID_REUSED
@@ -344,15 +344,15 @@ def test_a_database_that_does_not_answer_is_not_waited_for_too_long(place, monke
     on_log(place, test)
 
 
-# What PostgreSQL says to a connection that is not in use when it is stopped in good order.
+# What PostgreSQL sends to an idle connection when it shuts down in order.
 _FIELDS = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
 TERMINATING = b"E" + (len(_FIELDS) + 4).to_bytes(4, "big") + _FIELDS
 
 
 async def told_to_end(proxy):
-    """Tells all connections that they are to end; they do not yet, and could be used again."""
+    """Tells all connections to end; they have not ended yet, and could be used again."""
     proxy.say(TERMINATING)
-    # What is written to a socket of this machine is there at once, and is read in the next round.
+    # Bytes written to a local socket are there at once, and are read in the next turn of the loop.
     for _ in range(3):
         await asyncio.sleep(0)
 

@@ -1,5 +1,5 @@
-"""What players meet when the database fails under a server: a refusal that says so, nothing lost,
-and nothing done twice. The server goes on by itself when the database does."""
+"""What players see when the database of a server fails: a refusal that says so, nothing lost, and
+nothing done twice. The server recovers by itself when the database does."""
 
 import asyncio
 import uuid
@@ -39,7 +39,7 @@ def server(place, proxy):
 
 
 def until_answered(call, *arguments):
-    """Calls until it is no longer refused, as a client does that is told to try again."""
+    """Calls until it is no longer refused, as a client does that is told to retry."""
     while True:
         try:
             return call(*arguments)
@@ -85,7 +85,7 @@ def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
     assert proxy.cuts == cuts + 1
     applied = [entries_of(place, table) for table in tables]
     assert refusals[3]
-    # Those that shared its commit shared its fate; the others, and who watches, did not notice.
+    # Entries in the same commit shared its fate; other entries, and streams, were not affected.
     for error, count in zip(refusals, applied, strict=True):
         assert count == (answered or not error)
         if error:
@@ -102,7 +102,7 @@ def test_a_match_whose_creation_was_cut_off_is_created_by_the_same_request(
     server, proxy, place, answered
 ):
     create = server.client.matches.CreateMatch
-    # An odd time is what its row can be told by on the way to the database.
+    # Its row can be recognized by this odd time on the way to the database.
     seconds = 86_399 - answered
     request = match_pb2.CreateMatchRequest(
         ruleset=ruleset_of(GAME),
@@ -117,7 +117,7 @@ def test_a_match_whose_creation_was_cut_off_is_created_by_the_same_request(
     created = create(request)
     assert create(request) == created
     assert matches_in(place) == before + 1
-    # Its bot decides, although the server that was asked first never knew of it.
+    # The bot decides, although the server that was asked first never knew of the match.
     spectator = Table(server.client, created).spectator
     assert spectator.wait_later(1).result().view.version == 1
 
@@ -142,7 +142,7 @@ def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
         server.wait_for("the log cannot be read")
     finally:
         place.server.start()
-    # Nobody asks for anything meanwhile, but the server itself what is due.
+    # No request is sent meanwhile; the server itself polls for due matches.
     server.wait_for("the log is read again")
     assert until_answered(table.views) == views
     view = until_answered(player.send, request)
@@ -156,7 +156,7 @@ def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
 
 
 def test_a_full_disk_is_said_and_logged(server, place):
-    # As PostgreSQL says it, by the same code, when a file cannot grow.
+    # The error that PostgreSQL reports when a file cannot grow.
     execute(
         place,
         """

@@ -1,4 +1,4 @@
-"""The SQLite log when any one call to the disk fails or is the last one, when the power goes, and
+"""The SQLite log when any one call to the disk fails or is the last one, after a power cut, and
 when its files are torn or damaged."""
 
 import asyncio
@@ -58,7 +58,7 @@ def clear(request):
 
 
 def requests_in(directory, to):
-    """The request_ids of the entries of all matches, as a server finds them that starts there."""
+    """The request_ids of the entries of all matches, as a server that starts there finds them."""
 
     async def look():
         shutil.copytree(directory, to)
@@ -70,8 +70,8 @@ def requests_in(directory, to):
     return dict(zip(MATCHES, asyncio.run(look()), strict=True))
 
 
-# Two matches in turn, and a snapshot; in the middle the disk recovers, and what was refused for is
-# asked for again, but for "b1".
+# Two matches in turn, and a snapshot. In the middle the disk recovers, and every refused request is
+# sent again, except "b1".
 STEPS = [
     ["open"],
     ["do", "a", "a0"],
@@ -112,7 +112,7 @@ def test_whichever_call_fails_what_was_answered_is_there_once(
             calls, error=rng.choice([errno.EIO, errno.ENOSPC]), what=what, skip=skip, times=times
         )
         answers, code = script.run(*STEPS)
-        # How much is read is not the same each time.
+        # The number of reads varies.
         assert disk.failed or calls & READ
         disk.mend()
         assert code == (-9 if what == KILL else 0)
@@ -125,7 +125,7 @@ def test_whichever_call_fails_what_was_answered_is_there_once(
             for name in MATCHES:
                 assert len(set(found[name])) == len(found[name])
                 if what == KILL:
-                    # The last one may be there that nobody was answered for.
+                    # The last entry may be there without having been answered.
                     assert found[name][: len(done[name])] == done[name]
                     assert len(found[name]) <= len(done[name]) + 1
                 else:
@@ -216,15 +216,15 @@ def test_a_migration_that_is_interrupted_is_done_the_next_time(disk, script, cal
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory):
-    """The directory of a server that was killed, what it had answered, and how long the write-ahead
-    log was then, each time."""
+    """The directory of a server that was killed, its match, and how long the write-ahead log was
+    after each answer."""
     data = tmp_path_factory.mktemp("crashed") / "data"
     with ServerProcess("--data", str(data)) as server:
         table = server.client.create(ruleset_of(GAME))
         rng = seeded("crashed")
         wal = data / WAL_FILE
         lengths = [wal.stat().st_size]
-        # No snapshot yet, which is written when nobody waits for it.
+        # Before the first snapshot, which would be written at any time.
         while len(lengths) < SNAPSHOT_EVERY:
             player, request = job(table, rng)
             player.send(request)
@@ -260,7 +260,7 @@ def test_wherever_the_write_ahead_log_is_torn_all_whole_commits_are_there(crashe
     for _ in range(TRIES):
         at = rng.randrange(lengths[0], lengths[-1])
         while not written[at]:
-            at += 1  # What was zero stays as it was in one of the cases.
+            at += 1  # A zero would not change in one of the cases.
 
         def damage(whole, at=at):
             return {
@@ -273,7 +273,7 @@ def test_wherever_the_write_ahead_log_is_torn_all_whole_commits_are_there(crashe
         torn = copy_of(data, tmp_path / "torn", damage)
         versions = sum(length <= at for length in lengths) - 1
         assert versions_in(torn, match) == versions, at
-        # It stays so.
+        # Also when it is opened again.
         assert versions_in(torn, match) == versions
         shutil.rmtree(torn)
 
@@ -358,7 +358,7 @@ def raises(error, code=None):
 )
 def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(tmp_path, work, expected):
     async def test(store):
-        # While the writer is busy, what comes makes up its next commit.
+        # Jobs that come while the writer is busy make up its next commit.
         busy = threading.Event()
         first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
         calls = [store.append("a", 0, action(0), NOTHING), store._run_in_writer(work)]
@@ -410,7 +410,7 @@ def test_a_log_whose_file_is_gone_is_refused_and_not_replaced(tmp_path):
 
     async def test(store):
         (directory / sqlite.FILE).rename(directory / "away")
-        # The connection that writes is made anew after an error.
+        # After an error the writer opens a new connection.
         with pytest.raises(Refusal):
             await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
         with pytest.raises(Refusal):

@@ -1,4 +1,4 @@
-"""The SQLite log: its file, its schema, and what happens when the disk does not do as it should."""
+"""The SQLite log: its file, its schema, and what happens when the disk fails."""
 
 import asyncio
 import sqlite3
@@ -145,7 +145,7 @@ def test_what_comes_together_is_committed_together(place):
 
 
 class FaultyStore(SqliteStore):
-    """A log whose file can be given faults."""
+    """A log to whose file faults can be added."""
 
     fault = ""
 
@@ -156,7 +156,7 @@ class FaultyStore(SqliteStore):
         return connection
 
     async def fail(self, fault):
-        """From now on, until `fault` is taken away."""
+        """Adds a fault, until `fault` is cleared."""
         self.fault = fault
         await self._run_in_writer(lambda file: file.execute(fault) and None)
 
@@ -192,7 +192,7 @@ def test_who_waits_together_fails_together_and_recovers(place):
         calls = [store.create(header(f"match{n}"), NOTHING) for n in range(20)]
         done = await asyncio.gather(*calls, return_exceptions=True)
         assert {each.reason for each in done} == {UNAVAILABLE}
-        # Each has an error of its own, as each is raised elsewhere.
+        # Each caller gets an error of its own, since each raises it elsewhere.
         assert len(set(map(id, done))) == 20
         store.fault = ""
         await asyncio.gather(*(store.create(header(f"match{n}"), NOTHING) for n in range(20)))
@@ -207,7 +207,7 @@ def test_a_locked_file_is_said_and_waited_for(place, monkeypatch):
         other = file_of(place)
         other.execute("BEGIN IMMEDIATE")
         assert await refused(add(store, 0)) == UNAVAILABLE
-        # Reading goes on beside it.
+        # Reading goes on.
         assert (await read(store)).entries == []
         other.rollback()
         assert await add(store, 0)
@@ -254,7 +254,7 @@ def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
             for _ in range(sqlite_jobs.GATHER_TURNS // 2):
                 await asyncio.sleep(0)
         await asyncio.gather(*asked)
-        # The first one, who was alone until then, has not waited for the others.
+        # The first job, which was alone until then, has not waited for the others.
         assert commits(store) <= before + 2
 
     on_log(place, test)
@@ -265,7 +265,7 @@ def test_who_is_alone_is_not_kept_waiting_for_others(place):
         before = commits(store)
         asked = store.append("one", 0, action(0), NOTHING)
         end = time.monotonic() + SECONDS
-        # The loop takes no turn meanwhile.
+        # The event loop takes no turn meanwhile.
         while commits(store) == before:
             assert time.monotonic() < end
         assert await asked
@@ -275,7 +275,7 @@ def test_who_is_alone_is_not_kept_waiting_for_others(place):
 
 @pytest.mark.parametrize("torn", ["garbage", "half a frame", "nothing"])
 def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
-    # As after a crash while a transaction was being written, which nobody was answered for.
+    # As after a crash while a transaction was being written, which was not answered.
     crashed = SqlitePlace(place.directory.parent / "crashed")
     crashed.directory.mkdir(parents=True)
     name = sqlite.FILE + "-wal"
@@ -323,7 +323,7 @@ def test_what_is_known_without_asking_is_bounded(place, monkeypatch):
             await store.create(header(name), NOTHING)
             assert await store.append(name, 0, action(0), NOTHING)
         assert len(store._writer.heads) == 4
-        # Of those that were forgotten, the file tells.
+        # The heads that were dropped are read from the file.
         assert not await add(store, 1)
         assert await add(store, 0)
         assert not await store.append("match0", 0, action(0), NOTHING)

@@ -1,4 +1,4 @@
-"""What every log does, wherever it is kept."""
+"""What every kind of log does."""
 
 import asyncio
 import random
@@ -111,7 +111,7 @@ def test_a_request_is_added_once(place):
     async def test(store):
         assert await store.append("one", 0, action(0, request_id="a"), NOTHING)
         assert not await store.append("one", 1, action(0, b"y", request_id="a"), NOTHING)
-        # Another seat may choose the same, and no request_id is none.
+        # Another seat may choose the same one, and an empty request_id is none.
         assert await store.append("one", 1, action(1, request_id="a"), NOTHING)
         assert await store.append("one", 2, action(0), NOTHING)
         assert await store.append("one", 3, action(0), NOTHING)
@@ -148,7 +148,7 @@ def test_a_conflict_fails_its_own_caller_only(place):
         used = {name: set() for name in names}
         for _ in range(40):
             calls, expected = [], []
-            # At the same time, of every match: the next version, a wrong one, or a used request.
+            # At the same time, for many matches: the next version, a wrong one or a used request.
             for name in rng.sample(names, rng.randrange(1, len(names))):
                 fresh = f"{heads[name]} {rng.random()}"
                 version = heads[name] + rng.choice((0, 0, 0, -1, 1))
@@ -173,7 +173,7 @@ def test_a_caller_who_leaves_changes_nothing_for_the_others(place):
         calls[0].cancel()
         await store.create(header("two"), NOTHING)
         assert await store.append("two", 0, action(0), NOTHING)
-        # It may have been done, or is still under way, or never is: the log knows.
+        # It may be done, under way, or never be done: the log knows.
         entries = await store.read("one", 0)
         while not await store.append("one", len(entries), action(1, b"next"), NOTHING):
             entries = await store.read("one", 0)
@@ -266,11 +266,11 @@ def test_what_is_due_is_found_until_it_is_done(place):
 
     async def change(store):
         assert await store.append("one", 1, action(0), NOTHING)
-        # Of two who want it one gets it.
+        # Of two servers that want it, one gets it.
         assert await store.reschedule(DueMatch("three", 10), 40)
         assert not await store.reschedule(DueMatch("three", 10), 50)
         assert not await store.reschedule(DueMatch("one", 20), 50)
-        # What is not added does not change what is due either.
+        # An entry that is not added does not reschedule the match either.
         assert not await store.append("two", 1, action(0), NOTHING)
         assert await store.list_due(99, 10) == [DueMatch("two", 30), DueMatch("three", 40)]
         await store.append("three", 0, resignation(0), MatchStatus(over=True))
