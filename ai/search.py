@@ -18,7 +18,7 @@ from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
 from engine.sampler import Sampler
 
-# To find how a match is expected to go on, once the best action is proven.
+# Once the best action is proven, a short search shows how the match is expected to go on.
 PROVEN_ITERATIONS = 1000
 
 # Threads can end for different reasons; the first of these is the reason of the search.
@@ -37,7 +37,7 @@ class Search:
     `seed` decides all chance of a search from the present; of a search from the deal, it only
     decides which action is sampled. `sampler` is the view's, if the caller has it already.
     `root_actions` are the legal actions to search for (None: all). The search ends when all threads
-    together have `max_nodes` nodes (0: as many as fit in memory). Raises ViewError if the view
+    together have `max_nodes` nodes (0: no such limit). Raises ViewError if the view
     contradicts itself, and ValueError if its seat need not decide or one of `root_actions` is not
     legal.
     """
