@@ -1,14 +1,18 @@
-"""What happened: the events of one call, and who may see them."""
+"""Events: what happened in one call, and who may read it."""
 
 from typing import NamedTuple
 
 from libc.string cimport memcpy
 
-ANY_SEAT = -1              # The seat of an event that is nobody's.
+ANY_SEAT = -1              # The seat of an event that belongs to neither seat.
 
 
 class Event(NamedTuple):
-    """Something that happened. `values` are small integers whose meaning depends on `kind`."""
+    """Something that happened.
+
+    `values` are integers from 0 to 255 whose meaning depends on `kind`. `audience` is a sum of the
+    TO_ constants.
+    """
 
     kind: str
     seat: int
@@ -16,12 +20,12 @@ class Event(NamedTuple):
     audience: int
 
     def seen_by(self, viewer):
-        """Whether seat 0 or 1, or SPECTATOR, sees it while the match runs."""
+        """Whether a viewer (seat 0, seat 1 or SPECTATOR) sees it while the match runs."""
         return bool(self.audience & (1 << viewer))
 
     @property
     def recorded(self):
-        """Whether it belongs to the record, which is read when the match is over."""
+        """Whether it belongs to the record, which is read after the end of the match."""
         return bool(self.audience & TO_RECORD)
 
 
@@ -41,6 +45,12 @@ cdef void log_event(EventLog* log, int audience, int kind, int seat,
     if n > 0:
         memcpy(at + 4, values, n)
     log.used += 4 + n
+
+
+cdef void log_private(EventLog* log, int readers, int seat, int kind, const uint8_t* values, int n,
+                      int hidden_kind, const uint8_t* shown, int shown_n) noexcept nogil:
+    log_event(log, readers | TO_RECORD, kind, seat, values, n)
+    log_event(log, TO_PUBLIC & ~readers, hidden_kind, seat, shown, shown_n)
 
 
 cdef list read_log(dict kinds, const EventLog* log):

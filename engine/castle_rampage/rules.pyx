@@ -56,7 +56,9 @@ import itertools
 from libc.string cimport memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
-from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.events cimport (
+    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
+)
 from engine.game cimport (
     BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
 )
@@ -68,7 +70,7 @@ from engine.castle_rampage.state cimport (
     CastleView, Common, DEAL, DECIDED, DESTROYED, DIGGER, DISCARDED, DRAWN, DRAWN_HIDDEN, END_TURN,
     GATE, GRANARY, GRANARY_OPPOSED, HAND_SHOWN, HELD, HIDDEN, JESTER, KIND_SHIFT, KNIGHT,
     KNIGHT_UNIT, LOOKED, LOOKED_HIDDEN, LOST, MAX_DECISIONS, MAX_DECK, MAX_DISCARDS, MAX_SET_UPS,
-    MAX_TURNS, MAX_WAYS, MERCENARY, NEW_PILE, NO_SEAT, OF_DISCARDS, OGRE, OVER, Own, PLACED,
+    MAX_TURNS, MAX_WAYS, MERCENARY, NEW_PILE, OF_DISCARDS, OGRE, OVER, Own, PLACED,
     PLACED_UNDER, PLAY, PLAYED, PRIEST, RETURNED, REVEALED, SABOTEUR, SEEN, SET_UP, SET_UP_CARDS,
     SHOWED, SHOWN, SHUFFLED, SHUFFLED_HIDDEN, SPENT, SPY, STRENGTHEN, STRENGTHENED,
     STRENGTHENED_BEFORE, STRENGTHENED_HIDDEN, STRUCTURES, SUMMONER, Side, Stack, TOOK_BACK, TURN,
@@ -108,7 +110,7 @@ assert sizeof(CastleView) <= sizeof(View)
 
 
 cdef inline int reader_of(int seat) noexcept nogil:
-    return TO_SEAT_0 if seat == 0 else TO_SEAT_1
+    return to_seat(seat)
 
 
 cdef inline Stack* stack_of(CastleState* rampage, int seat, int structure) noexcept nogil:
@@ -595,8 +597,8 @@ cdef class CastleRampage(Game):
                 cards[i] = set_up_card(joint[seat], i)
             for i in range(STRUCTURES * PLACED):
                 put_under(stack_of(rampage, seat, i // PLACED), cards[i], HIDDEN)
-            log_event(log, reader_of(seat) | TO_RECORD, CARDS_SET_UP, seat, cards, DEAL)
-            log_event(log, TO_PUBLIC & ~reader_of(seat), CARDS_SET_UP_HIDDEN, seat, NULL, 0)
+            log_private(log, to_seat(seat), seat, CARDS_SET_UP, cards, DEAL,
+                        CARDS_SET_UP_HIDDEN, NULL, 0)
             memset(own.hand, 0, sizeof(own.hand))
             if common.set_ups + 1 == self.set_ups:
                 own.hand[cards[DEAL - 1]] += 1
@@ -803,8 +805,8 @@ cdef void strengthen(CastleState* rampage, int seat, Action action, EventLog* lo
     if ogre:
         log_event(log, TO_PUBLIC | TO_RECORD, STRENGTHENED, seat, values, 2)
     else:
-        log_event(log, reader_of(seat) | TO_RECORD, STRENGTHENED, seat, values, 2)
-        log_event(log, TO_PUBLIC & ~reader_of(seat), STRENGTHENED_HIDDEN, seat, values, 1)
+        log_private(log, to_seat(seat), seat, STRENGTHENED, values, 2,
+                    STRENGTHENED_HIDDEN, values, 1)
 
 
 cdef void put_under(Stack* stack, int card, int known) noexcept nogil:
@@ -850,8 +852,7 @@ cdef void look(CastleState* rampage, int seat, EventLog* log) noexcept nogil:
             values[structure] = stack.cards[stack.top]
             if stack.known[stack.top] == HIDDEN:
                 stack.known[stack.top] = SEEN
-    log_event(log, reader_of(seat) | TO_RECORD, LOOKED, seat, values, STRUCTURES)
-    log_event(log, TO_PUBLIC & ~reader_of(seat), LOOKED_HIDDEN, seat, NULL, 0)
+    log_private(log, to_seat(seat), seat, LOOKED, values, STRUCTURES, LOOKED_HIDDEN, NULL, 0)
 
 
 cdef void show_hand(CastleState* rampage, int seat, int unit, EventLog* log) noexcept nogil:
@@ -972,8 +973,7 @@ cdef void shuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
         return
     for i in range(n):
         cards[i] = rampage.draw_pile[n - 1 - i]
-    log_event(log, TO_RECORD, SHUFFLED, NO_SEAT, cards, n)
-    log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, NO_SEAT, &n, 1)
+    log_private(log, 0, NO_SEAT, SHUFFLED, cards, n, SHUFFLED_HIDDEN, &n, 1)
 
 
 def check_card(name, card):

@@ -54,12 +54,13 @@ from libc.string cimport memcmp, memcpy, memset
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     CARDS, CATAPULT, CastleState, CastleView, Common, DEAL, DECIDED, DREW, GRANARY, HIDDEN, LOST,
-    MAX_DECISIONS, MAX_DECK, MAX_DRAWN, MAX_HISTORY, MAX_STACK, NEW_PILE, NO_SEAT, OF_DISCARDS,
+    MAX_DECISIONS, MAX_DECK, MAX_DRAWN, MAX_HISTORY, MAX_STACK, NEW_PILE, OF_DISCARDS,
     OGRE, OVER, Own, PLACED, PLACED_UNDER, SET_UP, SHOWED, SHOWN, SPENT, STRUCTURES, Stack,
     TOOK_BACK, TURN, VETERAN, counts_as, is_purple,
 )
 from engine.castle_rampage.history cimport CUT_SHORT, NO_CARD, Entry, History, read_history
 from engine.chance cimport Rng, mix, rng_double, rng_seed, rng_shuffle
+from engine.events cimport NO_SEAT
 from engine.game cimport SEATS, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler

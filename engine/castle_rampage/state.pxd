@@ -57,8 +57,6 @@ cdef enum:
     SET_UP
     TURN
 
-    NO_SEAT = 255                # Instead of a seat.
-
     # Who besides its owner knows a card of a structure
     HIDDEN = 0
     SEEN                         # The other seat, by a Spy.

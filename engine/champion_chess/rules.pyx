@@ -43,7 +43,7 @@ from engine.champion_chess.hand cimport (
     nobles, only_noble_is_king, playable_aid, spread, total,
 )
 from engine.chance cimport Rng, mix, rng_below, rng_next, rng_shuffle
-from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
 
@@ -616,21 +616,19 @@ cdef class ChampionChess(Game):
     cdef void shuffle(self, ChessState* chess, int seat, bint from_reserve, Rng* rng,
                       EventLog* log) noexcept nogil:
         cdef uint8_t values[1 + MAX_DECK]
+        cdef uint8_t shown[2]
         cdef int i, n = chess.side[seat].deck_size
         rng_shuffle(rng, chess.deck[seat], n)
-        values[0] = from_reserve
+        values[0] = shown[0] = from_reserve
+        shown[1] = n
         for i in range(n):
             values[1 + i] = chess.deck[seat][n - 1 - i]
-        log_event(log, TO_RECORD, SHUFFLED, seat, values, 1 + n)
-        values[1] = n
-        log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, values, 2)
+        log_private(log, 0, seat, SHUFFLED, values, 1 + n, SHUFFLED_HIDDEN, shown, 2)
 
     cdef void log_drawn(self, int seat, const uint8_t* cards, int n, EventLog* log) noexcept nogil:
-        cdef int itself = TO_SEAT_0 if seat == 0 else TO_SEAT_1
         cdef uint8_t count = n
         if n:
-            log_event(log, itself | TO_RECORD, DRAWN, seat, cards, n)
-            log_event(log, TO_PUBLIC & ~itself, DRAWN_HIDDEN, seat, &count, 1)
+            log_private(log, to_seat(seat), seat, DRAWN, cards, n, DRAWN_HIDDEN, &count, 1)
 
 
 def nobles_in(hand):

@@ -15,7 +15,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_shuffle
-from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, EventLog, log_event
+from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
 from engine.game cimport NOBODY, SEATS, Action, Cards, Game, State, View
 from engine.integers cimport uint8_t
 from engine.kuhn_poker.betting cimport (
@@ -93,8 +93,7 @@ cdef class KuhnPoker(Game):
         memset(state, 0, sizeof(State))
         for seat in range(SEATS):
             poker.cards[seat] = deck[seat]
-            log_event(log, (TO_SEAT_0 << seat) | TO_RECORD, DEALT, seat, &deck[seat], 1)
-            log_event(log, TO_PUBLIC & ~(TO_SEAT_0 << seat), DEALT, seat, NULL, 0)
+            log_private(log, to_seat(seat), seat, DEALT, &deck[seat], 1, DEALT, NULL, 0)
 
     cdef int deciders(self, const State* state) noexcept nogil:
         cdef const KuhnState* poker = <const KuhnState*> state

@@ -25,7 +25,9 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_below
-from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, EventLog, log_event
+from engine.events cimport (
+    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
+)
 from engine.game cimport NOBODY, SEATS, Action, Cards, Game, State, View
 from engine.integers cimport uint8_t
 from engine.leduc_poker.betting cimport (
@@ -43,7 +45,6 @@ cdef enum:
     DECIDED = 2
     TURNED_UP = 3
     SHOWN = 4
-    NOBODYS = 255                 # The seat of an event that is nobody's.
 
 cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
@@ -106,11 +107,9 @@ cdef class LeducPoker(Game):
         for seat in range(SEATS):
             left = CARDS - seat
             poker.cards[seat] = take(deck, left, rng)
-            log_event(log, (TO_SEAT_0 << seat) | TO_RECORD, DEALT, seat, &poker.cards[seat], 1)
-            log_event(log, TO_PUBLIC & ~(TO_SEAT_0 << seat), DEALT, seat, NULL, 0)
+            log_private(log, to_seat(seat), seat, DEALT, &poker.cards[seat], 1, DEALT, NULL, 0)
         poker.common = take(deck, CARDS - SEATS, rng)
-        log_event(log, TO_RECORD, DEALT, NOBODYS, &poker.common, 1)
-        log_event(log, TO_PUBLIC, DEALT, NOBODYS, NULL, 0)
+        log_private(log, 0, NO_SEAT, DEALT, &poker.common, 1, DEALT, NULL, 0)
 
     cdef int deciders(self, const State* state) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state
@@ -146,7 +145,7 @@ cdef class LeducPoker(Game):
             for seat in range(SEATS):
                 log_event(log, TO_PUBLIC | TO_RECORD, SHOWN, seat, &poker.cards[seat], 1)
         elif round_of(poker.decisions) > now:
-            log_event(log, TO_PUBLIC | TO_RECORD, TURNED_UP, NOBODYS, &poker.common, 1)
+            log_event(log, TO_PUBLIC | TO_RECORD, TURNED_UP, NO_SEAT, &poker.common, 1)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state

@@ -45,7 +45,9 @@ from pathlib import Path
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
-from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.events cimport (
+    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
+)
 from engine.game cimport NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.powershot_soccer.state cimport (
@@ -63,8 +65,6 @@ cdef enum:
     # Hidden places: rows of `hidden`, named in `hidden_places`.
     OPPONENT_HAND = 0
     OPPONENT_PILE
-
-    NO_SEAT = 255
 
 ROLE_NAMES = ("", "PASS", "DRIBBLE", "CROSS", "FANCY_FOOTWORK", "SHOOT", "LONG_RANGE_SHOT",
               "TACKLE", "INTERCEPT", "SAVE", "STAR_PLAYER", "GIVE_UP", "DECLINE")
@@ -291,7 +291,7 @@ cdef class PowerShotSoccer(Game):
         cdef uint8_t decided[3]
         cdef uint8_t drawn
         cdef uint8_t one = 1
-        cdef int reader = TO_SEAT_0 if seat == 0 else TO_SEAT_1
+        cdef int reader = to_seat(seat)
         cdef bint answer = common.phase == DEFEND
         played[0] = joint[seat] >> ROLE_BITS
         played[1] = joint[seat] & ((1 << ROLE_BITS) - 1)
@@ -306,8 +306,7 @@ cdef class PowerShotSoccer(Game):
         # and neither may an event.
         if common.half == 1 and half_is_over(common):
             reader = 0
-        log_event(log, reader | TO_RECORD, DRAWN, seat, &drawn, 1)
-        log_event(log, TO_PUBLIC & ~reader, DRAWN_HIDDEN, seat, &one, 1)
+        log_private(log, reader, seat, DRAWN, &drawn, 1, DRAWN_HIDDEN, &one, 1)
         if answer:
             log_event(log, TO_PUBLIC | TO_RECORD, EXCHANGE_DECIDED, 1 - seat, decided, 3)
         if half_is_over(common):
@@ -474,7 +473,7 @@ cdef class PowerShotSoccer(Game):
         cdef Common* common = &soccer.common
         cdef uint8_t value
         cdef uint8_t hand[MAX_HAND]
-        cdef int seat, card, i, n, reader, _copy
+        cdef int seat, card, i, n, _copy
         memset(soccer.own, 0, sizeof(soccer.own))
         memset(common.plays, 0, sizeof(common.plays))
         common.half = half
@@ -491,9 +490,8 @@ cdef class PowerShotSoccer(Game):
                 common.draw_sizes[seat] -= 1
                 hand[i] = self.draw_card(soccer, seat)
             value = self.hand_size
-            reader = TO_SEAT_0 if seat == 0 else TO_SEAT_1
-            log_event(log, reader | TO_RECORD, DRAWN, seat, hand, self.hand_size)
-            log_event(log, TO_PUBLIC & ~reader, DRAWN_HIDDEN, seat, &value, 1)
+            log_private(log, to_seat(seat), seat, DRAWN, hand, self.hand_size,
+                        DRAWN_HIDDEN, &value, 1)
         if half == 1:
             self.kick_off(soccer, rng, log)
             begin_attack(common, common.first_kick_off)
@@ -548,8 +546,7 @@ cdef class PowerShotSoccer(Game):
             return
         for i in range(n):
             values[i] = soccer.own[seat].draw_pile[n - 1 - i]
-        log_event(log, TO_RECORD, SHUFFLED, seat, values, n)
-        log_event(log, TO_PUBLIC, SHUFFLED_HIDDEN, seat, &n, 1)
+        log_private(log, 0, seat, SHUFFLED, values, n, SHUFFLED_HIDDEN, &n, 1)
 
 
 def default_cards():

@@ -34,7 +34,9 @@ opponent's hand, see engine/skystones/sampler.pyx.
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
-from engine.events cimport TO_PUBLIC, TO_RECORD, TO_SEAT_0, TO_SEAT_1, EventLog, log_event
+from engine.events cimport (
+    NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
+)
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.random_playout cimport play_at_random
@@ -190,12 +192,11 @@ cdef class Skystones(SkystonesTables):
             for i in range(self.pile_size):
                 stones.piles[seat][cards[i]] += 1
             stones.common.sides[seat].pile_size = self.pile_size
-            log_event(log, only(seat) | TO_RECORD, DEALT, seat, cards, self.pile_size)
-            log_event(log, TO_PUBLIC & ~only(seat), DEALT_HIDDEN, seat, &count, 1)
+            log_private(log, to_seat(seat), seat, DEALT, cards, self.pile_size,
+                        DEALT_HIDDEN, &count, 1)
         if n > SEATS * self.pile_size:
             stones.aside = deck[n - 1] + 1
-            log_event(log, TO_RECORD, SET_ASIDE, NONE, &deck[n - 1], 1)
-            log_event(log, TO_PUBLIC, SET_ASIDE_HIDDEN, NONE, NULL, 0)
+            log_private(log, 0, NO_SEAT, SET_ASIDE, &deck[n - 1], 1, SET_ASIDE_HIDDEN, NULL, 0)
         self.lay_fields(stones, rng, log)
         stones.common.first_starter = rng_below(rng, SEATS)
         self.begin_round(stones, stones.common.first_starter, log)
@@ -310,7 +311,7 @@ cdef class Skystones(SkystonesTables):
             stones.common.board[squares[i]].field = fields[i]
             values[0] = squares[i]
             values[1] = fields[i]
-            log_event(log, TO_PUBLIC | TO_RECORD, FIELD_LAID, NONE, values, 2)
+            log_event(log, TO_PUBLIC | TO_RECORD, FIELD_LAID, NO_SEAT, values, 2)
 
     cdef void begin_round(self, SkystonesState* stones, int starter, EventLog* log) noexcept nogil:
         cdef int seat
@@ -349,8 +350,7 @@ cdef class Skystones(SkystonesTables):
             stones.hands[seat][card] += 1
             stones.common.sides[seat].pile_size -= 1
             stones.common.sides[seat].hand_size += 1
-            log_event(log, only(seat) | TO_RECORD, PICKED, seat, &card, 1)
-            log_event(log, TO_PUBLIC & ~only(seat), PICKED_HIDDEN, seat, NULL, 0)
+            log_private(log, to_seat(seat), seat, PICKED, &card, 1, PICKED_HIDDEN, NULL, 0)
         if stones.common.sides[0].hand_size == self.hand_size:
             stones.common.phase = PLACE
             self.find_turn(stones, stones.common.starter, log)
@@ -433,7 +433,7 @@ cdef class Skystones(SkystonesTables):
             memset(stones.hands[seat], 0, MAX_TYPES)
         if winner != NONE:
             common.sides[winner].points += 1
-        log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NONE, values, 2 + 2 * SEATS)
+        log_event(log, TO_PUBLIC | TO_RECORD, ROUND_ENDED, NO_SEAT, values, 2 + 2 * SEATS)
         clear(common.board)
         common.turn = common.starter
         # A round in which nothing could be placed changes nothing: the match could go on for ever.
@@ -453,6 +453,3 @@ cdef class Skystones(SkystonesTables):
             if common.board[square].card:
                 chips[common.board[square].owner] += 1
         return NONE if chips[0] == chips[1] else chips[1] > chips[0]
-
-cdef inline int only(int seat) noexcept nogil:
-    return TO_SEAT_0 if seat == 0 else TO_SEAT_1
