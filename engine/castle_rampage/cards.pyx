@@ -1,6 +1,5 @@
 """The cards of Castle Rampage: their names and texts, and which lists of them are good."""
 
-import csv
 from pathlib import Path
 
 from engine.castle_rampage.state cimport (
@@ -10,6 +9,7 @@ from engine.castle_rampage.state cimport (
     VETERAN, VOLLEY,
 )
 
+from engine.card_list import copies, read_csv
 from engine.errors import RulesetError
 
 CARD_NAMES = ("none", "knight", "archer", "axe_man", "giant", "mercenary", "veteran", "dragon",
@@ -53,10 +53,9 @@ CARD_TEXTS = {
 
 def default_cards():
     """The card list of the reconstruction."""
-    with open(Path(__file__).with_name("cards.csv"), newline="") as file:
-        return [{"card": CARD_NAMES.index(row.pop("card").lower()),
-                 **{name: int(text) for name, text in row.items()}}
-                for row in csv.DictReader(file)]
+    numbers = ("copies", "gate", "castle", "attack", "bonus", "cost")
+    return [{"card": CARD_NAMES.index(row["card"].lower()), **{name: row[name] for name in numbers}}
+            for row in read_csv(Path(__file__).with_name("cards.csv"), numbers)]
 
 
 def read_cards(given):
@@ -89,7 +88,7 @@ def read_cards(given):
         if card["card"] in cards:
             raise RulesetError(at, "must not be listed twice: say how many copies")
         cards[card["card"]] = card
-    if sum(card["copies"] for card in cards.values()) > MAX_DECK:
+    if copies(cards.values()) > MAX_DECK:
         raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards")
     return [cards[card] for card in sorted(cards)]
 

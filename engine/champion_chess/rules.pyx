@@ -1,41 +1,38 @@
 """Champion Chess: a card duel with a chess theme, by the rule sheet of Warpspawn Games.
 
-WHITE (seat 0) and BLACK (seat 1) each have a battle deck of the same 52 cards: nobles, who fight,
-and aid, which helps them. Whoever captures the opposing King wins. Every decision is made by both
-seats at the same time and then revealed.
+WHITE (seat 0) and BLACK (seat 1) each have a battle deck of the same 52 cards: nobles, which fight,
+and aid, which helps them. The seat that captures the opposing King wins. Both seats make every
+decision at the same time, then reveal it.
 
 A turn:
 
 1. *Draw.* Each hand is filled to 7 cards, one at a time. When the battle deck is empty, the reserve
    is shuffled into a new one; when both are empty, the hand stays short.
-2. *Champion.* A hand without a noble is shown to both seats and goes to the reserve, a new hand is
-   drawn, and so on until it holds one. Then each seat plays one noble.
+2. *Champion.* A hand without a noble is shown to both seats and goes to the reserve, and a new hand
+   is drawn, until the hand holds a noble. Then each seat plays one noble.
 3. *Aid.* Each seat plays any number of aid cards, at most one of each but for Pawns.
 4. *Challenge.* Each side adds up move, attack and defend of its champion and aid. The side that is
    higher in more of the three wins; if neither is, both champions lose.
-5. *Fate.* All aid goes to its owner's defeated pile, a winning champion to his owner's reserve, a
-   losing one to his owner's defeated pile. A King who loses is captured, and the match is over;
-   when both are captured it is a draw.
+5. *Fate.* All aid goes to its owner's defeated pile, a winning champion to its owner's reserve, a
+   losing one to its owner's defeated pile. A King that loses is captured, and the match is over; if
+   both Kings are captured, it is a draw.
 6. *End.* Each seat discards any cards of its hand to its reserve.
 
 Castling (an option, on by default): the first time that the King is the only noble in a seat's
-hand, it may play him as a castle if its battle deck holds a Rook: the Rook fights, the King goes to
-the deck, and the deck is shuffled. That first time is used up whether the seat castles or not.
+hand, it may castle with it if its battle deck holds a Rook: the Rook fights, the King goes to the
+deck, and the deck is shuffled. That first time is used up whether the seat castles or not.
 
-The piles are face up, and everybody knows what is in both decks at the start, so what a seat does
-not see of the other's cards is only how they are parted between hand and deck.
+The piles are face up, and both seats know what is in both decks at the start, so a seat does not
+know only how the other seat's unseen cards are split between hand and deck.
 
-What can be known of a hand. When the battle deck runs out, the hand is what is not on the piles:
-from there on it is certain. The same holds after a mulligan, when the hand is empty. From such a
-point a `Memory` keeps what the hand has shown, turn by turn, and the sampler carries the exact
-distribution of the hand through these turns by Bayes' rule: the draws are hypergeometric, and each
-decision of an opponent who chooses uniformly has the probability 1 / (number of his legal actions
-with that hand). Whether the opponent has used up his first time to castle is hidden too, if he has
-played his King, and is carried along.
+What can be known of a hand: when the battle deck runs out, the hand is exactly the cards that are
+not on the piles. It is known after a mulligan, too, when it is empty. From such a point a `Memory`
+keeps what the hand has shown, turn by turn. The sampler carries the exact distribution of the hand
+through these turns by Bayes' rule: the draws are hypergeometric, and an opponent that chooses
+uniformly makes each decision with probability 1 / (number of its legal actions with that hand). If
+the opponent has played its King, it is hidden whether its first time to castle is used up; the
+distribution covers that, too.
 """
-
-import csv
-from pathlib import Path
 
 from libc.string cimport memcpy, memset
 
@@ -47,6 +44,10 @@ from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_privat
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
 
+from engine.card_list import check_ranges
+from engine.champion_chess.cards import (
+    CARD_NAMES, CARD_TEXTS, CATEGORIES, default_cards, read_cards,
+)
 from engine.champion_chess.replay import known_in_hands
 from engine.errors import ActionError, RulesetError
 
@@ -57,14 +58,6 @@ cdef enum:
 
     SMALL_DECK = 16
 
-CARD_NAMES = ("King", "Queen", "Bishop", "Rook", "Knight",
-              "Pawn", "Steed", "Armor", "Sword", "Feint", "Shield", "Magic")
-CARD_TEXTS = {
-    KING: "Who loses the King loses the match. "
-          "The first time that he is your only noble, a Rook of your deck may take his place.",
-    PAWN: "Any number may be played together.",
-}
-
 assert sizeof(ChessState) <= sizeof(State)
 assert sizeof(ChessView) <= sizeof(View)
 
@@ -74,7 +67,7 @@ cdef inline int count_in(Action action, int card) noexcept nogil:
 
 
 cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
-    # Takes the cards of an action from a hand and writes them as a sorted list; its length.
+    # Takes the cards of an action from a hand and writes them as a sorted list. Returns its length.
     cdef int card, _i, n = 0
     for card in range(CARDS):
         for _i in range(count_in(action, card)):
@@ -85,7 +78,8 @@ cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
 
 
 cdef int sub_multisets(Action kind, const uint8_t* most, int first, Action* actions) noexcept nogil:
-    # Lists every multiset of at most `most[card]` cards from `first` on, ascending; how many.
+    # Lists, ascending, every multiset of at most `most[card]` copies of each card from `first` on.
+    # Returns how many there are.
     cdef uint8_t count[CARDS]
     cdef Action action = kind << KIND_SHIFT
     cdef int card, n = 0
@@ -105,7 +99,7 @@ cdef int sub_multisets(Action kind, const uint8_t* most, int first, Action* acti
 
 
 cdef int castling_known(const Memory* memory) noexcept nogil:
-    # What is known now of the first time to castle.
+    # Whether the first time to castle is now UNUSED, USED or UNKNOWN to the other seat.
     cdef int i, known = memory.castling
     for i in range(memory.size):
         if memory.turns[i].castled:
@@ -133,7 +127,7 @@ cdef dict side_fields(const Side* side):
             "reserve": memory.reserve,
             "castling": memory.castling,
             "size": memory.size,
-            # Those that are yet to come are all the same one.
+            # One shared struct stands for all turns that are still to come.
             "turns": ([memory.turns[i] for i in range(memory.size)]
                       + [none] * (MEMORY_TURNS - memory.size)),
         },
@@ -173,58 +167,26 @@ cdef class ChampionChess(Game):
     hidden_places = ("opponent_hand", "opponent_pile")
 
     def read_ruleset(self, given):
-        with open(Path(__file__).with_name("cards.csv"), newline="") as file:
-            rows = list(csv.DictReader(file))
-        defaults = [{"card": card, **{key: int(row[key]) for key in
-                                      ("copies", "move", "attack", "defend")}}
-                    for card, row in enumerate(rows)]
-        ruleset = {"castling": True, "hand_size": MAX_HAND, "cards": defaults}
+        ruleset = {"castling": True, "hand_size": MAX_HAND, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of Champion Chess")
-            if option != "cards":
-                ruleset[option] = value
-            elif value:
-                ruleset["cards"] = self.read_cards(value)
-        if not 1 <= ruleset["hand_size"] <= MAX_HAND:
-            raise RulesetError("hand_size", f"must be 1 to {MAX_HAND}")
+            ruleset[option] = value
+        ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
+        check_ranges(ruleset, {"hand_size": (1, MAX_HAND)})
         self.castling = bool(ruleset["castling"])
         self.max_hand = ruleset["hand_size"]
         for card, spec in enumerate(ruleset["cards"]):
             self.copies[card] = spec["copies"]
-            for category, key in enumerate(("move", "attack", "defend")):
+            for category, key in enumerate(CATEGORIES):
                 self.points[card][category] = spec[key]
         return ruleset
-
-    def read_cards(self, given):
-        """Returns the whole card list, in the order of the cards; raises RulesetError."""
-        specs = [{"card": card, "copies": 0, "move": 0, "attack": 0, "defend": 0}
-                 for card in range(CARDS)]
-        seen = set()
-        for i, spec in enumerate(given):
-            if not 0 <= spec["card"] < CARDS:
-                raise RulesetError(f"cards[{i}].card", f"must be 0 to {CARDS - 1}")
-            if spec["card"] in seen:
-                raise RulesetError(f"cards[{i}].card", "must not be listed twice")
-            seen.add(spec["card"])
-            for key, most in (("copies", MAX_COPIES), ("move", MAX_POINTS),
-                              ("attack", MAX_POINTS), ("defend", MAX_POINTS)):
-                if not 0 <= spec[key] <= most:
-                    raise RulesetError(f"cards[{i}].{key}", f"must be 0 to {most}")
-            specs[spec["card"]] = dict(spec)
-        if specs[KING]["copies"] != 1:
-            raise RulesetError("cards", "must hold exactly one King")
-        if sum(spec["copies"] for spec in specs) > MAX_DECK:
-            raise RulesetError("cards", f"must hold at most {MAX_DECK} cards")
-        if sum(spec["copies"] for spec in specs[:NOBLES]) > MAX_NOBLES:
-            raise RulesetError("cards", f"must hold at most {MAX_NOBLES} nobles")
-        return specs
 
     def cards(self):
         return [
             {"id": name.upper(), "title": name, "kind": "noble" if card < NOBLES else "aid",
              "copies": spec["copies"],
-             "numbers": {"Move": spec["move"], "Attack": spec["attack"], "Defend": spec["defend"]},
+             "numbers": {key.capitalize(): spec[key] for key in CATEGORIES},
              "text": CARD_TEXTS.get(card, "")}
             for card, (name, spec) in enumerate(zip(CARD_NAMES, self.ruleset["cards"]))
         ]
@@ -236,7 +198,7 @@ cdef class ChampionChess(Game):
         (<ChessState*> state)[0] = fields
 
     cdef view_fields(self, const View* view):
-        # With each side's `known`, the cards that are known to be in its hand.
+        # `known` is computed: the cards that are certain to be in the hand of each side.
         cdef ChessView* seen = <ChessView*> view
         known = known_in_hands((<char*> view)[:sizeof(ChessView)], self.max_hand)
         return {
@@ -390,7 +352,8 @@ cdef class ChampionChess(Game):
             seen.own = chess.own[seat]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        # Both decisions are revealed. What a seat draws is left out: it shows in what is legal.
+        # Both decisions are revealed. The cards drawn are left out, since they show in the legal
+        # actions.
         return mix(joint[0], joint[1])
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
@@ -402,7 +365,7 @@ cdef class ChampionChess(Game):
             places[OPPONENT_PILE][chess.deck[other][i]] += 1
 
     cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, without listing what can be chosen card by card.
+        # As the default, but faster: aid and discards are drawn card by card and not listed.
         cdef ChessState* chess = <ChessState*> state
         cdef Action actions[NOBLES + 1]
         cdef Action joint[SEATS]
@@ -457,7 +420,7 @@ cdef class ChampionChess(Game):
                 self.reshuffle(chess, seat, rng, log)
             side.deck_size -= 1
             card = chess.deck[seat][side.deck_size]
-            # Nobody can tell a card that has left the deck from one that was never there.
+            # No byte may be left over from a card that has gone.
             chess.deck[seat][side.deck_size] = 0
             chess.own[seat].hand[card] += 1
             side.hand_size += 1
@@ -496,8 +459,8 @@ cdef class ChampionChess(Game):
 
     cdef void remember_point(self, Side* side, const uint8_t* hand, const uint8_t* deck,
                              const uint8_t* reserve) noexcept nogil:
-        # The hand is certain: the memory can begin here. The turns before are kept while they may
-        # still tell whether the first time to castle is used up.
+        # The hand is certain, so the memory can begin here. It keeps the earlier turns as long as
+        # they may still show whether the first time to castle is used up.
         cdef Memory* memory = &side.memory
         cdef int castling = castling_known(memory) if self.castling else UNUSED
         cdef uint8_t cut_hand[CARDS]
@@ -632,5 +595,5 @@ cdef class ChampionChess(Game):
 
 
 def nobles_in(hand):
-    """How many nobles a hand, as counts, holds."""
+    """Return the number of nobles in a hand, given as counts."""
     return sum(hand[:NOBLES])

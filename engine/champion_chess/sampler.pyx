@@ -1,7 +1,7 @@
-"""What can be known of a hand of Champion Chess.
+"""The sampler of Champion Chess: the distribution of the hand that the seat does not see.
 
-A `Replay` of the turns in a seat's `Memory` gives what follows from them for certain; the sampler
-adds what follows by Bayes' rule. See engine/champion_chess/rules.pyx.
+A `Replay` of the turns in a `Memory` gives what is certain about that hand. The sampler adds the
+probabilities by Bayes' rule, as described in engine/champion_chess/rules.pyx.
 """
 
 from libc.string cimport memcpy, memset
@@ -20,12 +20,12 @@ from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
 
-from engine.champion_chess.rules import CARD_NAMES
+from engine.champion_chess.cards import CARD_NAMES
 from engine.errors import ViewError
 
 
 cdef enum:
-    USED_BIT = 63                # Of a key of the belief: the first time to castle is used up.
+    USED_BIT = 63                # In a key of the belief: the first time to castle is used up.
 
 
 cdef inline uint64_t pack(const uint8_t* hand, bint castling_used) noexcept nogil:
@@ -42,33 +42,33 @@ cdef inline void unpack(uint64_t key, uint8_t* hand) noexcept nogil:
         hand[card] = (key >> (4 * card)) & 15
 
 
-cdef struct Shown:               # What a hand showed in one turn, and what was decided with it.
+cdef struct Shown:               # What a hand showed in one turn, and which decisions were made.
     bint champion_played
     bint aid_played
     bint discarded
-    int champion                 # The card that left the hand: the King if castled.
+    int champion                 # The card that left the hand: the King if the seat castled.
     bint castled
     uint8_t aid[CARDS]
     uint8_t discards[CARDS]
-    uint8_t all[CARDS]           # Champion, aid and discards: what the hand must have held.
+    uint8_t all[CARDS]           # Champion, aid and discards, which the hand must have held.
 
 
-cdef struct Update:              # One hand on its way through one update of the belief.
+cdef struct Update:              # One hand during one update of the belief.
     const Replay* replay
     const Shown* shown
-    uint8_t hand[CARDS]          # Grows by what is drawn.
+    uint8_t hand[CARDS]          # Before the draws, then with each card drawn.
     uint8_t deck[CARDS]          # Before the draws.
     uint8_t missing[CARDS]       # Shown, but not in hand before the draws.
     bint castling_used
 
 
 cdef class ChampionChessSampler(Sampler):
-    """The worlds that fit a view: the hand by its exact posterior, the decks shuffled."""
+    """Draws worlds that fit a view: the hand by its exact posterior, the decks in random order."""
 
     cdef bint castling           # The option.
     cdef int max_hand
     cdef uint8_t copies[CARDS]
-    cdef Belief belief           # Hands (and the used bit), before the `draws` that are still due.
+    cdef Belief belief           # Hands with the USED_BIT, before the last `draws` cards are drawn.
     cdef int draws
     cdef uint8_t unseen[SEATS][CARDS]
     cdef uint8_t nothing[CARDS]
@@ -200,7 +200,7 @@ cdef class ChampionChessSampler(Sampler):
                 shown.discards[turn.cards[i]] += 1
 
     cdef collapse(self, const Replay* replay):
-        # If the fill has made the hand certain, all that is left is the used bit.
+        # If the fill has made the hand certain, the belief is about the USED_BIT alone.
         cdef Belief old = self.belief
         cdef size_t i
         if not replay.certain:
@@ -211,7 +211,7 @@ cdef class ChampionChessSampler(Sampler):
                 self.belief.add(pack(replay.known, old.keys[i] >> USED_BIT), old.weights[i])
 
     cdef update(self, const Replay* replay, const Shown* shown):
-        # Bayes' rule: the draws of the last fill, then what the hand showed.
+        # Applies Bayes' rule to the draws of the last fill and then to what the hand showed.
         cdef Belief old = self.belief
         cdef Update step
         cdef size_t i
@@ -235,7 +235,7 @@ cdef class ChampionChessSampler(Sampler):
         self.belief.normalize()
 
     cdef void draw_hands(self, Update* step, int card, int left, double weight) noexcept nogil:
-        # Every way to draw what is missing and `left` other cards, from `card` on.
+        # Goes through every way to draw the missing cards and `left` others, from `card` on.
         cdef int n, least
         if card == CARDS:
             if left == 0:
@@ -252,7 +252,7 @@ cdef class ChampionChessSampler(Sampler):
         step.hand[card] -= min(step.deck[card], least + left) + 1
 
     cdef void decide(self, const Update* step, double weight) noexcept nogil:
-        # A hand as it was after the fill: how likely is it to show what was shown?
+        # Weights a hand, as it was after the fill, by its probability to show what was shown.
         cdef const Shown* shown = step.shown
         cdef uint8_t hand[CARDS]
         cdef uint8_t most[CARDS]
@@ -322,12 +322,12 @@ cdef class ChampionChessSampler(Sampler):
                 chess.own[other].hand[chess.deck[other][size]] += 1
                 chess.deck[other][size] = 0
             rng_shuffle(rng, chess.deck[other], size)
-            # At the Champion phase the opponent holds a noble, or he would have shown his hand.
+            # In the Champion phase the opponent holds a noble, or it would have shown its hand.
             if seen.phase != CHAMPION or nobles(chess.own[other].hand) > 0 or rng_reject(rng):
                 return
 
     cdef int lay_deck(self, ChessState* chess, int seat) noexcept nogil:
-        # Puts what is unseen and not in hand into the deck; how many.
+        # Puts the unseen cards that are not in hand into the deck, and returns how many they are.
         cdef uint8_t deck[CARDS]
         cdef int card
         for card in range(CARDS):

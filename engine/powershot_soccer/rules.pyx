@@ -59,6 +59,7 @@ from engine.powershot_soccer.state cimport (
     STAR_PLAYER, TACKLE, Common, Play, SoccerState, SoccerView,
 )
 
+from engine.card_list import check_ranges, copies
 from engine.errors import ActionError, RulesetError
 
 cdef enum:
@@ -83,6 +84,7 @@ ROLE_TEXTS = {
     SAVE: "Stops a shot of at most 8.",
     STAR_PLAYER: "Played as a Pass, Dribble, Shoot, Tackle, Intercept or Save.",
 }
+RANGES = {"role": (1, STAR_PLAYER), "power": (1, MAX_POWER), "copies": (1, MAX_COPIES)}
 
 assert sizeof(SoccerState) <= sizeof(State)
 assert sizeof(SoccerView) <= sizeof(View)
@@ -170,8 +172,7 @@ cdef class PowerShotSoccer(Game):
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of PowerShot Soccer")
             ruleset[option] = value
-        if not 1 <= ruleset["hand_size"] <= MAX_HAND:
-            raise RulesetError("hand_size", f"must be 1 to {MAX_HAND}")
+        check_ranges(ruleset, {"hand_size": (1, MAX_HAND)})
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
         self.hand_size = ruleset["hand_size"]
         self.set_cards(ruleset["cards"])
@@ -181,7 +182,7 @@ cdef class PowerShotSoccer(Game):
 
     cdef set_cards(self, specs):
         self.types = len(specs)
-        self.deck_size = sum(spec["copies"] for spec in specs)
+        self.deck_size = copies(specs)
         for card, spec in enumerate(specs):
             self.roles[card] = spec["role"]
             self.powers[card] = spec["power"]
@@ -563,13 +564,11 @@ def read_cards(given):
     cards = []
     for i, spec in enumerate(given):
         card = {"copies": 1, **spec}
-        for key, most in (("role", STAR_PLAYER), ("power", MAX_POWER), ("copies", MAX_COPIES)):
-            if not 1 <= card[key] <= most:
-                raise RulesetError(f"cards[{i}].{key}", f"must be 1 to {most}")
+        check_ranges(card, RANGES, f"cards[{i}]")
         if any((card["role"], card["power"]) == (one["role"], one["power"]) for one in cards):
             raise RulesetError(f"cards[{i}]", "must not be listed twice: say how many copies")
         cards.append(card)
-    if sum(card["copies"] for card in cards) > MAX_DECK:
+    if copies(cards) > MAX_DECK:
         raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards")
     return cards
 

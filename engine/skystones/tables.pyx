@@ -12,10 +12,13 @@ from engine.skystones.state cimport (
     MAX_SQUARES, MAX_TITLE, MAX_TYPES, NORTH, SOUTH, WEST, SkystonesState, SkystonesView,
 )
 
+from engine.card_list import check_ranges, copies
 from engine.errors import RulesetError
 
 ELEMENT_NAMES = ("", "Fire", "Earth", "Electro", "Water", "Air")
 EDGE_KEYS = ("north", "east", "south", "west")
+RANGES = {"element": (FIRE, AIR), "copies": (1, MAX_COPIES),
+          **dict.fromkeys(EDGE_KEYS, (0, MAX_EDGE))}
 
 assert sizeof(SkystonesState) <= sizeof(State)
 assert sizeof(SkystonesView) <= sizeof(View)
@@ -34,11 +37,9 @@ cdef class SkystonesTables(Game):
             if option not in ruleset:
                 raise RulesetError(option, "is not an option of Skystones")
             ruleset[option] = value
-        for option, least, most in (("board_size", 2, MAX_SIDE), ("hand_size", 1, MAX_HAND),
-                                    ("hand_limit", 0, MAX_LIMIT),
-                                    ("special_fields", 0, ruleset["board_size"] ** 2)):
-            if not least <= ruleset[option] <= most:
-                raise RulesetError(option, f"must be {least} to {most}")
+        check_ranges(ruleset, {"board_size": (2, MAX_SIDE), "hand_size": (1, MAX_HAND),
+                               "hand_limit": (0, MAX_LIMIT),
+                               "special_fields": (0, ruleset["board_size"] ** 2)})
         ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
         self.special_fields = ruleset["special_fields"]
         self.hand_size = ruleset["hand_size"]
@@ -70,7 +71,7 @@ cdef class SkystonesTables(Game):
 
     cdef set_cards(self, specs):
         self.types = len(specs)
-        self.deck_size = sum(spec["copies"] for spec in specs)
+        self.deck_size = copies(specs)
         self.pile_size = self.deck_size // SEATS
         for card, spec in enumerate(specs):
             self.copies[card] = spec["copies"]
@@ -113,11 +114,8 @@ def read_cards(given):
             raise RulesetError(f"cards[{i}]", "must have title, element, copies and edges only")
         if len(card["title"]) > MAX_TITLE:
             raise RulesetError(f"cards[{i}].title", f"must be at most {MAX_TITLE} characters")
-        for key, least, most in (("element", FIRE, AIR), ("copies", 1, MAX_COPIES),
-                                 *[(edge, 0, MAX_EDGE) for edge in EDGE_KEYS]):
-            if not least <= card[key] <= most:
-                raise RulesetError(f"cards[{i}].{key}", f"must be {least} to {most}")
+        check_ranges(card, RANGES, f"cards[{i}]")
         cards.append(card)
-    if sum(card["copies"] for card in cards) > MAX_CARDS:
+    if copies(cards) > MAX_CARDS:
         raise RulesetError("cards", f"must be at most {MAX_CARDS} with all copies")
     return cards

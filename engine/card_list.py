@@ -1,0 +1,35 @@
+"""Card lists: the default list of a game, in a CSV file, and the checks of a given list."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.errors import RulesetError
+
+Ranges = Mapping[str, tuple[int, int]]
+
+
+def read_csv(path: Path, numbers: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of a CSV file with a header, the columns in `numbers` as integers."""
+    with path.open(newline="") as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    for row in rows:
+        row.update({column: int(row[column]) for column in numbers})
+    return rows
+
+
+def check_ranges(values: Mapping[str, int], ranges: Ranges, at: str = "") -> None:
+    """Raise RulesetError for the first field that is not in its range, ends included.
+
+    `at` is the path of the message that has the fields.
+    """
+    for field, (least, most) in ranges.items():
+        if not least <= values[field] <= most:
+            path = f"{at}.{field}" if at else field
+            raise RulesetError(path, f"must be {least} to {most}")
+
+
+def copies(cards: Iterable[Mapping[str, int]]) -> int:
+    """Return how many cards a list has with all copies."""
+    return sum(card["copies"] for card in cards)
