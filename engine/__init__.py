@@ -1,4 +1,4 @@
-"""The rules of the games. `games()` finds them: each folder here is one."""
+"""The rules of the games. Each folder here is one game, and `games()` finds them all."""
 
 import pkgutil
 from functools import cache
@@ -9,7 +9,7 @@ from engine.parts import subclasses
 
 @cache
 def games() -> dict[str, type[Game]]:
-    """Return every game by its id, in the order of the ids; reference games too."""
+    """Return every game by its id, in the order of the ids, reference games included."""
     found = {
         game.id: game
         for folder in pkgutil.iter_modules(__path__)

@@ -1,7 +1,8 @@
-"""A belief: a distribution over hidden things, each packed into 64 bits.
+"""A belief: a probability distribution over hidden things, each packed into 64 bits.
 
-It is built by adding weights to keys, in a hash table, and then sealed and drawn from. The order of
-its keys depends on nothing but the keys, so a seed gives the same draws everywhere.
+A caller adds weights to keys in a hash table, then seals the belief and draws from it. The order of
+the keys depends only on the keys and the order in which they were added, so a seed gives the same
+draws on every machine.
 """
 
 from libc.stdint cimport uint64_t
@@ -13,7 +14,7 @@ cdef uint64_t NO_KEY = ~<uint64_t> 0
 
 
 cdef class Belief:
-    """A distribution over 64-bit keys; no key is 2**64 - 1."""
+    """A distribution over 64-bit keys. The key 2**64 - 1 is reserved for empty slots."""
 
     def __cinit__(self):
         self.room = 0

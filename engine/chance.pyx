@@ -1,6 +1,6 @@
-"""Chance: a fast generator, a tape of prepared bytes, or a script that goes through every outcome.
+"""Chance: a fast generator, a tape of prepared bytes, or a script that enumerates every outcome.
 
-Nothing here is seen by Python: see engine/chance.pxd for what each function does.
+Only Cython code can use this module. engine/chance.pxd documents each function.
 """
 
 from libc.stdint cimport int64_t
@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 
 cdef uint64_t splitmix(uint64_t* x) noexcept nogil:
-    # Steele, Lea and Flood, 2014: spreads a seed over the state of another generator.
+    # SplitMix64 (Steele, Lea and Flood, 2014) spreads a seed over the state of another generator.
     x[0] += <uint64_t> 0x9E3779B97F4A7C15
     cdef uint64_t z = x[0]
     z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
@@ -124,7 +124,7 @@ cdef inline void swap(uint8_t* cards, int i, int j) noexcept nogil:
     cards[j] = card
 
 
-# All that can come of chance
+# Scripts
 
 cdef uint32_t script_below(Script* script, uint32_t n) noexcept nogil:
     cdef int at = script_draw(script, n)
@@ -135,14 +135,14 @@ cdef uint32_t script_below(Script* script, uint32_t n) noexcept nogil:
 
 
 cdef int script_draw(Script* script, uint32_t n) noexcept nogil:
-    # The place of the next digit, which can have `n` values; -1: it is 0.
+    # The index of the next digit, which can have `n` values; -1: it is 0 and takes no index.
     cdef int at = script.drawn
     if n == 1:
         return -1
     if at == MAX_DRAWS:
         script.broken = True
         return -1
-    if script.sizes[at] == 0:           # Not drawn before with these digits ahead of it.
+    if script.sizes[at] == 0:           # The first draw after these earlier digits.
         script.digits[at] = 0
         script.sizes[at] = n
     script.drawn += 1
@@ -150,7 +150,7 @@ cdef int script_draw(Script* script, uint32_t n) noexcept nogil:
 
 
 cdef size_t script_weighted(Script* script, const double* sums, size_t n) noexcept nogil:
-    # What has no weight is passed over.
+    # Indices of weight 0 are skipped, since they have no outcome.
     cdef size_t digit = 0
     cdef double before
     cdef int at
@@ -169,7 +169,7 @@ cdef size_t script_weighted(Script* script, const double* sums, size_t n) noexce
 
 
 cdef int script_card(Script* script, const uint8_t* cards, int n) noexcept nogil:
-    # The place of one of the cards, equal ones taken together.
+    # The index of one of the cards. Equal cards are one outcome.
     cdef double sums[256]
     cdef int places[256]
     cdef int i, j, count = 0

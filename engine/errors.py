@@ -10,8 +10,8 @@ GameError(ValueError)
 class GameError(ValueError):
     """Input that breaks a rule.
 
-    `field` is the path of what is wrong (empty if it is the whole), and `rule` a sentence that says
-    what must hold.
+    `field` is the path of the field that is wrong, empty if the whole input is wrong. `rule` is a
+    sentence without a subject that says what must hold.
     """
 
     def __init__(self, field: str, rule: str) -> None:

@@ -1,7 +1,7 @@
 """A game, and what one seat knows of a position: see engine/game.pxd for the contract.
 
-Python reads and makes rulesets, states, views and actions here, as fields. What can be wrong with
-them is checked; the C methods of a game trust their input.
+Python reads and makes rulesets, states, views and actions as fields here. These methods check what
+comes from outside; the C methods of a game trust their input.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -15,7 +15,7 @@ MAX_MIXED = 8
 
 
 cdef class Game:
-    """One game under one ruleset; it never changes. See engine/game.pxd for the rules' side.
+    """One game under one ruleset. It never changes. See engine/game.pxd for the rules.
 
     A subclass sets `id`, `title`, `summary` (the rules in short), `rules_version`, `seat_titles`,
     `event_kinds` and `hidden_places`: the names of the places where cards lie that a seat does not
@@ -46,11 +46,14 @@ cdef class Game:
     from_deal = False
 
     def __init__(self, ruleset=None):
-        """Takes the options that differ from the defaults; raises RulesetError."""
+        """Takes the options that differ from the defaults. Raises RulesetError."""
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
 
     def read_ruleset(self, given):
-        """Returns the whole ruleset, checked, and builds the tables; raises RulesetError."""
+        """Checks the options, builds the tables and returns the whole ruleset.
+
+        Raises RulesetError if an option breaks a rule.
+        """
         if given:
             raise RulesetError(next(iter(given)), "is not an option of this game")
         return {}
@@ -64,7 +67,7 @@ cdef class Game:
         return self.state_fields(<const State*> PyBytes_AS_STRING(data))
 
     def make_state(self, fields):
-        """A state out of its fields, for tests; its content is trusted."""
+        """The bytes of a state with these fields, for tests. It trusts the fields."""
         cdef State state
         memset(&state, 0, sizeof(state))
         self.fill_state(&state, fields)
@@ -75,7 +78,10 @@ cdef class Game:
         return self.view_fields(<const View*> PyBytes_AS_STRING(data))
 
     def make_view(self, fields):
-        """A view out of its fields; raises ViewError if a number does not fit its field."""
+        """The bytes of a view with these fields.
+
+        Raises ViewError if a number does not fit its field.
+        """
         cdef View view
         memset(&view, 0, sizeof(view))
         try:
@@ -107,12 +113,12 @@ cdef class Game:
         raise NotImplementedError
 
     def make_action(self, fields):
-        """An action out of its fields; raises ActionError if there is no such action."""
+        """The action with these fields. Raises ActionError if there is no such action."""
         raise NotImplementedError
 
     @property
     def max_mixed_actions(self):
-        """The most actions with which the search answers a simultaneous decision by a mixture."""
+        """The most actions for which the search answers a simultaneous decision with a mixture."""
         return MAX_MIXED
 
     def explain(self, position, int seat, action):
@@ -176,7 +182,7 @@ cdef class SeatView:
 
     @staticmethod
     def from_fields(Game game not None, fields):
-        """A view out of its fields; raises ViewError if a number does not fit its field."""
+        """The view with these fields. Raises ViewError if a number does not fit its field."""
         return SeatView(game, game.make_view(fields))
 
     @property
@@ -186,7 +192,7 @@ cdef class SeatView:
 
     @property
     def seat(self):
-        """Whose view it is: 0, 1 or SPECTATOR."""
+        """The viewer: 0, 1 or SPECTATOR."""
         return (<uint8_t*> &self.view)[0]
 
     def __bytes__(self):

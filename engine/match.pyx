@@ -1,4 +1,4 @@
-"""A hosted match: its chance comes from a secret, and simultaneous decisions are held back."""
+"""A hosted match, which draws its chance from a secret and holds back simultaneous decisions."""
 
 import hashlib
 
@@ -12,15 +12,15 @@ from engine.position cimport Position
 
 from engine.errors import ActionError
 
-TAPE_BYTES = 136           # What SHAKE-256 gives at a time; a longer tape begins with the same.
+TAPE_BYTES = 136           # One block of SHAKE-256. A longer tape begins with the same bytes.
 
 
 cdef class Match:
-    """A position that is hosted: secret chance, simultaneous decisions held back, versions.
+    """A position with a version, secret chance and simultaneous decisions that are held back.
 
-    All chance is expanded from `secret` (32 bytes) by SHAKE-256, domain-separated by the match's id
-    and the version, and drawn without modulo bias, so a match is a function of its ruleset, id,
-    secret and actions, and nobody can compute cards from cards.
+    SHAKE-256 expands all chance from `secret` (32 bytes), domain-separated by the match's id and
+    the version, and it is drawn without modulo bias. So a match is a function of its ruleset, id,
+    secret and actions, and nobody can compute hidden cards from the cards that they see.
     """
 
     cdef readonly Game game
@@ -28,14 +28,14 @@ cdef class Match:
     cdef readonly str match_id
     cdef readonly Position position
     cdef readonly int version
-    cdef readonly list since      # By seat.
-    cdef readonly dict held       # Action by seat.
-    cdef readonly list events
+    cdef readonly list since      # By seat: see `apply`.
+    cdef readonly dict held       # The held actions, by seat.
+    cdef readonly list events     # Those of the deal; empty in a match that was copied or loaded.
 
     def __init__(
         self, Game game not None, bytes secret not None, str match_id="", int version=0
     ):
-        """Deals, at a version; `events` then holds what happened. `secret` has 32 bytes."""
+        """Deals at this version and keeps the events of the deal. `secret` has 32 bytes."""
         if len(secret) != 32:
             raise ValueError("the secret of a match has 32 bytes")
         self.game = game
@@ -48,8 +48,9 @@ cdef class Match:
         self.events = self.draw(None)
 
     cdef list draw(self, joint):
-        # Deals, or applies a joint action, on a copy; a tape that ran out is made longer, which
-        # changes nothing of what was drawn from it before. Most decisions draw nothing at all.
+        # Deals, or applies a joint action, on a copy. If the tape runs out, this starts again with
+        # a longer one, whose first draws are the same. The first tape is empty, because most
+        # decisions draw nothing.
         cdef Position after
         cdef Rng rng
         cdef EventLog log
@@ -81,39 +82,40 @@ cdef class Match:
 
     @property
     def secret_hash(self):
-        """SHA-256 of the secret, to be published before the first action."""
+        """The SHA-256 of the secret, published before the first action."""
         return hashlib.sha256(self.secret).digest()
 
     @property
     def deciders(self):
-        """The seats that owe a decision, ascending; none when it is over."""
+        """The seats that owe a decision, ascending; empty when the match is over."""
         owed = self.position.deciders
         return tuple([seat for seat in owed if seat not in self.held]) if self.held else owed
 
     @property
     def over(self):
-        """Whether it is over."""
+        """Whether the match is over."""
         return self.position.over
 
     @property
     def scores(self):
-        """The score of each seat when it is over, 0 to 1, adding up to 1; None before."""
+        """The scores of both seats, from 0 to 1 with a sum of 1; None before the end."""
         return self.position.scores
 
     def legal(self, int seat):
-        """The legal actions of a seat that owes a decision, ascending."""
+        """The legal actions of a seat, ascending; empty if it owes no decision."""
         return () if seat in self.held else self.position.legal(seat)
 
     def view(self, int viewer):
-        """What seat 0 or 1, or SPECTATOR, knows. A decision that is held back does not show."""
+        """The view of seat 0, seat 1 or SPECTATOR. It does not show a decision that is held."""
         return self.position.view(viewer)
 
     def apply(self, int seat, action):
-        """Applies one seat's action and returns what happened; raises ActionError, unchanged.
+        """Applies one seat's action and returns the events.
 
-        Where the other seat decides at the same time and has not, the action is held and nothing
-        happens yet. `since[seat]` is the version from which the seat's view has been as it is: an
-        answer to any version from there on is an answer to what the seat sees now.
+        Raises ActionError, and leaves the match as it was, if the action is not legal now. If the
+        other seat decides at the same time and has not decided yet, the match holds the action and
+        nothing happens yet. `since[seat]` is the version since which the seat's view has not
+        changed, so an action sent for any version from there on answers the present view.
         """
         if seat in self.held:
             raise ActionError("seat", f"seat {seat} has decided already")
@@ -130,12 +132,12 @@ cdef class Match:
         return events
 
     def copy(self):
-        """A copy that goes its own way."""
+        """An independent copy."""
         cdef Match other = Match.__new__(Match)
         other.game = self.game
         other.secret = self.secret
         other.match_id = self.match_id
-        other.position = self.position  # Never changed: a decision puts another in its place.
+        other.position = self.position  # Shared, because `draw` replaces it and never changes it.
         other.version = self.version
         other.since = list(self.since)
         other.held = dict(self.held)
@@ -143,14 +145,14 @@ cdef class Match:
         return other
 
     def __bytes__(self):
-        """The whole match but for its game: for `from_bytes`."""
+        """The whole match without its game, for `from_bytes`."""
         head = [self.version, *self.since, *[self.held.get(seat, 0) for seat in range(SEATS)]]
         return (b"".join(n.to_bytes(8, "big") for n in head) + self.secret + bytes(self.position)
                 + self.match_id.encode())
 
     @staticmethod
     def from_bytes(Game game not None, bytes data not None):
-        """A match out of what `bytes()` made of one; trusted."""
+        """The match that `bytes()` turned into `data`, which is trusted."""
         cdef Match match = Match.__new__(Match)
         head = [int.from_bytes(data[8 * i:8 * i + 8], "big") for i in range(5)]
         match.game = game

@@ -1,6 +1,6 @@
-"""The parts of a game: each game has a folder, with a module for each part.
+"""The parts of a game. Each game has a folder with a module for each part.
 
-Nothing lists the games or their parts: they are found.
+No list names the games or their parts: the code here finds them by their modules.
 """
 
 import importlib
@@ -13,7 +13,7 @@ Part = TypeVar("Part")
 
 @cache
 def part(game: type, module: str, base: type[Part]) -> type[Part]:
-    """Return the subclass of `base` in a module of the game's folder; `base` if there is none."""
+    """Return the subclass of `base` in a module of the game's folder; `base` without the module."""
     name = f"{game.__module__.rpartition('.')[0]}.{module}"
     if importlib.util.find_spec(name) is None:
         return base
@@ -22,7 +22,7 @@ def part(game: type, module: str, base: type[Part]) -> type[Part]:
 
 
 def subclasses(module: str, base: type[Part]) -> list[type[Part]]:
-    """Return the subclasses of `base` that a module has."""
+    """Return the subclasses of `base` in a module, `base` itself excluded."""
     return [
         value
         for value in vars(importlib.import_module(module)).values()

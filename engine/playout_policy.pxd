@@ -1,20 +1,22 @@
-"""How to play a game sensibly and cheaply."""
+"""A playout policy chooses the actions of the playouts of a search."""
 
 from engine.chance cimport Rng
 from engine.game cimport Action, Game, State
 
 cdef class PlayoutPolicy:
-    """How to play sensibly and cheaply in playouts: what `PlayoutPolicy.of` makes."""
+    """Plays one game sensibly and cheaply. `PlayoutPolicy.of` makes the one of a game."""
     cdef readonly Game game
-    # How many stages a playout goes on for: see `stage`.
+    # The number of stages after which a playout ends: see `stage`.
     cdef int horizon
-    # A legal action of a seat that must decide, chosen with some chance. The default is uniform.
+    # A legal action of a seat that must decide, drawn at random. The default draws uniformly.
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil
-    # A number that never falls while a match goes on, such as its round: a playout ends when it
-    # has grown by the horizon. The default is 0, so that all matches are played to the end.
+    # A number that never falls during a match, such as that of its round. A playout ends when the
+    # number has grown by the horizon. The default is always 0, so a playout goes on to the end of
+    # the match.
     cdef int stage(self, const State* state) noexcept nogil
-    # What seat 0 can expect to score where a playout has ended, and the probability of a draw.
+    # The expected score of seat 0 in a state where a playout stops before the end of the match.
+    # Writes the probability of a draw.
     cdef double estimate(self, const State* state, double* draw) noexcept nogil
-    # Plays on by `choose`, to the end or for `horizon` stages; what seat 0 has scored, or can
-    # expect to, and the probability of a draw.
+    # Plays on by `choose` to the end of the match or for `horizon` stages. Returns the score of
+    # seat 0, or its expected score if the match is not over, and writes the probability of a draw.
     cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil

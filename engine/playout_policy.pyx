@@ -1,6 +1,7 @@
-"""A playout policy: how the playouts of the search play.
+"""A playout policy chooses the actions of the playouts of a search.
 
-A game has its own in the module `playout` of its folder, or plays uniformly.
+A game may have its own in the module `playout` of its folder. Without one, both seats choose
+uniformly among the legal actions.
 """
 
 from engine.chance cimport Rng, rng_below, rng_seed
@@ -12,11 +13,11 @@ from engine.parts import part
 
 
 cdef class PlayoutPolicy:
-    """How to play a game sensibly and cheaply, for the playouts of the search."""
+    """Plays one game sensibly and cheaply. This base class chooses uniformly."""
 
     @staticmethod
     def of(Game game not None):
-        """The playout policy of a game; a game without one of its own plays uniformly."""
+        """The playout policy of a game, uniform if the game has none of its own."""
         return part(type(game), "playout", PlayoutPolicy)(game)
 
     def __init__(self, Game game not None):
@@ -54,13 +55,13 @@ cdef class PlayoutPolicy:
             self.game.apply(state, joint, rng, NULL)
 
     def action(self, Position position not None, int seat, uint64_t seed):
-        """What it chooses for a seat that must decide."""
+        """The action that the policy chooses for a seat that must decide."""
         cdef Rng rng
         rng_seed(&rng, seed)
         return self.choose(&position.state, seat, &rng)
 
     def score(self, Position position not None):
-        """What seat 0 is estimated to score, and the probability of a draw."""
+        """The estimated score of seat 0 and probability of a draw, without a playout."""
         cdef double draw = 0
         cdef double score = self.estimate(&position.state, &draw)
         return score, draw
@@ -70,7 +71,7 @@ cdef class PlayoutPolicy:
         return self.stage(&position.state)
 
     def playouts(self, Position position not None, int n, uint64_t seed):
-        """The mean score of seat 0 and share of draws of `n` playouts."""
+        """The mean score of seat 0 and the share of draws in `n` playouts."""
         cdef State state
         cdef Rng rng
         cdef double score = 0, draw = 0, draws = 0

@@ -1,4 +1,4 @@
-"""A full state of a game."""
+"""A position: a full state of a game."""
 
 from engine.game cimport Game, State
 

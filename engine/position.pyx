@@ -1,4 +1,4 @@
-"""A position: a full state with its legal actions, views and events, written once for all games."""
+"""A position: a full state of any game, with its legal actions, views and events."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
@@ -12,11 +12,11 @@ from engine.integers cimport uint64_t
 
 from engine.errors import ActionError
 
-SEATS_IN = ((), (0,), (1,), (0, 1))  # A set of seats, spelled out.
+SEATS_IN = ((), (0,), (1,), (0, 1))  # The seats in each set of seats.
 
 
 cdef class Position:
-    """A full state of a game. It knows no match: its chance comes from seeds."""
+    """A full state of a game, outside any match. Its chance comes from seeds."""
 
     def __init__(self, Game game not None):
         self.game = game
@@ -32,7 +32,7 @@ cdef class Position:
 
     @staticmethod
     def from_bytes(Game game not None, bytes data not None):
-        """A position out of what `bytes()` made of one; trusted."""
+        """The position that `bytes()` turned into `data`, which is trusted."""
         cdef Position position = Position(game)
         if len(data) != STATE_BYTES:
             raise ValueError(f"a state has {STATE_BYTES} bytes, not {len(data)}")
@@ -41,7 +41,7 @@ cdef class Position:
 
     @staticmethod
     def from_fields(Game game not None, fields):
-        """A position out of its fields, for tests; trusted."""
+        """The position with these fields, for tests. It trusts the fields."""
         return Position.from_bytes(game, game.make_state(fields))
 
     def __bytes__(self):
@@ -59,30 +59,30 @@ cdef class Position:
         return self.game.read_state(bytes(self))
 
     def copy(self):
-        """A copy that goes its own way."""
+        """An independent copy."""
         cdef Position other = Position(self.game)
         other.state = self.state
         return other
 
     @property
     def deciders(self):
-        """The seats that must decide now, ascending; none when it is over."""
+        """The seats that must decide now, ascending; empty when the match is over."""
         return SEATS_IN[self.game.deciders(&self.state)]
 
     @property
     def over(self):
-        """Whether it is over."""
+        """Whether the match is over."""
         return self.game.deciders(&self.state) == NOBODY
 
     @property
     def scores(self):
-        """The score of each seat when it is over, 0 to 1, adding up to 1; None before."""
+        """The scores of both seats, from 0 to 1 with a sum of 1; None before the end."""
         if not self.over:
             return None
         return tuple([self.game.outcome(&self.state, seat) for seat in range(SEATS)])
 
     def legal(self, int seat):
-        """The legal actions of a seat, ascending; none if it owes no decision."""
+        """The legal actions of a seat, ascending; empty if it owes no decision."""
         cdef Action actions[MAX_ACTIONS]
         cdef int i, n
         if seat not in (0, 1) or not self.game.deciders(&self.state) & (1 << seat):
@@ -91,24 +91,24 @@ cdef class Position:
         return tuple([actions[i] for i in range(n)])
 
     def view(self, int viewer):
-        """What seat 0 or 1, or SPECTATOR, knows."""
+        """The view of seat 0, seat 1 or SPECTATOR."""
         cdef SeatView view = SeatView.__new__(SeatView)
         view.game = self.game
         self.game.view(&self.state, viewer, &view.view)
         return view
 
     def observe(self, joint, int seat):
-        """The key of what a seat saw of the joint action (a pair) that has led here."""
+        """The key of what a seat saw of the joint action, a pair, that led to this position."""
         cdef Action both[SEATS]
         both[0], both[1] = joint
         return self.game.observe(&self.state, both, seat)
 
     def root_key(self, int seat):
-        """The key of what a seat alone knows here."""
+        """The key of what only this seat knows, such as its private cards."""
         return self.game.root_key(&self.state, seat)
 
     def check(self, int seat, action):
-        """Raises ActionError unless the seat may do this now."""
+        """Raises ActionError unless the action is legal for the seat now."""
         if seat not in self.deciders:
             raise ActionError("seat", f"seat {seat} owes no decision now")
         legal = self.legal(seat)
@@ -116,7 +116,10 @@ cdef class Position:
             raise ActionError("action", self.game.explain(self, seat, action))
 
     def apply(self, joint, uint64_t seed):
-        """Applies the actions of all deciders, a dict by seat, and returns what happened."""
+        """Applies the actions of all deciders, a dict by seat, and returns the events.
+
+        Raises ActionError, and leaves the position as it was, if one of them is not legal.
+        """
         cdef Rng rng
         cdef EventLog log
         cdef Action both[SEATS]
@@ -134,9 +137,9 @@ cdef class Position:
         return read_log(self.game.event_kinds, &log)
 
     def playouts(self, int n, uint64_t seed, bint plain=False):
-        """Plays to the end `n` times at random; how often each score of seat 0 came, by score.
+        """Plays to the end `n` times at random. Returns how often seat 0 got each score, by score.
 
-        `plain` chooses among listed actions where the game has a faster way to the same.
+        `plain` uses the default playout even if the game has a faster one of its own.
         """
         cdef State state
         cdef Rng rng
@@ -155,16 +158,16 @@ cdef class Position:
         return counts
 
     def perft(self, int depth, uint64_t seed=0):
-        """How many lines of `depth` joint actions there are, chance drawn from a seed a ply.
+        """The number of lines of `depth` joint actions, with one seed of chance for each ply.
 
-        A line that ends earlier counts once. For a fixed seed this is one number of a game's rules.
+        A line that ends earlier counts once. The number is a fingerprint of the rules for a seed.
         """
         if depth == 0 or self.over:
             return 1
         return sum(self.divide(depth, seed).values())
 
     def divide(self, int depth, uint64_t seed=0):
-        """`perft` for each joint action: a dict by tuple of actions, in the deciders' order."""
+        """`perft` for each first joint action: a dict by tuple of actions, one for each decider."""
         counts = {}
         owed = self.deciders
         lines = [()]

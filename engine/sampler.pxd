@@ -1,13 +1,14 @@
-"""What one view tells of the cards that its seat does not see."""
+"""A sampler draws the worlds, full states, that fit one view."""
 
 from engine.chance cimport Rng
 from engine.game cimport Game, State, View
 
 cdef class Sampler:
-    """The worlds that fit one view: what `Sampler.of` makes."""
+    """Draws worlds that fit one view. `Sampler.of` makes the one of the view's game."""
     cdef readonly Game game
     cdef readonly int seat
     cdef View view
-    # Draws a state that would have shown the seat its view, in proportion to how likely it is when
-    # the opponent chooses uniformly among his legal actions. Thread-safe.
+    # Draws a state that would have shown the seat exactly this view. Each such state is drawn in
+    # proportion to its probability when the opponent chooses uniformly among its legal actions.
+    # Thread-safe.
     cdef void draw(self, State* state, Rng* rng) noexcept nogil

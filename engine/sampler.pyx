@@ -1,6 +1,6 @@
-"""A sampler: the worlds, full states, that fit what one seat knows.
+"""A sampler draws the worlds, full states, that fit one view.
 
-Each game has its own, in the module `sampler` of its folder.
+Each game has its own in the module `sampler` of its folder.
 """
 
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from engine.parts import part
 
 
 class CardBelief(NamedTuple):
-    """A card that may lie at a hidden place, by its index among the game's cards.
+    """A card that may lie at a hidden place. `card` is its index among the game's cards.
 
-    `expected` is how many copies on average, `probability` that there is at least one.
+    `expected` is the mean number of copies there, `probability` that of at least one copy.
     """
 
     place: str
@@ -29,11 +29,11 @@ class CardBelief(NamedTuple):
 
 
 cdef class Sampler:
-    """The worlds that fit one view."""
+    """Draws worlds that fit one view."""
 
     @staticmethod
     def of(SeatView view not None):
-        """The sampler of the view's game. Raises ViewError if no world fits the view."""
+        """A sampler of the view's game. Raises ViewError if no world fits the view."""
         return part(type(view.game), "sampler", Sampler)(view)
 
     def __init__(self, SeatView view not None):
@@ -56,7 +56,7 @@ cdef class Sampler:
         return position
 
     def draws(self, int n, uint64_t seed):
-        """Draws so many states, and keeps none: for measuring."""
+        """Draws `n` states and keeps none, to measure the speed."""
         cdef State state
         cdef Rng rng
         cdef int _n
@@ -66,8 +66,9 @@ cdef class Sampler:
                 self.draw(&state, &rng)
 
     def worlds(self, int most):
-        """All positions that can be drawn, each with its probability; None if there are more than
-        `most` ways to draw, or if they cannot be gone through.
+        """All positions that can be drawn, each with its probability.
+
+        None if there are more than `most` ways to draw, or if a script cannot enumerate them.
         """
         cdef Position position
         cdef Script script
@@ -88,9 +89,10 @@ cdef class Sampler:
         return None
 
     def beliefs(self, int worlds, uint64_t seed):
-        """What may lie at the places that the seat does not see: CardBeliefs, by place and card.
+        """The CardBeliefs about the places that the seat does not see, by place and card.
 
-        They are shares of so many worlds. A place where nothing can lie is left out.
+        Each is a mean over `worlds` drawn worlds. Cards that lie at a place in none of these worlds
+        are left out.
         """
         cdef State state
         cdef Cards[MAX_PLACES] places

@@ -1,4 +1,4 @@
-"""A hand, or any other multiset of cards of Champion Chess: how many there are of each card."""
+"""Hands and other multisets of the cards of Champion Chess, as the number of each card."""
 
 from libc.string cimport memset
 
@@ -6,7 +6,7 @@ from engine.champion_chess.state cimport CARDS, KING, NOBLES, PAWN
 from engine.integers cimport uint8_t
 
 
-# How many cards there are.
+# The number of cards.
 cdef inline int total(const uint8_t* counts) noexcept nogil:
     cdef int card, n = 0
     for card in range(CARDS):
@@ -14,6 +14,7 @@ cdef inline int total(const uint8_t* counts) noexcept nogil:
     return n
 
 
+# The number of nobles.
 cdef inline int nobles(const uint8_t* counts) noexcept nogil:
     cdef int card, n = 0
     for card in range(NOBLES):
@@ -25,7 +26,7 @@ cdef inline bint only_noble_is_king(const uint8_t* hand) noexcept nogil:
     return hand[KING] > 0 and nobles(hand) == hand[KING]
 
 
-# Writes the cards as a sorted list; its length.
+# Writes the cards as a sorted list. Returns its length.
 cdef inline int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil:
     cdef int card, _i, n = 0
     for card in range(CARDS):
@@ -35,7 +36,8 @@ cdef inline int spread(const uint8_t* counts, uint8_t* cards) noexcept nogil:
     return n
 
 
-# Writes the most of each card that can be played together as aid; how many choices that makes.
+# Writes how many copies of each card can be played as aid in one turn. Returns the number of
+# choices that this allows.
 cdef inline int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil:
     cdef int card, choices = 1
     memset(most, 0, CARDS)

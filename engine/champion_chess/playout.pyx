@@ -1,11 +1,12 @@
-"""Sensible play of Champion Chess, and what a match is worth before it is over.
+"""The playout policy of Champion Chess, and its estimate of a match that is not over.
 
-The King stays in hand while there is another noble. Aid is added card by card, in random order,
-until the challenge would be won against the champion on the table alone, with a margin that is
-drawn; none is wasted on what cannot be won. Where a King fights, both play most of what they have.
+A seat keeps its King in hand while it has another noble. It adds aid card by card, in random order,
+until it would win the challenge by a random margin against the champion on the table alone, and
+plays no aid in a challenge that it cannot win. Where a King fights, both seats play most of their
+aid.
 
-A playout ends some challenges on. What a match is worth then depends on the points that are left to
-each side, and on who must fight with the King next.
+A playout stops after some challenges. The estimate then depends on the points that each side has
+left, and on which seat must fight with its King next.
 """
 
 from libc.math cimport exp, log
@@ -24,24 +25,25 @@ from engine.playout_policy cimport PlayoutPolicy
 
 cdef enum:
     CATEGORIES = 3
-    MARGIN = 7                   # What the opponent's aid is guarded against: below this.
+    MARGIN = 7                   # The margin against the opponent's aid is less than this.
     HORIZON = 2                  # Challenges.
     TO_THE_END = 1000
-    SMALL_DECK = 16              # So small that the regression says nothing about it.
+    SMALL_DECK = 16              # Cards. The regression below does not hold for such a deck.
 
-# In log odds: for each factor of e in points of nobles and of aid, and where the King is the only
-# noble in hand. Fitted to 4,500 positions of 200 matches of plain UCT (lab/uct.pyx, 600 iterations)
-# against itself, by logistic regression. Between two such policies, which waste aid, everything is
-# worth less, aid most of all, and a search that believes that wastes it too.
+# Weights in log odds: for each factor of e in the points of nobles and of aid, and for a King that
+# is the only noble in hand. A logistic regression fitted them to 4,500 positions of 200 matches of
+# plain UCT (lab/uct.pyx, 600 iterations) against itself. Weights fitted to matches of this policy
+# against itself are lower, most of all for aid, because the policy wastes aid; a search with those
+# weights wastes it, too.
 cdef double NOBLE_POINTS = 6.0
 cdef double AID_POINTS = 6.6
-cdef double MORE_POINTS = 20     # Are added: the last one lost is not the end.
+cdef double MORE_POINTS = 20     # Added to both points, since a side without points can go on.
 cdef double KING_ALONE = -0.38
-cdef double DRAWS = 0.08         # Where both are alike; the rarer the clearer it is.
+cdef double DRAWS = 0.08         # Probability of a draw at equal prospects; less at unequal ones.
 
 
 cdef class ChampionChessPlayoutPolicy(PlayoutPolicy):
-    """Plays for the next challenge."""
+    """Plays to win the present challenge."""
 
     cdef ChampionChess rules
 
@@ -85,7 +87,7 @@ cdef class ChampionChessPlayoutPolicy(PlayoutPolicy):
     cdef Action champion(self, const ChessState* chess, int seat, Rng* rng) noexcept nogil:
         cdef Action actions[NOBLES + 1]
         cdef int n = self.rules.legal_champions(chess, seat, actions)
-        # The King comes first, castling last.
+        # The King is listed first, castling last.
         if n > 1 and chess.own[seat].hand[KING]:
             return actions[1 + rng_below(rng, n - 1)]
         return actions[rng_below(rng, n)]
@@ -121,7 +123,7 @@ cdef class ChampionChessPlayoutPolicy(PlayoutPolicy):
             action += <Action> 1 << (4 * cards[i])
             for category in range(CATEGORIES):
                 ahead[category] += self.rules.points[cards[i]][category]
-        # What is not enough is saved, unless a King is at stake.
+        # Aid that is not enough to win is mostly saved, unless a King fights.
         if not king and not won(ahead, 0) and rng_below(rng, 4):
             return <Action> PLAY_AID << KIND_SHIFT
         return action

@@ -1,4 +1,4 @@
-"""What the turns that a memory holds tell of a hand for certain."""
+"""A replay of the turns in a memory: what they show for certain about a hand."""
 
 from engine.champion_chess.state cimport CARDS, Memory, Turn
 from engine.integers cimport uint8_t
@@ -6,21 +6,21 @@ from engine.integers cimport uint8_t
 cdef struct Replay:
     uint8_t unseen[CARDS]        # In hand or deck.
     uint8_t reserve[CARDS]
-    uint8_t known[CARDS]         # In hand for certain: a shown card is taken from these first.
+    uint8_t known[CARDS]         # Certain to be in hand. A shown card is taken from these first.
     int hand_size
     int deck_size
     int draws                    # Cards drawn since the hand was last equal to `known`, or shown.
     bint certain                 # The last fill found the hand certain: it is `known` and `draws`.
-    bint reshuffled              # In the last fill.
+    bint reshuffled              # The last fill shuffled the reserve into a new deck.
 
-# At the point at which the memory begins.
+# Starts at the point where the memory begins.
 cdef void replay_start(const Memory* memory, Replay* replay) noexcept nogil
-# The hand is filled at the start of a turn.
+# Fills the hand, as at the start of a turn.
 cdef void replay_fill(Replay* replay, int max_hand) noexcept nogil
-# A champion is played. False: he cannot have been in hand.
+# Plays a champion. False: it cannot have been in hand.
 cdef bint replay_champion(Replay* replay, int champion, bint castled) noexcept nogil
-# A whole turn, after the fill. False: it cannot have been played.
+# Plays a whole turn, after the fill. False: it cannot have been played.
 cdef bint replay_turn(Replay* replay, const Turn* turn) noexcept nogil
-# Up to now, but for a champion on the table. False: the memory contradicts itself.
+# Plays all turns up to now, without a champion on the table. False: the memory contradicts itself.
 cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
                         Replay* replay) noexcept nogil

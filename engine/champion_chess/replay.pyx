@@ -1,7 +1,7 @@
-"""What the turns that a memory holds tell of a hand for certain.
+"""A replay of the turns in a memory: what they show for certain about a hand.
 
-From a point at which the hand was certain, a `Memory` keeps what it has shown since, turn by turn.
-A `Replay` goes through these turns.
+A `Memory` starts at a point where the hand was certain and keeps what the hand has shown since,
+turn by turn. A `Replay` goes through these turns.
 """
 
 from libc.string cimport memcpy
@@ -53,7 +53,7 @@ cdef void replay_fill(Replay* replay, int max_hand) noexcept nogil:
 
 
 cdef bint replay_loss(Replay* replay, int card) noexcept nogil:
-    # A card of the hand was shown and left it. False: it cannot have been there.
+    # A card was shown and left the hand. False: it cannot have been in hand.
     if replay.unseen[card] == 0 or replay.hand_size == 0:
         return False
     replay.unseen[card] -= 1
@@ -66,7 +66,7 @@ cdef bint replay_loss(Replay* replay, int card) noexcept nogil:
 cdef bint replay_champion(Replay* replay, int champion, bint castled) noexcept nogil:
     if not castled:
         return replay_loss(replay, champion)
-    # The King left the hand for the deck, which a Rook left.
+    # A King in hand changed places with a Rook in the deck.
     if champion != ROOK or not replay_loss(replay, KING) or replay.unseen[ROOK] == 0:
         return False
     replay.unseen[KING] += 1
@@ -108,7 +108,7 @@ cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
         replay_fill(replay, max_hand)
         if not replay_turn(replay, &memory.turns[i]):
             return False
-        # So long a memory would have been cut at the last point.
+        # A memory of this length would have been cut at the last point where the hand was certain.
         if i + memory.turns[i].mulligan > MEMORY_CUT and (
                 replay.reshuffled or memory.turns[i].mulligan):
             return False
@@ -119,7 +119,10 @@ cdef bint replay_memory(const Memory* memory, int phase, int max_hand,
 
 
 def known_in_hands(bytes data, int max_hand):
-    """The cards known to be in each seat's hand, by the view in `data`: two multisets."""
+    """Return the cards that are certain to be in each hand, by the view in `data`.
+
+    The result is a list of two lists of counts by card.
+    """
     cdef ChessView* seen = <ChessView*> <char*> data
     cdef Replay replay
     known = []

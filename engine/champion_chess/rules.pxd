@@ -1,4 +1,4 @@
-"""The rules of Champion Chess, as its playout policy uses them."""
+"""The rules of Champion Chess, for its playout policy and its views in the API."""
 
 from engine.champion_chess.state cimport *
 from engine.chance cimport Rng

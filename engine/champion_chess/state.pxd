@@ -21,8 +21,8 @@ cdef enum:
     AID
     END
 
-    # Actions: the kind in the upper four bits, four bits for each card below, as counts; for
-    # PLAY_CHAMPION the noble, and CASTLE.
+    # Actions: the upper four bits are the kind. Below are the counts of the cards, four bits each;
+    # for PLAY_CHAMPION the noble instead, and the flag CASTLE.
     PLAY_CHAMPION = 1
     PLAY_AID
     DISCARD_TO_RESERVE
@@ -40,55 +40,56 @@ cdef enum:
     CHALLENGE_DECIDED
     DISCARDED
 
-    # What is known of a seat's first time to castle
+    # What the other seat knows of a seat's first time to castle
     UNUSED = 0
     USED
     UNKNOWN
 
-    # A memory is cut at a certain point if it holds more turns than MEMORY_CUT. Between two such
-    # points each turn takes a noble from the deck, so MEMORY_CUT + 1 + MAX_NOBLES turns fit.
+    # At a point where the hand is certain, a memory of more than MEMORY_CUT turns is cut. Between
+    # two such points each turn takes a noble from the deck, so a memory has at most
+    # MEMORY_CUT + 1 + MAX_NOBLES turns.
     MEMORY_TURNS = 48
     MEMORY_CUT = 16
 
 cdef struct Turn:                # What a side showed in one turn, or in a mulligan.
-    uint8_t mulligan             # The hand was shown and went to the reserve: all is in `discards`.
-    uint8_t champion             # The card that fought, a Rook if castled.
+    uint8_t mulligan             # The whole hand was shown and went to the reserve, as discards.
+    uint8_t champion             # The card that fought: a Rook if the seat castled.
     uint8_t castled
     uint8_t won
     uint8_t aid_count
     uint8_t discard_count
-    uint8_t cards[MAX_HAND]     # The aid, then the discards.
+    uint8_t cards[MAX_HAND]      # The aid, then the discards.
 
 cdef struct Memory:
-    uint8_t hand[CARDS]          # At the certain point.
+    uint8_t hand[CARDS]          # All at the point where the hand was certain.
     uint8_t deck[CARDS]
     uint8_t reserve[CARDS]
-    uint8_t castling             # UNUSED, USED or UNKNOWN, at that point.
+    uint8_t castling             # UNUSED, USED or UNKNOWN.
     uint8_t size
-    Turn turns[MEMORY_TURNS]     # Since then. In the END phase the last has no discards yet.
+    Turn turns[MEMORY_TURNS]     # Since that point. In the END phase the last has no discards yet.
 
-cdef struct Side:                # What everyone sees of a side.
+cdef struct Side:                # What both seats see of a side.
     uint8_t hand_size
     uint8_t deck_size
     uint8_t reserve[CARDS]
     uint8_t defeated[CARDS]
-    uint8_t champion             # On the table in the AID phase: the card + 1, else 0.
-    uint8_t castled              # Whether he came by castling.
+    uint8_t champion             # On the table in the AID phase: the card + 1; otherwise 0.
+    uint8_t castled              # Whether the champion came by castling.
     Memory memory
 
 cdef struct Own:                 # What only the seat itself sees.
     uint8_t hand[CARDS]
     uint8_t castling_used
 
-cdef struct ChessState:               # Laid over a State.
+cdef struct ChessState:          # Laid over a State.
     uint8_t phase
-    uint8_t challenge
-    uint8_t half_points          # Of seat 0, when it is over: 2 win, 1 draw, 0 loss.
+    uint8_t challenge            # The number of the turn, from 1.
+    uint8_t half_points          # Of seat 0 after the end: 2 for a win, 1 a draw, 0 a loss.
     Side side[SEATS]
     Own own[SEATS]
     uint8_t deck[SEATS][MAX_DECK]    # The top card last; nobody sees the order.
 
-cdef struct ChessView:               # Laid over a View.
+cdef struct ChessView:           # Laid over a View.
     uint8_t seat
     uint8_t phase
     uint8_t challenge

@@ -1,4 +1,4 @@
-"""Betting in Kuhn poker: what follows from the decisions of a match, in their order."""
+"""Betting in Kuhn poker, computed from the decisions of a match in their order."""
 
 from libc.string cimport memset
 
@@ -38,7 +38,7 @@ cdef inline int stake(const uint8_t* decisions) noexcept nogil:
 
 
 cdef inline bint is_history(const uint8_t* decisions) noexcept nogil:
-    # Whether the decisions are those of a match, from its first on.
+    # Whether a match can begin with these decisions.
     cdef uint8_t past[MAX_DECISIONS]
     cdef int i, n = decisions_made(decisions)
     memset(past, 0, sizeof(past))

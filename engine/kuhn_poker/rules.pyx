@@ -1,11 +1,11 @@
-"""Kuhn poker: the smallest game that shows everything a game here is made of. A reference game.
+"""Kuhn poker: the smallest game that has every part of a game. A reference game.
 
-Three cards: Jack, Queen, King; the higher card wins. Each seat antes 1 and is dealt one card, which
-only it sees; the third card stays unseen. First checks or bets 1.
+There are three cards: Jack, Queen and King; the higher card wins. Each seat antes 1 and is dealt
+one card, which only it sees; nobody sees the third card. First checks or bets 1.
 - After a check, Second checks (showdown) or bets; after that bet, First calls (showdown) or folds.
 - After First's bet, Second calls (showdown) or folds.
-Who folds loses the ante and shows nothing. At a showdown both cards are shown, and the higher takes
-1 from the other after two checks, 2 after a call.
+A seat that folds loses its ante and shows nothing. At a showdown both cards are shown, and the seat
+with the higher card takes 1 from the other after two checks, 2 after a call.
 
 Source: Harold W. Kuhn, "A simplified two-person poker", 1950. First loses 1/18 a match if both play
 as well as possible.
@@ -141,7 +141,7 @@ cdef class KuhnPoker(Game):
                 seen.cards[side] = poker.cards[side]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        return joint[0] | joint[1]                  # One seat decides at a time, for all to see.
+        return joint[0] | joint[1]                  # One seat decides at a time, and both see it.
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const KuhnState* poker = <const KuhnState*> state

@@ -1,4 +1,4 @@
-"""The worlds that fit a view of Kuhn poker."""
+"""The sampler of Kuhn poker."""
 
 from libc.string cimport memcpy, memset
 
@@ -12,10 +12,10 @@ from engine.errors import ViewError
 
 
 cdef class KuhnSampler(Sampler):
-    """The worlds that fit a view."""
+    """Draws worlds that fit a view."""
 
-    # Both decisions that a seat ever has are legal whatever its card is, so an opponent who chooses
-    # at random tells nothing: the two cards that he can hold are equally likely.
+    # The legal actions never depend on a seat's card, so the decisions of an opponent that chooses
+    # at random say nothing about its card: the two cards that it can hold are equally likely.
 
     def __init__(self, view):
         Sampler.__init__(self, view)
@@ -39,5 +39,5 @@ cdef class KuhnSampler(Sampler):
         memcpy(poker.cards, seen.cards, sizeof(poker.cards))
         memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
         if poker.cards[other] == NO_CARD:
-            # 1 or 2 places after the own card, in the circle Jack, Queen, King.
+            # One or two places after the seat's own card, in the circle Jack, Queen, King.
             poker.cards[other] = (poker.cards[self.seat] + rng_below(rng, 2)) % CARDS + 1

@@ -18,7 +18,7 @@ cdef enum:
 
 cdef struct KuhnState:
     uint8_t cards[2]              # By seat.
-    uint8_t decisions[3]          # In order; 0 where there is none yet.
+    uint8_t decisions[3]          # In order; 0 for those still to come.
 
 cdef struct KuhnView:
     uint8_t seat

@@ -1,4 +1,4 @@
-"""Betting in Leduc poker: what follows from the decisions of a match, in their order."""
+"""Betting in Leduc poker, computed from the decisions of a match in their order."""
 
 from libc.string cimport memset
 
@@ -42,7 +42,7 @@ cdef inline int round_of(const uint8_t* decisions) noexcept nogil:
 
 
 cdef inline const uint8_t* latest(const uint8_t* decisions) noexcept nogil:
-    # Those of the round that is played.
+    # The decisions of the present round.
     return decisions + MAX_DECISIONS * round_of(decisions)
 
 
@@ -61,7 +61,7 @@ cdef inline bint is_over(const uint8_t* decisions) noexcept nogil:
 
 
 cdef inline int stake(const uint8_t* decisions, int seat) noexcept nogil:
-    # What a seat has put in.
+    # The amount that a seat has put in.
     cdef int put_in[SEATS]
     cdef int now, i, side
     put_in[0] = put_in[1] = ANTE
@@ -76,7 +76,7 @@ cdef inline int stake(const uint8_t* decisions, int seat) noexcept nogil:
 
 
 cdef inline bint is_history(const uint8_t* decisions) noexcept nogil:
-    # Whether the decisions are those of a match, from its first on.
+    # Whether a match can begin with these decisions.
     cdef uint8_t past[ROUNDS * MAX_DECISIONS]
     cdef const uint8_t* now
     cdef int i, decision

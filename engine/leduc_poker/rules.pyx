@@ -1,21 +1,21 @@
-"""Leduc poker: poker of two rounds with a card in common, small enough to be solved. A reference
-game.
+"""Leduc poker: poker of two rounds with one common card, small enough to solve. A reference game.
 
-Six cards: two Jacks, two Queens, two Kings; suits do not count. Each seat antes 1 and is dealt one
-card, which only it sees. In a round of betting First decides first, and then each in turn:
-- Who faces no raise checks or raises. Two checks end the round.
-- Who faces a raise folds, calls, or raises in turn, unless the round has had two raises. A call
-  ends the round.
-A raise is 2 above what the other has put in, 4 in the second round. Before the second round a
-third card is turned up, for both.
+There are six cards: two Jacks, two Queens and two Kings; suits do not count. Each seat antes 1 and
+is dealt one card, which only it sees. In a round of betting First decides first, then the seats
+take turns:
+- A seat that faces no raise checks or raises. Two checks end the round.
+- A seat that faces a raise folds, calls, or raises again unless the round has had two raises. A
+  call ends the round.
+A raise puts in 2 more than the other seat has, 4 more in the second round. Before the second round
+the common card is turned up.
 
-Who folds loses what it has put in, and shows nothing. After the second round both cards are shown:
-a pair with the card in common wins, else the higher card, and the winner takes what the other has
-put in; between two cards alike nobody wins. A score is the payoff, from a loss of 13 (0) to a win
+A seat that folds loses what it has put in and shows nothing. After the second round both cards are
+shown: a pair with the common card wins, otherwise the higher card. The winner takes what the other
+seat has put in; with equal cards nobody wins. A score is the payoff, from a loss of 13 (0) to a win
 of 13 (1).
 
-The card in common is drawn in the deal and lies face down until it is turned up, so that all
-chance falls before the first decision.
+The common card is drawn in the deal and lies face down until it is turned up, so that all chance
+precedes the first decision.
 
 Source: F. Southey, M. Bowling, B. Larson, C. Piccione, N. Burch, D. Billings, C. Rayner, "Bayes'
 bluff: opponent modelling in poker", UAI 2005.
@@ -34,8 +34,8 @@ from engine.leduc_poker.betting cimport (
     decisions_made, faces_raise, is_over, is_showdown, latest, raises, round_of, stake, to_decide,
 )
 from engine.leduc_poker.state cimport (
-    CALL, CARDS, CHECK, FOLD, JACK, KING, MAX_DECISIONS, MAX_RAISES, MOST, NO_CARD, QUEEN, RAISE,
-    SUITS, LeducState, LeducView,
+    CALL, CARDS, CHECK, FOLD, JACK, KING, MAX_DECISIONS, MAX_LOSS, MAX_RAISES, NO_CARD, QUEEN,
+    RAISE, SUITS, LeducState, LeducView,
 )
 
 from engine.errors import ActionError
@@ -163,7 +163,7 @@ cdef class LeducPoker(Game):
             payoff = stake(poker.decisions, other)
         elif own_value < other_value:
             payoff = -stake(poker.decisions, seat)
-        return (MOST + payoff) / (2.0 * MOST)
+        return (MAX_LOSS + payoff) / (2.0 * MAX_LOSS)
 
     cdef void view(self, const State* state, int seat, View* view) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> state
@@ -180,7 +180,7 @@ cdef class LeducPoker(Game):
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         cdef const LeducState* poker = <const LeducState*> after
-        cdef uint64_t key = joint[0] | joint[1]     # One seat decides at a time, for all to see.
+        cdef uint64_t key = joint[0] | joint[1]     # One seat decides at a time, and both see it.
         return key << 2 | (poker.common if round_of(poker.decisions) == 1 else NO_CARD)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:

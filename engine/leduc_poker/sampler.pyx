@@ -1,4 +1,4 @@
-"""The worlds that fit a view of Leduc poker."""
+"""The sampler of Leduc poker."""
 
 from libc.string cimport memcpy, memset
 
@@ -16,10 +16,10 @@ from engine.errors import ViewError
 
 
 cdef class LeducSampler(Sampler):
-    """The worlds that fit a view."""
+    """Draws worlds that fit a view."""
 
-    # What a seat may decide never depends on its card, so an opponent who chooses at random tells
-    # nothing: every card that is left is equally likely.
+    # The legal actions never depend on a seat's card, so the decisions of an opponent that chooses
+    # at random say nothing about its card: every unseen card is equally likely.
 
     cdef uint8_t deck[CARDS]      # The cards that the seat has not seen.
     cdef int deck_size

@@ -16,7 +16,7 @@ cdef enum:
     MAX_RAISES = 2                # In a round.
     ANTE = 1
     RAISE_BY = 2                  # In the first round; twice that in the second.
-    MOST = 13                     # That a seat can lose.
+    MAX_LOSS = 13                 # The most that a seat can lose.
     CHECK = 1
     RAISE = 2
     CALL = 3
@@ -25,7 +25,7 @@ cdef enum:
 cdef struct LeducState:
     uint8_t cards[2]              # By seat.
     uint8_t common                # Face down in the first round.
-    uint8_t decisions[8]          # A round after the other, 0 where there is none yet.
+    uint8_t decisions[8]          # Four for each round; 0 for those still to come.
 
 cdef struct LeducView:
     uint8_t seat

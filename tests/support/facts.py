@@ -1,7 +1,7 @@
-"""Facts about the games, as text: tests/games/<game>.txt, run by tests/games/test_facts.py.
+"""Facts about the games, as text: tests/games/<game>/facts.txt, run by tests/games/test_facts.py.
 
-A file is a row of stanzas, parted by empty lines. A stanza says what must hold (the comment), how
-to get there (the commands) and, below a line of dashes, what they print:
+A file is a list of stanzas, separated by empty lines. A stanza has a comment with the rule, the
+commands that show it and, below a line of dashes, the output of the commands:
 
     # A seat that faces a bet calls or folds.
     first = KING
@@ -10,37 +10,37 @@ to get there (the commands) and, below a line of dashes, what they print:
     ----
     call, fold
 
-Where several commands print, each of their outputs is headed by its command.
+If several commands print, each output is headed by its command.
 
-Every stanza starts afresh and stands alone. With REWRITE=1 in the environment the runner writes
-what was printed into the file instead of comparing; the diff is the review.
+No stanza depends on another. With REWRITE=1 in the environment the runner writes the output into
+the file instead of comparing it, and the diff is reviewed.
 
-Setting up, before everything else in a stanza:
+Set-up, before all other commands of a stanza:
     ruleset.OPTION = VALUE     an option of the ruleset, as JSON or as the game writes it
-    FIELD = VALUE              what matters about a position; the rest is filled in so that it fits
-    deal SEED                  or a new deal, as a match with that secret has it
-    seed N                     the chance of all actions from here on; 0 if not said
+    FIELD = VALUE              a field of the position; the other fields are filled in to fit
+    deal SEED                  a new deal instead, as in a match whose secret is made of the seed
+    seed N                     the chance of all later actions; 0 by default
 
-Commands. A seat is called by its title in lower case; `spectator` and `record` also read.
-    play SEAT ACTION [SEAT ACTION]     decides for all who must; prints nothing
+Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spectator` or `record`.
+    play SEAT ACTION [SEAT ACTION]     decides for all seats that must decide; prints nothing
     refused SEAT ACTION                prints the rule that the action breaks
     refused ruleset                    prints the rule that the ruleset breaks
-    refused view SEAT PATH = NUMBER    prints the rule that the seat's view breaks, so changed
-    cards                              the cards of the ruleset, as a client is told of them
+    refused view SEAT PATH = NUMBER    prints the rule that the view breaks after this change
+    cards                              the cards of the ruleset, as a client gets them
     legal SEAT                         the legal actions, in the engine's order
-    deciders                           who must decide
-    scores                             the scores, once it is over
-    state [FIELD...]                   what is so: all fields, or those named
-    view SEAT [FIELD...]               what the reader knows
-    events READER                      what it saw of the deal or of the last `play`
-    possible SEAT FIELD                what that field of the state can be for all the seat knows:
-                                       the different ones among 2,000 drawn worlds
+    deciders                           the seats that must decide
+    scores                             the scores, after the end
+    state [FIELD...]                   the state: all fields, or those named
+    view READER [FIELD...]             the view of a seat or of the spectator
+    events READER                      the events of the deal or of the last `play` that it reads
+    possible SEAT FIELD                all values of that field in 2,000 worlds drawn by the
+                                       sampler of the seat's view
     perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
-    playthrough [STEPS]                plays on at random: the actions, and what has changed in the
-                                       views, first what only one seat sees
+    playthrough [STEPS]                plays on at random: the actions, and the changes in the
+                                       views, first those that only one seat sees
 
-What is particular to a game, such as the names of its cards, is in a subclass of `Facts`
-(tests/games/__init__.py) in tests/games/<game>.py.
+A subclass of `Facts` (tests/games/__init__.py) in tests/games/<game>/__init__.py holds what differs
+between games, such as the names of the cards.
 """
 
 import difflib
@@ -62,7 +62,7 @@ DRAWS = 2000
 
 
 def deal(game, seed):
-    """A match whose secret is made of a seed."""
+    """Return a match whose secret is made of a seed."""
     return Match(game, seed.to_bytes(32, "big"), "facts")
 
 
@@ -79,7 +79,7 @@ class Stage:
         self.seed = 0
 
     def run(self, line):
-        """Runs a line and returns what it prints, as lines."""
+        """Run a line and return its output, as lines."""
         word, _, rest = line.partition(" ")
         target, equals, value = line.partition("=")
         if equals and " " not in target.strip():
@@ -187,7 +187,7 @@ class Stage:
 
     def do_legal(self, rest):
         actions = [self.action_text(action) for action in self.position.legal(self.reader(rest))]
-        # An action is not broken.
+        # A line never ends within an action.
         lines = textwrap.wrap(", ".join(actions).replace(" ", "~").replace(",~", ", "), 100)
         return [line.replace("~", " ") for line in lines] or ["none"]
 
@@ -228,14 +228,14 @@ class Stage:
         return [" ".join(str(self.position.perft(depth, self.seed)) for depth in depths)]
 
     def divide(self, depth):
-        """`perft` by the first joint action, for a look at one that is off."""
+        """Return `perft` by the first joint action, to find the one where a count is wrong."""
         return [
             f"{', '.join(self.action_text(action) for action in line)}: {count}"
             for line, count in self.position.divide(depth, self.seed).items()
         ]
 
     def changes(self, before):
-        """What has changed in each view; of a seat's, what a spectator does not see."""
+        """Return what has changed in each view; for a seat, only what a spectator does not see."""
         shown = []
         for viewer in (*range(2), SPECTATOR):
             fields = self.facts.show_view(self.game, self.position.view(viewer).fields)
@@ -279,13 +279,16 @@ class Stage:
 
 
 def wrap(text):
-    """A long line as several, the later ones indented."""
+    """Return a long line as several, the later ones indented."""
     indent = " " * (len(text) - len(text.lstrip()) + 2)
     return textwrap.wrap(text, 100, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def pick(shown, names):
-    """Lines for all fields that say something, or for those named; just what it says, if one is."""
+    """Return a line for each field that is not empty, or for each named one.
+
+    If exactly one field is named, the line is its text alone.
+    """
     if names and " " not in names:
         return [shown[names] or "nothing"]
     wanted = names.split() or [name for name, text in shown.items() if text]
@@ -293,7 +296,7 @@ def pick(shown, names):
 
 
 def head(command, lines):
-    """What a command prints, headed by the command."""
+    """Return the output of a command, headed by the command."""
     if len(lines) == 1 and len(command) + len(lines[0]) < 98:
         return [f"{command}: {lines[0]}"]
     return [f"{command}:", *[f"  {line}" for line in lines]]
@@ -313,7 +316,7 @@ class Stanza:
         return f"{self.path.parent.name}:{self.line}"
 
     def run(self):
-        """Runs the commands; returns what they print and, for each printed line, its command."""
+        """Run the commands; return their output and, for each line of it, the command."""
         stage = Stage(facts_of(self.path.parent.name))
         outputs = []
         for offset, line in enumerate(self.head):
@@ -321,7 +324,7 @@ class Stanza:
                 where = f"{self.path.parent.name}:{self.line + offset}: {line}"
                 try:
                     lines = stage.run(line)
-                except Exception as error:  # Whatever it is, its command must be named.
+                except Exception as error:  # Any error must name the command.
                     raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
                 if lines:
                     outputs.append((where, line, lines))
@@ -331,7 +334,7 @@ class Stanza:
         return stage, printed, [where for where, _, lines in outputs for _ in lines]
 
     def check(self):
-        """Asserts that it prints what is expected."""
+        """Assert that the commands print what is expected."""
         stage, printed, sources = self.run()
         if printed == self.expected:
             return
@@ -347,7 +350,7 @@ class Stanza:
 
 
 def read_stanzas(path):
-    """The stanzas of a file; a block without a rule is a heading."""
+    """Return the stanzas of a file. A block of comments alone is a heading."""
     stanzas, block, start = [], [], 1
     for number, line in enumerate([*path.read_text().splitlines(), ""], 1):
         if line.strip():
@@ -364,20 +367,20 @@ def read_stanzas(path):
 
 
 def rewrite(path):
-    """Writes what the stanzas of a file print into it."""
+    """Write the output of the stanzas of a file into it."""
     lines = path.read_text().splitlines()
     for stanza in reversed(read_stanzas(path)):
         at = stanza.line - 1 + len(stanza.head) + 1
         try:
             _, printed, _ = stanza.run()
         except AssertionError:
-            continue  # Its test will tell.
+            continue  # Its test will fail and report the error.
         lines[at : at + len(stanza.expected)] = printed
     path.write_text("\n".join(lines) + "\n")
 
 
 def all_stanzas():
-    """The stanzas of all files, rewritten first if REWRITE is set in the environment."""
+    """Return the stanzas of all files, rewritten first if REWRITE is set in the environment."""
     paths = sorted(FOLDER.glob("*/facts.txt"))
     if os.environ.get("REWRITE"):
         for path in paths:

@@ -1,4 +1,4 @@
-"""What the tests over all games share: their cases and random play."""
+"""Cases and random play for the tests over all games."""
 
 import collections
 import contextlib
@@ -14,7 +14,7 @@ VIEWERS = (*range(SEATS), SPECTATOR)
 
 
 def cases(rulesets):
-    """A parameter for each game and each of its rulesets: `rulesets` or `small_rulesets`."""
+    """Return a parameter for each game and each of its `rulesets` (or `small_rulesets`)."""
     return [
         pytest.param(game_id, name, id=f"{game_id}-{name}")
         for game_id in games()
@@ -23,14 +23,14 @@ def cases(rulesets):
 
 
 def game_of(game_id, name):
-    """A game under one of the rulesets of its facts, and the facts."""
+    """Return a game under one of the rulesets of its facts, and the facts."""
     facts = facts_of(game_id)
     return games()[game_id]({**facts.rulesets, **facts.small_rulesets}[name]), facts
 
 
 @contextlib.contextmanager
 def told(**what):
-    """Names the seed, and whatever else leads back here, in the message of a failure."""
+    """Add these values, such as the seed, to the message of a failure, to reproduce it."""
     try:
         yield
     except Exception as error:
@@ -39,23 +39,23 @@ def told(**what):
 
 
 def random_joint(position, rng):
-    """A legal action for each decider, by seat."""
+    """Return a legal action for each decider, by seat."""
     return {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
 
 
 def random_secret(rng):
-    """The secret of a match."""
+    """Return the secret of a match."""
     return rng.randbytes(32)
 
 
 def seeded(*seeds):
-    """A generator for each combination of seeds and names."""
+    """Return the generator of this combination of seeds and names."""
     return random.Random("/".join(map(str, seeds)))
 
 
 def count_worlds(sampler, draws, rng, hidden):
-    """How often each hidden thing is drawn: `hidden` of the fields of a world."""
-    # Few worlds differ on a small ruleset, and reading their fields is what takes time.
+    """Return how often each hidden thing is drawn. `hidden` gets it from the fields of a world."""
+    # A small ruleset has few different worlds, and reading the fields is slow: read each once.
     worlds = collections.Counter(bytes(sampler.sample(rng.getrandbits(64))) for _ in range(draws))
     counted = collections.Counter()
     for world, n in worlds.items():
@@ -64,7 +64,7 @@ def count_worlds(sampler, draws, rng, hidden):
 
 
 def chances(worlds, hidden):
-    """How likely each hidden thing is: `hidden` of the positions among all worlds of a sampler."""
+    """Return the probability of each hidden thing. `hidden` gets it from a world's position."""
     likely = collections.Counter()
     for world, chance in worlds.items():
         likely[hidden(world)] += chance
