@@ -24,14 +24,14 @@ cdef class Game:
 
     `event_kinds` has for each number the name of a kind of event and, if a server hosts the game,
     the names of its values in order: "round_ended: winner? chips[2] cards*". A name with [2] stands
-    for two values, one with * for all that are left; one with ? may be NO_SEAT, for none. A kind
-    "drawn_hidden" is the twin of "drawn", for those who do not see all of it.
+    for two values, one with * for all remaining values; one with ? may be NO_SEAT, for none. The
+    kind "drawn_hidden" is the twin of "drawn" for readers who do not see all of it.
 
-    `reference` marks a game that is there to be studied; no server lists it. `sequential_regret`
-    tells the search to look for a mixture of actions also where a seat decides alone, because what
-    it does gives its cards away, as a bet does. `from_deal` tells the search to start from the deal
-    and not from the present (see ai/mccfr.pyx), for a game whose views remember all that their seat
-    has seen, and with so few lines of play that all of them fit in memory.
+    `reference` marks a game for study, which no server lists. `sequential_regret` tells the search
+    to answer with a mixture of actions even where a seat decides alone, because an action such as a
+    bet gives away cards. `from_deal` tells the search to start from the deal and not from the
+    present position (see ai/mccfr.pyx). It suits a game whose views remember everything that their
+    seat has seen, and whose lines of play all fit in memory.
     """
 
     id = ""

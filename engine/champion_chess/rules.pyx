@@ -10,7 +10,7 @@ A turn:
    is shuffled into a new one; when both are empty, the hand stays short.
 2. *Champion.* A hand without a noble is shown to both seats and goes to the reserve, and a new hand
    is drawn, until the hand holds a noble. Then each seat plays one noble.
-3. *Aid.* Each seat plays any number of aid cards, at most one of each but for Pawns.
+3. *Aid.* Each seat plays any number of aid cards, at most one of each except Pawns.
 4. *Challenge.* Each side adds up move, attack and defend of its champion and aid. The side that is
    higher in more of the three wins; if neither is, both champions lose.
 5. *Fate.* All aid goes to its owner's defeated pile, a winning champion to its owner's reserve, a

@@ -1,4 +1,4 @@
-"""What must hold in every state of every game under every option, over random matches."""
+"""Properties of every state of every game under every option, over random matches."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from tests.games import facts_of
 from tests.support.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
 
 MATCHES = 1000
-CLOSELY = 0.2  # How often a state is copied, written, restored and left by either seat first.
+CLOSELY = 0.2  # The share of states that are copied, restored and left by either seat first.
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
@@ -48,7 +48,7 @@ def test_random_matches(game_id, ruleset):
 
 
 def check_legal(match):
-    """Whoever owes a decision, and nobody else, has legal actions, in order. Returns both."""
+    """Check that exactly the deciders have legal actions, in order. Return those of both seats."""
     assert match.scores is None
     both = [match.legal(seat) for seat in range(2)]
     for seat, legal in enumerate(both):
@@ -59,7 +59,7 @@ def check_legal(match):
 
 
 def check_bytes(match):
-    """A match and a state can be written and restored, and a view says whose it is."""
+    """Check that a match, a state and a view can be written and restored."""
     position = match.position
     assert Match.from_bytes(match.game, bytes(match)) == match
     assert Position.from_fields(position.game, position.fields) == position
@@ -70,14 +70,14 @@ def check_bytes(match):
 
 
 def check_end(match, facts):
-    """What must hold when it is over."""
+    """Check the properties of a match that is over."""
     facts.check_conserved(match.game, match.position.fields)
     assert match.deciders == () and match.legal(0) == match.legal(1) == ()
     assert sum(match.scores) == 1 and all(0 <= score <= 1 for score in match.scores)
 
 
 def apply_closely(match, joint, order):
-    """Applies a joint action and checks that a held one does not show, nor who was first."""
+    """Apply a joint action, and check that neither a held action nor the order shows."""
     before = [match.view(viewer) for viewer in VIEWERS]
     since = list(match.since)
     start = match.copy()
@@ -93,7 +93,7 @@ def apply_closely(match, joint, order):
             match.apply(seat, joint[seat])
         assert bytes(match) == held
     events = match.apply(order[-1], joint[order[-1]])
-    assert bytes(start) == frozen, "a copy goes its own way"
+    assert bytes(start) == frozen, "a copy is independent"
     other = start.copy()
     others = [other.apply(seat, joint[seat]) for seat in reversed(order)]
     assert other == match and others[-1] == events, "the order of the two does not matter"
@@ -101,7 +101,7 @@ def apply_closely(match, joint, order):
 
 
 def check_events(events):
-    """Everyone is told of the same things, each once: in full, or only that it happened."""
+    """Check that all readers get the same events once each, in full or without hidden values."""
     readings = [[event for event in events if event.seen_by(viewer)] for viewer in VIEWERS]
     record = [event for event in events if event.recorded]
     public = readings[2]
@@ -114,12 +114,12 @@ def check_events(events):
 
 
 def what(event):
-    """What happened, whoever reads it."""
+    """Return the part of an event that is the same for all readers."""
     return event.kind.removesuffix("_hidden"), event.seat
 
 
 def check_replay(steps):
-    """The same ruleset, secret and actions give the same match."""
+    """Check that the same ruleset, secret and actions give the same match."""
     first = steps[0][0]
     match = Match(type(first.game)(first.game.ruleset), first.secret, first.match_id)
     for expected, joint in steps:

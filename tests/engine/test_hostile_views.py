@@ -1,4 +1,4 @@
-"""A view that somebody made up is refused, or harmless: it neither crashes nor hangs a search."""
+"""A forged view is refused or harmless: it neither crashes nor hangs a search."""
 
 import copy
 
@@ -16,7 +16,7 @@ LIES = 60
 
 
 def random_positions(game, rng, n):
-    """Positions from all over random matches, in which a seat must decide."""
+    """Yield positions throughout random matches in which a seat must decide."""
     while n:
         position = Position.deal(game, rng.getrandbits(60))
         for _ in range(rng.randrange(60)):
@@ -30,7 +30,7 @@ def random_positions(game, rng, n):
 
 
 def leaves(value, path=()):
-    """The paths of all integers in nested dicts and lists."""
+    """Yield the paths of all integers in nested dicts and lists."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         if isinstance(item, (dict, list)):
@@ -40,7 +40,7 @@ def leaves(value, path=()):
 
 
 def change(fields, path, rng):
-    """Changes the integer at a path by a little or a lot."""
+    """Change the integer at a path by a little or a lot."""
     *parents, last = path
     for key in parents:
         fields = fields[key]
@@ -49,7 +49,7 @@ def change(fields, path, rng):
 
 
 def try_view(game, view):
-    """Whether a view is taken; if so, plays on from what it says."""
+    """Return whether a view is accepted. If so, play on from worlds that fit it."""
     try:
         sampler = Sampler.of(view)
     except ViewError as error:
@@ -72,7 +72,7 @@ def test_a_view_with_changed_fields_is_refused_or_harmless(game_id, ruleset):
     for position in random_positions(game, rng, POSITIONS):
         truth = position.view(rng.choice(position.deciders)).fields
         paths = list(leaves(truth))
-        # Most fields are parts of long lists, so each top-level field has the same share.
+        # Long lists hold most of the integers, so each top-level field gets the same share.
         tops = {path[0] for path in paths}
         for _ in range(LIES):
             lie = copy.deepcopy(truth)

@@ -1,4 +1,4 @@
-"""Playout policies: they choose legally, by what their seat knows, and sensibly."""
+"""Playout policies choose legally, sensibly and only by what their seat knows."""
 
 import itertools
 import random
@@ -21,7 +21,7 @@ HOSTED = [one for one in GAMES if not one.values[0].reference]
 
 
 def positions(game: Game, seed: int) -> list[Position]:
-    """All positions of a random match, each of which has a decision."""
+    """Return all positions of a random match in which a seat must decide."""
     chance = random.Random(seed)
     position = Position.deal(game, seed)
     found = []
@@ -88,7 +88,7 @@ def test_it_beats_random_play(game: Game) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_seat_expects_what_the_other_does_not(game: Game) -> None:
-    # Both seats of a deal are alike, so over many deals each expects as much.
+    # Both seats have the same chances, so over many deals their mean scores are equal.
     scores = [
         PlayoutPolicy.of(game).playouts(Position.deal(game, seed), 20, seed)[0]
         for seed in range(200)

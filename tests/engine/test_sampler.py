@@ -1,9 +1,9 @@
-"""The worlds that a sampler draws for a view: sound, complete and right in proportion.
+"""The worlds that a sampler draws for a view are sound, complete and in proportion.
 
-Sound: every world drawn would have shown the seat the same. Complete and right in proportion: on
-small rulesets, the hidden things of very many random matches that came to show a seat one view are
-distributed as those of the worlds drawn for that view. In random matches everybody chooses
-uniformly among the legal actions, which is what the sampler promises to be right for.
+Sound: every drawn world would have shown the seat the same view. Complete and in proportion: on
+small rulesets, very many random matches reach the same view, and their hidden things have the same
+distribution as those of the worlds drawn for that view. In random matches both seats choose
+uniformly among the legal actions, the case for which a sampler promises the right proportions.
 """
 
 import collections
@@ -32,9 +32,9 @@ WORLDS = 8
 HABITS = int(os.environ.get("CROUPIER_HABITS", "60"))  # Matches.
 SIMULATED = 60_000
 STEPS = 6  # Joint actions.
-MAX_VIEWS = 30  # The most frequent ones after each number of them,
-LEAST = 40  # unless they are seen less often.
-DRAWN = 4  # Worlds for each one seen.
+MAX_VIEWS = 30  # Tested views: the most frequent ones after each number of steps,
+LEAST = 40  # and only those that are seen at least so often.
+DRAWN = 4  # Worlds drawn for each world seen.
 P = 0.001
 
 
@@ -66,7 +66,8 @@ def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_every_view_of_a_match_has_worlds(game_id, ruleset):
-    # Players of habit come where random ones do not: to long memories, full hands, empty piles.
+    # Players with habits reach positions that random ones do not: long memories, full hands, empty
+    # piles.
     game, _ = game_of(game_id, ruleset)
     for seed in range(HABITS):
         with told(seed=seed):
@@ -89,7 +90,7 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
     rng = seeded("proportion", game_id, ruleset)
     seen = [collections.defaultdict(collections.Counter) for _ in range(STEPS)]
     for seed in range(SIMULATED):
-        # One state of each match, seen by one seat, so that all are drawn on their own.
+        # One state of each match and one seat, so that the samples are independent.
         position = Position.deal(game, seed)
         step, seat = rng.randrange(STEPS), rng.randrange(2)
         for _ in range(step):

@@ -15,7 +15,7 @@ WORLDS = 60
 
 
 def reading(events, viewer):
-    """What a viewer is told, the order of what only he sees aside: it is his own to know."""
+    """Return the events that a viewer reads. The order of events that only it sees is left out."""
     public = [event for event in events if event.seen_by(2)]
     private = [event for event in events if event.seen_by(viewer) and not event.seen_by(2)]
     return (
@@ -26,9 +26,9 @@ def reading(events, viewer):
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("small_rulesets"))
 def test_what_happens_tells_a_seat_no_more_than_its_view(game_id, ruleset):
-    """Worlds that look alike to a seat before an action, and after, sound alike in between.
+    """Worlds with equal views before and after an action give the seat equal events.
 
-    The chance of the action differs from world to world too.
+    Each world draws other chance for the action, too.
     """
     game, facts = game_of(game_id, ruleset)
     compared = 0
@@ -45,7 +45,7 @@ def test_what_happens_tells_a_seat_no_more_than_its_view(game_id, ruleset):
                     try:
                         events = world.apply(joint, n)
                     except ActionError:
-                        continue  # In this world the other seat cannot do what it did.
+                        continue  # The action of the other seat is not legal in this world.
                     view = world.view(seat)
                     told_by_view[view].append(
                         (reading(events, seat), world.observe(pair(joint), seat))
@@ -59,7 +59,7 @@ def test_what_happens_tells_a_seat_no_more_than_its_view(game_id, ruleset):
 
 
 def pair(joint):
-    """A joint action as the engine keeps it."""
+    """Return a joint action as a pair, by seat."""
     return [joint.get(seat, 0) for seat in range(2)]
 
 
