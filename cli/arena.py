@@ -25,7 +25,7 @@ from lab.players import Configuration
 from lab.revision import build, folder_of
 
 WIDTH = 100
-TELL_EVERY = 10.0  # Seconds, where there is no terminal.
+TELL_EVERY = 10.0  # Seconds between lines, where there is no terminal.
 PLOTS = (".png", ".svg", ".pdf")
 ENDS = {"games": "all played", "interrupted": "interrupted"}
 

@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
                 try:
                     record = operator.record(match)
                 except CroupierError as error:
-                    # It was deleted since it was listed.
+                    # The match was deleted after it was listed.
                     if chosen.all and error.reason == "MATCH_NOT_FOUND":
                         continue
                     raise

@@ -1,4 +1,4 @@
-"""Records as files: JSON, or the binary form of croupier.v1.Record."""
+"""Reads and writes records as files: JSON, or croupier.v1.Record serialized."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ SUFFIXES = {"json": ".json", "binary": ".binpb"}
 
 
 def find(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files, and the records in the directories; raises ValueError for one without any."""
+    """Yields the files, and those in the directories; raises ValueError for an empty directory."""
     for path in paths:
         if not path.is_dir():
             yield path
@@ -25,11 +25,11 @@ def find(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def read(path: Path) -> Record:
-    """The record in a file of either form; raises OSError or ValueError."""
+    """Reads the record in a file of either form; raises OSError or ValueError."""
     data = path.read_bytes()
     record = Record()
     try:
-        # No message begins with a brace: it would be the end of a group.
+        # No serialized message begins with a brace, which would mean the end of a group.
         if data.lstrip().startswith(b"{"):
             json_format.Parse(data.decode(), record)
         else:
@@ -41,13 +41,13 @@ def read(path: Path) -> Record:
 
 
 def write(record: Record, directory: Path, form: str) -> Path:
-    """Writes a record into a directory, as "json" or "binary"; raises OSError."""
+    """Writes a record into a directory, as "json" or "binary"; returns its path. Raises OSError."""
     path = directory / f"{record.match.removeprefix('matches/')}{SUFFIXES[form]}"
     if form == "json":
         data = (json_format.MessageToJson(record, indent=1) + "\n").encode()
     else:
         data = record.SerializeToString(deterministic=True)
-    # Whoever looks sees all of it or none.
+    # Other processes see the whole file or none.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.write_bytes(data)
     unfinished.replace(path)

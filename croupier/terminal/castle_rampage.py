@@ -35,7 +35,7 @@ class Drawing(drawing.Drawing):
         super().__init__(game, seat, opponent)
         self.specs = {spec.card: spec for spec in game.default_ruleset.castle_rampage.cards}
         self.names = self.enum_titles(castle.CastleRampageCard.DESCRIPTOR)
-        # Their titles are printed on each card, above its two defences.
+        # The catalog has their titles as headings of the two defences of each card.
         numbers = game.cards[0].numbers if game.cards else ()
         titles = [number.title for number in numbers[:2]]
         self.structures = dict(enumerate(titles or ["Gate", "Castle"], 1))
@@ -73,7 +73,7 @@ class Drawing(drawing.Drawing):
             return f"Share out five cards: two for the {gate}, two for the {tower}, one to keep:"
         return "Your turn: play cards, put one under a structure, or end it:"
 
-    # What happens.
+    # Events.
 
     def happened(self, what: Any) -> Text | None:
         kind = what.WhichOneof("event")
@@ -87,7 +87,7 @@ class Drawing(drawing.Drawing):
         return self.line(what.seat, *told) if told else None
 
     def _told(self, what: castle.CastleRampageEvent) -> tuple[str, str] | None:
-        # What a seat did, and its style.
+        # Returns what a seat did, and the style of the text.
         match what.WhichOneof("event"):
             case "drawn":
                 cards = self.listed(what.drawn.cards) or drawing.number_of_cards(what.drawn.count)
@@ -134,7 +134,7 @@ class Drawing(drawing.Drawing):
         ]
         return f"looks at {', '.join(seen) or 'the top cards of both structures'}"
 
-    # What can be done.
+    # Actions.
 
     def action(self, action: game_pb2.Action) -> str:
         what = action.castle_rampage
@@ -222,7 +222,7 @@ class Drawing(drawing.Drawing):
         return table
 
     def _unpaid(self, action: game_pb2.Action) -> str:
-        # An action without its discards: actions that differ only in them are next to each other.
+        # Describes an action without its discards. Actions that differ only in these are adjacent.
         bare = game_pb2.Action()
         bare.CopyFrom(action)
         what = bare.castle_rampage
@@ -253,7 +253,7 @@ class Drawing(drawing.Drawing):
         return found
 
     def words(self, action: game_pb2.Action) -> list[str]:
-        # Only what tells actions apart: "knight" is to play one.
+        # Only the words that distinguish actions: "knight" means to play one.
         return [word for word in super().words(action) if word not in ("the", "discarding")]
 
     # The parts of a view.
@@ -282,7 +282,8 @@ class Drawing(drawing.Drawing):
         )
 
     def _stack(self, state: castle.CastleRampageView, seat: int, structure: int) -> Text:
-        # From the top: known cards with their defence, own ones marked if they are no secret.
+        # From the top: known cards with their defence. A mark means that the opponent knows one of
+        # the player's cards.
         gate = structure == castle.CASTLE_RAMPAGE_STRUCTURE_GATE
         stack = state.sides[seat].gate if gate else state.sides[seat].castle
         text = Text()
@@ -325,7 +326,7 @@ class Drawing(drawing.Drawing):
         return Padding(table, (1, 0, 0, 0))
 
     def _read_ruleset(self, view: game_pb2.View) -> None:
-        # Numbers that a list leaves out are those of the default list.
+        # A number that a card list leaves out is that of the default list.
         given = {}
         for spec in view.ruleset.castle_rampage.cards:
             given[spec.card] = castle.CastleRampageCardSpec()

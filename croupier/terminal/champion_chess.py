@@ -169,7 +169,7 @@ class Drawing(drawing.Drawing):
         return table
 
     def _hand(self, view: game_pb2.View) -> RenderableType:
-        # Numbered where cards are chosen by number; in the champion phase actions are.
+        # Cards have numbers where they are chosen by number; in the champion phase actions have.
         hand = view.champion_chess.hand
         points = self._points(view)
         table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)

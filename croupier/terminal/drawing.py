@@ -45,7 +45,7 @@ class Drawing:
         self.names: Mapping[int, str] = {}  # Of the cards, by number, where they are an enum.
         self.width = max(len(self.seat_title(s)) for s in self.order)
 
-    # What a subclass draws better.
+    # Methods that a subclass overrides.
 
     def scene(self, view: game_pb2.View) -> Hashable:
         """Returns a key: with --auto, the view is drawn again when it has changed; None: never."""
@@ -111,7 +111,7 @@ class Drawing:
         """Returns the places of the legal actions with the cards that are named; raises Unclear."""
         raise NotImplementedError
 
-    # What subclasses share.
+    # Methods that subclasses use.
 
     def inner(self, message: Message, oneof: str = "game") -> Any:
         """Returns the game's own part of a view, an action, an event or a ruleset."""
@@ -249,14 +249,14 @@ class Drawing:
         return grid
 
     def _phrase(self, line: Text, message: Message) -> None:
-        # Fields in a row; the choice of a oneof gives its name and its own fields.
+        # Appends the fields of a message; a field of a oneof with its name and its own fields.
         for field in message.DESCRIPTOR.fields:
             value = getattr(message, field.name)
             if not _says_something(message, field, value):
                 continue
             if line.plain and not line.plain.endswith(" "):
                 line.append(" ")
-            if field.name not in _CARDS:  # "place card card Ember" says nothing more.
+            if field.name not in _CARDS:  # Not "place card card Ember".
                 line.append(f"{_spaced(field.name)} ")
             if field.message_type is None:
                 line.append_text(self._value(field, value))

@@ -25,7 +25,7 @@ FEWEST_STANDING = {
     soccer.POWER_SHOT_SOCCER_ROLE_LONG_RANGE_SHOT: 1,
     soccer.POWER_SHOT_SOCCER_ROLE_STAR_PLAYER: 2,
 }
-PLAYED_AS = {  # What a card is played as, where it is not just what it is.
+PLAYED_AS = {  # The role in which a card is played, where it is not the role of the card.
     soccer.POWER_SHOT_SOCCER_ROLE_CROSS: soccer.POWER_SHOT_SOCCER_ROLE_PASS,
     soccer.POWER_SHOT_SOCCER_ROLE_FANCY_FOOTWORK: soccer.POWER_SHOT_SOCCER_ROLE_DRIBBLE,
     soccer.POWER_SHOT_SOCCER_ROLE_LONG_RANGE_SHOT: soccer.POWER_SHOT_SOCCER_ROLE_SHOOT,
@@ -48,13 +48,13 @@ class Drawing(drawing.Drawing):
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         super().__init__(game, seat, opponent)
         self.specs = list(game.default_ruleset.powershot_soccer.cards)
-        self.role_titles = {  # The title of a card is that of its role, and its power.
+        self.role_titles = {  # The title of a card consists of its role and its power.
             spec.role: card.title.removesuffix(f" {spec.power}")
             for spec, card in zip(self.specs, game.cards, strict=False)
         }
 
     def scene(self, view: game_pb2.View) -> Hashable:
-        # Once for every attack.
+        # Drawn once for each attack.
         return view.powershot_soccer.half, view.powershot_soccer.attack_start
 
     def view(self, view: game_pb2.View) -> RenderableType:
@@ -136,7 +136,7 @@ class Drawing(drawing.Drawing):
         )
 
     def _attack(self, plays: Iterable[soccer.PowerShotSoccerPlay]) -> RenderableType:
-        # A row for each card of the attacker, with what became of it, and its answer.
+        # A row for each card of the attacker, with the answer to it and its outcome.
         rows: list[list[Text]] = []
         for play in plays:
             line = self.line(play.seat, self._play(play.card, play.role))
@@ -150,7 +150,7 @@ class Drawing(drawing.Drawing):
         return Padding(table, (0, 0, 0, 2))
 
     def _by_role(self, cards: Iterable[int], style: str = "default") -> RenderableType:
-        # Powers by role, in the order of the ruleset.
+        # Lists the powers of the cards by role, in the order of the ruleset.
         powers: dict[soccer.PowerShotSoccerRole, list[str]] = {}
         for card in cards:
             spec = self.specs[card]

@@ -32,7 +32,7 @@ class Drawing(drawing.Drawing):
         super().__init__(game, seat, opponent)
         self.specs = list(game.default_ruleset.skystones.cards)
         listed = list(zip(self.specs, game.cards, strict=False))
-        # Of the default list: the titles of another one have no translation.
+        # Only of the default list: titles of another list have no translation.
         self.card_titles = {spec.title: card.title for spec, card in listed}
         self.elements = {int(spec.element): card.kind for spec, card in listed}
         self.limit = game.default_ruleset.skystones.hand_limit
@@ -152,7 +152,7 @@ class Drawing(drawing.Drawing):
             return [number_text, fill, Text("blocked".center(CELL), style="dim"), fill]
         if square.field:
             name = self._field(square.field).center(CELL)
-            # The values of the fields are those of their elements.
+            # A field that takes one element has the number of that element.
             only = Text(name, style=ELEMENT_STYLES.get(int(square.field), ""))  # type: ignore[call-overload]
             return [number_text, Text(" " * CELL), only, Text(" " * CELL)]
         return [number_text] + [Text(" " * CELL)] * (ROWS - 1)
@@ -250,13 +250,13 @@ class Drawing(drawing.Drawing):
         return self.elements.get(element, f"element {element}")
 
     def _field(self, field: stones.SkystonesField) -> str:
-        # The values of the fields are those of their elements, but for the last.
+        # A field that takes one element has the number of that element.
         blocked = field == stones.SKYSTONES_FIELD_BLOCKED
         return "blocked" if blocked else f"only {self._element(int(field))}"
 
 
 def _grid(rows: list[list[Cell]]) -> Text:
-    # Cards in frames that touch.
+    # Draws cards in frames that touch.
     width = max(len(row) for row in rows)
     frame = Text(style="dim")
     lines = [_frame(width, *"┌┬┐")]

@@ -1,13 +1,13 @@
-"""What the service costs, measured: `python -m lab.service_bench`, a part of `make bench`.
+"""Measures what the service costs: `python -m lab.service_bench`, a part of `make bench`.
 
-Calls: SubmitAction, answered when it is in the log and synced, beside a bare echo of the same bytes
-by the same server (grpc.aio on uvloop), from a client that costs next to nothing. Then the
-same with two searches running in the server. Everything is measured in turn, round after round;
-rates drift between machines and minutes, their ratios less so. Each figure is the median of its
-rounds. The processor's time of a call is that of all threads of the server but those that search.
+Calls: SubmitAction, which is answered when the action is in the log and synced, compared with a
+bare echo of the same bytes by the same server (grpc.aio on uvloop). Then SubmitAction while two
+searches run in the server. The client costs next to nothing. All are measured in turn, round after
+round: rates drift between machines and minutes, their ratios less so. Each figure is the median of
+its rounds. The processor time of a call counts all threads of the server except those that search.
 
-Matches: what they cost in memory and on the disk, how long one takes to load, and the rate of
-SubmitAction beside a log that is full of others.
+Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
+SubmitAction with a log that is full of other matches.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from lab.service_bench.serve import ECHO
 from service import wire
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
-_CALLS_A_SECOND = 8_000  # At most; so many are prepared.
-_STARTS_AND_ENDS = 0.5  # Seconds of calls besides those that are measured.
+_MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
+_MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
 _LONG = "castle_rampage"
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _scripts(games: Sequence[str]) -> list[Script]:
-    # In turn, so that at any time matches of all games are played.
+    # The games take turns, so that matches of all games are in play at any time.
     return [script for some in zip(*map(write_scripts, games), strict=True) for script in some]
 
 
@@ -59,19 +59,66 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--parts", nargs="+", choices=("calls", "matches"), default=("calls", "matches"))
-    add("--streams", nargs="+", type=int, default=(1, 16, 64), help="calls under way at a time")
-    add("--rounds", type=int, default=5, help="rounds to take the median of (5)")
-    add("--seconds", type=float, default=1.0, help="how long each is measured in a round (1)")
     add(
-        "--games", nargs="+", choices=tuple(wire.hosted_games()), help="whose matches; default: all"
+        "--parts",
+        nargs="+",
+        choices=("calls", "matches"),
+        default=("calls", "matches"),
+        help="what to measure (default: both)",
     )
-    add("--stored", nargs="+", type=int, help="matches in the log (100 10000)")
-    add("--full", action="store_true", help="each game by itself too, and 100,000 matches stored")
     add(
-        "--data", type=Path, help="a directory on the disk to be measured; default: a temporary one"
+        "--streams",
+        metavar="N",
+        nargs="+",
+        type=int,
+        default=(1, 16, 64),
+        help="calls in flight at a time (default: 1 16 64)",
     )
-    add("--against", type=Path, help="another checkout, built, whose server is measured beside")
+    add(
+        "--rounds",
+        metavar="N",
+        type=int,
+        default=5,
+        help="rounds, of which the median is taken (default: %(default)s)",
+    )
+    add(
+        "--seconds",
+        metavar="S",
+        type=float,
+        default=1.0,
+        help="how long each subject is measured in a round (default: %(default)s)",
+    )
+    add(
+        "--games",
+        metavar="GAME",
+        nargs="+",
+        choices=tuple(wire.hosted_games()),
+        help="the games of the matches (default: all)",
+    )
+    add(
+        "--stored",
+        metavar="N",
+        nargs="+",
+        type=int,
+        help="numbers of matches in the log (default: 100 10000)",
+    )
+    add(
+        "--full",
+        action="store_true",
+        help="also measure each game by itself, and a log with 100,000 matches",
+    )
+    add(
+        "--data",
+        metavar="DIR",
+        type=Path,
+        help="a directory on the disk that is measured (default: a temporary directory)",
+    )
+    add(
+        "--against",
+        metavar="DIR",
+        type=Path,
+        help="another checkout, which is built; its server is measured in the same rounds",
+    )
     return parser
 
 
@@ -80,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
     runs = 2 * len(chosen.streams) * chosen.rounds
-    calls = round(runs * (chosen.seconds + _STARTS_AND_ENDS) * _CALLS_A_SECOND)
+    calls = round(runs * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
         _progress("dealing matches")
         ours = stack.enter_context(hosting(directory, scripts, calls))
@@ -100,7 +147,7 @@ def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script
             for name, figures in measured.items():
                 _row(streams, name, figures, _compared(name, measured))
             sync, longest = sync_seconds(directory)
-            print(f"{streams:7}  a sync of the disk by itself: {_ms(sync)}, at most {_ms(longest)}")
+            print(f"{streams:7}  a sync of the disk alone: {_ms(sync)}, at most {_ms(longest)}")
 
 
 def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
@@ -111,9 +158,9 @@ def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
         return f"{ratio(ours, measured[_ECHO]):.2f} of the echo"
     if name == _BESIDE:
         beside = measured[name]
-        return f"{ratio(beside, ours):.2f} of that, p99 {ratio(beside, ours, 'p99'):.1f} times"
+        return f"{ratio(beside, ours):.2f} of {_SUBMIT}, p99 {ratio(beside, ours, 'p99'):.1f} times"
     other = measured[name]
-    return f"ours {ratio(ours, other):.2f} times, its CPU {ratio(ours, other, 'cpu'):.2f}"
+    return f"ours is {ratio(ours, other):.2f} of it, its CPU {ratio(ours, other, 'cpu'):.2f}"
 
 
 # Matches
@@ -132,14 +179,14 @@ def _matches(directory: Path, games: Sequence[str]) -> None:
     if _LONG in games:
         long = asyncio.run(scale.long(directory, _LONG))
         print(
-            f"to load {_LONG} of {long.decisions} decisions: read {_ms(long.read)}, and computed "
-            f"from the first {_ms(long.replayed)}, from the last snapshot {_ms(long.resumed)}"
+            f"loading {_LONG} after {long.decisions} decisions: {_ms(long.read)} to read it, "
+            f"{_ms(long.replayed)} to replay it, {_ms(long.resumed)} from its last snapshot"
         )
 
 
 def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
     sizes = chosen.stored or (100, 10_000, 100_000)[: 3 if chosen.full else 2]
-    calls = round(chosen.rounds * (chosen.seconds + _STARTS_AND_ENDS) * _CALLS_A_SECOND)
+    calls = round(chosen.rounds * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
         hosts = {}
         for stored in sizes:
@@ -154,7 +201,7 @@ def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Scr
             print(f"{stored:7}{host.room / 2**20:12.1f}{each:12.2f}{memory:14.1f}")
         subjects = [Subject(_ECHO, least.server, least.client, ECHO)]
         subjects += [Subject(f"{n} stored", host.server, host.client) for n, host in hosts.items()]
-        _progress("calls beside stored matches")
+        _progress("calls with matches in the log")
         measured = measure(subjects, _FULL_LOG_STREAMS, chosen.rounds, chosen.seconds)
         first = measured[subjects[1].name]
         _head()
@@ -163,7 +210,7 @@ def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Scr
             _row(_FULL_LOG_STREAMS, name, figures, compared)
 
 
-# How it is shown
+# Printing
 
 
 def _head() -> None:

@@ -1,9 +1,9 @@
-"""A client in a process of its own that costs next to nothing: prepared HTTP/2 frames on a socket.
+"""A client that costs next to nothing: a process that sends prepared HTTP/2 frames over a socket.
 
-A gRPC library spends as much on a call as the server that is to be measured; here a call is a few
-bytes put together, and its answer is counted but not read. h2load does the same, but can send only
-one body, and no two actions of a match are alike. The server may not use HPACK's dynamic table, so
-that a status can be recognized without decoding what came before.
+A gRPC library spends as much on a call as the server that is measured. Here a call is a few
+concatenated bytes, and its response is counted but not parsed. h2load does the same, but can send
+only one body, and no two actions of a match are alike. This client forbids the server to use
+HPACK's dynamic table, so that it recognizes a status without decoding the headers before it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ import uvloop
 from lab.service_bench.scripts import Request
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_HEAD = struct.Struct(">BHBBI")  # A frame: its length, 24 bits of it; type, flags and stream.
+_HEAD = struct.Struct(">BHBBI")  # Of a frame: its length in 24 bits, type, flags and stream.
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 _END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
 _MAX_WINDOW = 2**31 - 1
@@ -32,26 +32,26 @@ _READY_SECONDS = 30.0
 
 
 class Run(NamedTuple):
-    """What to do: call a method of a server on so many streams for so long."""
+    """An order: to call a method of a server."""
 
     address: str
     method: str  # "/package.Service/Method".
-    streams: int
+    streams: int  # Calls in flight at a time.
     seconds: float
-    repeat: bool  # Whether the same calls may be sent again and again.
+    repeat: bool  # Whether to send the calls of the first match again and again.
 
 
 class Measured(NamedTuple):
-    """What came of it."""
+    """The result of a run."""
 
     calls: int
     seconds: float
-    latencies: "array[float]"  # Seconds, of each call.
-    client_seconds: float  # Of the processor, for all calls.
+    latencies: "array[float]"  # Of each call, in seconds.
+    client_seconds: float  # Processor time of the client for all calls.
 
 
 class Client:
-    """A process that sends the calls of matches, those of a match in order, one at a time."""
+    """A process that sends the calls of matches; those of one match in order, one at a time."""
 
     def __init__(self, matches: Sequence[Sequence[Request]]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -61,7 +61,7 @@ class Client:
         self._pipe.send(matches)
 
     def run(self, run: Run) -> Measured:
-        """Does it, and waits until it is done; raises RuntimeError if a call fails."""
+        """Makes the calls and waits until all are answered; raises RuntimeError if one fails."""
         self._pipe.send(run)
         answer = self._pipe.recv()
         if isinstance(answer, str):
@@ -92,7 +92,7 @@ def _serve(pipe: Connection) -> None:
 def _play(
     matches: deque[Sequence[Request]], under_way: list[Iterator[Request]], run: Run
 ) -> Sequence[Iterator[Request]]:
-    # A match that was not finished goes on in the next run.
+    # A match that is not finished is continued in the next run.
     while len(under_way) < run.streams:
         under_way.append(_supply(matches))
     return under_way[: run.streams]
@@ -115,7 +115,7 @@ async def _run(run: Run, supplies: Sequence[Iterator[Request]]) -> Measured:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, on which each stream sends its next call when the one before is answered."""
+    """One connection. Each stream sends its next call when its last one is answered."""
 
     def __init__(self, run: Run, supplies: Sequence[Iterator[Request]]) -> None:
         self._run = run
@@ -198,14 +198,14 @@ class _Connection(asyncio.Protocol):
 
 
 class _Prefixes:
-    """What comes before the message of a call, but for the number of its stream, by token."""
+    """The bytes before the message of a call, without the number of its stream, by token."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._by_token: dict[str, tuple[bytes, bytes]] = {}
 
     def frames(self, stream: int, token: str, message: bytes) -> bytes:
-        """A whole call."""
+        """Returns the frames of a whole call."""
         found = self._by_token.get(token)
         if found is None:
             found = self._by_token[token] = self._make(token)

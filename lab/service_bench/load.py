@@ -1,4 +1,4 @@
-"""Calls under load: what a durable SubmitAction costs beside a bare echo, and beside searches."""
+"""Measures calls under load: a durable SubmitAction, a bare echo, and calls during searches."""
 
 import asyncio
 import os
@@ -24,24 +24,24 @@ from service.hosting.caller import Caller
 from service.store import SqliteStore
 
 SEARCHES = 2
-ANALYZED = "analyzed"  # The match that the searches are about.
-STORED_DECISIONS = 16  # Of a match that is there to fill the log.
+ANALYZED = "analyzed"  # The id of the match that the searches analyze.
+STORED_DECISIONS = 16  # Of each match that fills the log.
 
 _SYNCS = 20
 _WARM_SECONDS = 0.3
 
 
 class Subject(NamedTuple):
-    """Something that is measured in each round."""
+    """A kind of call that is measured in each round."""
 
     name: str
     server: Running
     client: Client
     method: str = SUBMIT
-    searched: str = ""  # The token of a match that is searched beside it.
+    searched: str = ""  # The token of a match that is analyzed meanwhile; empty for none.
 
     def run(self, streams: int, seconds: float) -> "Figures":
-        """Measures it once."""
+        """Measures the calls once."""
         with _searching(self.server, self.searched):
             run = Run(self.server.address, self.method, streams, seconds, self.method == ECHO)
             used = self.server.cpu()
@@ -50,13 +50,13 @@ class Subject(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What one round gave."""
+    """The figures of one round."""
 
     rate: float  # Calls a second.
-    p50: float  # Seconds, as all that follow.
-    p99: float
-    cpu: float  # Of the server's processor, a call.
-    client_cpu: float
+    p50: float  # The median latency, in seconds.
+    p99: float  # The 99th percentile of the latencies, in seconds.
+    cpu: float  # Seconds of processor time of the server for a call.
+    client_cpu: float  # The same of the client.
 
 
 def _figures(measured: Measured, used: float) -> Figures:
@@ -71,24 +71,24 @@ def _figures(measured: Measured, used: float) -> Figures:
 
 
 def median(figures: Sequence[Figures]) -> Figures:
-    """The median of each figure."""
+    """Returns the median of each figure."""
     return Figures(*(statistics.median(column) for column in zip(*figures, strict=True)))
 
 
 def ratio(ones: Sequence[Figures], others: Sequence[Figures], name: str = "rate") -> float:
-    """The median over the rounds of the ratio of a figure."""
+    """Returns the median, over the rounds, of the ratio of a figure."""
     pairs = zip(ones, others, strict=True)
     ratios: list[float] = [getattr(one, name) / getattr(other, name) for one, other in pairs]
     return statistics.median(ratios)
 
 
 class Host(NamedTuple):
-    """A server with matches that are to be played, and the client that plays them."""
+    """A server with matches, and the client that plays them."""
 
     server: Running
     client: Client
-    searched: str  # The token of a seat that has to decide in a match that nobody plays.
-    room: int  # The bytes of its log on the disk before they are played.
+    searched: str  # The token of a seat that owes a decision in a match that nobody plays.
+    room: int  # The bytes of the log on the disk before the matches are played.
 
 
 @contextmanager
@@ -99,7 +99,10 @@ def hosting(
     stored: int = 0,
     checkout: Path | None = None,
 ) -> Iterator[Host]:
-    """A server in a new directory, with matches for so many calls, and others that are over."""
+    """Runs a server in a new directory, with matches for `calls` calls and `stored` that are over.
+
+    The server is that of `checkout` if one is given.
+    """
     directory.mkdir()
     played = list(_named(scripts, calls))
     asyncio.run(_deal(directory, scripts, played, stored))
@@ -144,7 +147,7 @@ def _searching(server: Running, token: str) -> Iterator[None]:
         stub = hint_pb2_grpc.HintServiceStub(channel)
         calls = [stub.AnalyzePosition(request, metadata=metadata) for _ in range(SEARCHES)]
         for call in calls:
-            next(call)  # The first report: now it searches.
+            next(call)  # With its first report, the search is running.
         readers = [threading.Thread(target=_read, args=(call,)) for call in calls]
         for reader in readers:
             reader.start()
@@ -166,7 +169,7 @@ def _read(call: Iterator[object]) -> None:
 def measure(
     subjects: Sequence[Subject], streams: int, rounds: int, seconds: float
 ) -> dict[str, list[Figures]]:
-    """All subjects in turn, round after round."""
+    """Measures all subjects in turn, round after round; returns their figures by name."""
     for subject in subjects:
         subject.run(streams, _WARM_SECONDS)
     measured: dict[str, list[Figures]] = {subject.name: [] for subject in subjects}
@@ -177,7 +180,7 @@ def measure(
 
 
 def sync_seconds(directory: Path, times: int = _SYNCS) -> tuple[float, float]:
-    """How long the disk takes to sync 4 KB written: the median and the longest."""
+    """Returns the seconds that the disk takes to sync 4 KB: the median and the longest."""
     taken = []
     with tempfile.TemporaryFile(dir=directory) as file:
         for _ in range(times):

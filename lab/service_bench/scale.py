@@ -1,4 +1,4 @@
-"""What many matches cost: memory, room on the disk, and the time to load one."""
+"""Measures what many matches cost: memory, room on the disk, and the time to load one."""
 
 import statistics
 import time
@@ -18,33 +18,33 @@ from service.hosting.match_state import MatchState
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.store import SqliteStore, StoredMatch
 
-LIVE = 800  # Fewer than a server keeps in memory.
-LONG_OF = 60  # Matches, of which the longest is loaded.
+LIVE = 800  # Matches in memory; fewer than a server keeps there.
+LONG_OF = 60  # Matches from which the longest is chosen.
 
 _WARM = 20
 _LOADS = 15
 
 
 class Live(NamedTuple):
-    """What matches of a game in the middle of play cost a server."""
+    """What half-played matches of a game cost a server."""
 
-    decisions: float  # That they have had, on average.
-    memory: float  # Bytes a match.
+    decisions: float  # Made in a match, on average.
+    memory: float  # Bytes of a match.
     load: float  # Seconds to answer GetView for a match that is not in memory.
-    again: float  # And for one that is.
+    again: float  # Seconds to answer GetView for a match that is.
 
 
 class Long(NamedTuple):
     """What it costs to load the longest of some matches."""
 
     decisions: int
-    read: float  # Seconds to read it from the log.
-    replayed: float  # Seconds to compute it from its first entry on,
-    resumed: float  # and from its last snapshot on.
+    read: float  # Seconds to read the match from the log.
+    replayed: float  # Seconds to replay it from its first entry.
+    resumed: float  # Seconds to replay it from its last snapshot.
 
 
 async def live(directory: Path, game_id: str) -> Live:
-    """Has a server load matches of a game."""
+    """Measures how a server loads matches of a game."""
     scripts = write_scripts(game_id)
     half = {id(script): len(script.decisions) // 2 for script in scripts}
     named = [(f"live{n}", script) for n, script in enumerate(islice(cycle(scripts), LIVE + _WARM))]
@@ -57,7 +57,7 @@ async def live(directory: Path, game_id: str) -> Live:
     ids = [match_id for match_id, _ in named]
     with serving(directory / game_id) as server, grpc.insecure_channel(server.address) as channel:
         stub = match_pb2_grpc.MatchServiceStub(channel)
-        # What the first calls bring into memory is not the matches'.
+        # The first calls bring into memory what does not belong to the matches.
         _view_all(stub, ids[:_WARM])
         before = server.memory()
         load = _view_all(stub, ids[_WARM:])
@@ -79,7 +79,7 @@ def _view_all(stub: match_pb2_grpc.MatchServiceStub, ids: Sequence[str]) -> floa
 
 
 async def long(directory: Path, game_id: str) -> Long:
-    """Loads a match that is about to end, with a snapshot and without."""
+    """Measures loading a match that is about to end, with a snapshot and without."""
     script = max(write_scripts(game_id, LONG_OF), key=lambda script: len(script.decisions))
     decisions = len(script.decisions) - 1
     store = SqliteStore(directory / "long")

@@ -1,4 +1,4 @@
-"""Scripted matches: played at random beforehand, so that a client has but to send what is ready."""
+"""Scripted matches, which were played at random, so that a client only has to send their calls."""
 
 import asyncio
 import hashlib
@@ -19,12 +19,12 @@ from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header, MatchStatus, Store
 
 KEY = bytes(range(32))  # Of the tokens.
-SCRIPTS = 8  # Of each game; matches of the same script are the same but for their ids.
+SCRIPTS = 8  # Of each game; matches of the same script differ only in their ids.
 _AT_ONCE = 256  # As many as a store commits at once.
 
 
 class Decision(NamedTuple):
-    """A decision of a script, and the version that it answers."""
+    """A decision of a script, and the version of the view before it."""
 
     seat: int
     expected_version: int
@@ -32,7 +32,7 @@ class Decision(NamedTuple):
 
 
 class Script(NamedTuple):
-    """A whole match: what it starts from, but for its id, and each decision."""
+    """A whole match: its header without an id, and each decision."""
 
     header: Header
     decisions: list[Decision]
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
 
 def write_scripts(game_id: str, count: int = SCRIPTS) -> list[Script]:
-    """Some matches of a game under its own ruleset, played at random; always the same ones."""
+    """Plays matches of a game at random under its default ruleset; always the same ones."""
     return [_write_script(game_id, seed) for seed in range(count)]
 
 
@@ -75,7 +75,7 @@ def _write_script(game_id: str, seed: int) -> Script:
 
 
 def requests(script: Script, match_id: str, tokens: Tokens) -> list[Request]:
-    """The calls of a match."""
+    """Returns the calls of a match."""
     seats = [tokens.make(Caller(match_id, seat)) for seat in (0, 1)]
     return [
         Request(
@@ -94,7 +94,7 @@ def requests(script: Script, match_id: str, tokens: Tokens) -> list[Request]:
 async def fill(
     store: Store, matches: Iterable[tuple[str, Script]], decisions: int = 0, resigned: bool = False
 ) -> None:
-    """Adds matches, by id, with the first of their decisions, and resigned after them or not."""
+    """Adds matches, each with its id, with their first decisions; resigned after them or not."""
     every = iter(matches)
     while some := list(islice(every, _AT_ONCE)):
         await asyncio.gather(*(_add(store, *match, decisions, resigned) for match in some))
@@ -112,7 +112,7 @@ async def _add(store: Store, match_id: str, script: Script, decisions: int, resi
 
 
 def entries(script: Script) -> list[Entry]:
-    """What a log has of a match of a script that is over."""
+    """Returns the entries that a log has of a finished match of a script."""
     return [
         Entry(
             EntryKind.ACTION,

@@ -1,7 +1,7 @@
-"""The server with a bare echo on the same gRPC server, for what calls cost beside it.
+"""Runs the server with one more method, a bare echo, with which other calls are compared.
 
-The echo answers with the bytes that it was sent. It passes all that gRPC and the interceptors do
-with a call that is none of ours.
+The echo answers with the bytes of the request. It passes through gRPC and the interceptors as any
+call of another service does.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
         return server
 
-    # The product has no way to add a method from outside, and needs none.
+    # The server offers no way to add a method, because only this benchmark needs one.
     grpc.aio.server = make_with_echo
     uvloop.run(
         run(Options(port=0, store="sqlite", data=chosen.data, token_key_file=chosen.token_key_file))

@@ -1,4 +1,4 @@
-"""The servers that are measured, each in a process of its own, and what they cost."""
+"""The servers that are measured, each in its own process, and their cost."""
 
 import os
 import subprocess
@@ -14,24 +14,24 @@ SUBMIT = "/croupier.v1.MatchService/SubmitAction"
 
 
 class Running(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     pid: int
     address: str
 
     def cpu(self) -> float:
-        """Seconds of the processor used by its threads, but for those that search."""
+        """Returns the seconds of processor time of all threads except those that search."""
         used = 0
         usual = os.getpriority(os.PRIO_PROCESS, self.pid)
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             nice = (task / "stat").read_text().rpartition(")")[2].split()[16]
-            # Searches are known by their low priority.
+            # Threads that search have a lower priority.
             if int(nice) == usual:
                 used += int((task / "schedstat").read_text().split()[0])
         return used / 1e9
 
     def memory(self) -> int:
-        """The bytes that it has in memory."""
+        """Returns the resident memory in bytes."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
                 return 1024 * int(line.split()[1])
@@ -40,18 +40,18 @@ class Running(NamedTuple):
 
 @contextmanager
 def serving(data: Path, checkout: Path | None = None) -> Iterator[Running]:
-    """`croupier serve` with a SQLite log in a directory, and an echo beside.
+    """Runs a server with a SQLite log in a directory, and with the echo.
 
-    Or that of another checkout if one is given, and no echo.
-
-    Raises RuntimeError if it does not start.
+    With `checkout`, the server is `croupier serve` of that checkout, without the echo. Raises
+    RuntimeError if the server does not start.
     """
     key_file = data / "token-key"
     key_file.write_bytes(KEY)
     if checkout is None:
         command = [sys.executable, "-m", "lab.service_bench.serve"]
     else:
-        cli = "cli" if (checkout / "cli").is_dir() else "service"  # As it was called before.
+        # Older checkouts have the command line in `service`.
+        cli = "cli" if (checkout / "cli").is_dir() else "service"
         command = [sys.executable, "-m", cli, "serve", "--listen", "127.0.0.1:0"]
         command += ["--metrics-port", "0", "--store", "sqlite", "--log-level", "warning"]
     command += ["--data", str(data), "--token-key-file", str(key_file)]

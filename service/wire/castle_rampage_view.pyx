@@ -9,9 +9,7 @@ from engine.castle_rampage.state cimport (
 )
 from engine.game cimport SEATS, SPECTATOR
 from engine.integers cimport uint8_t
-from service.wire.writer cimport (
-    Writer, begin, end, put, put_bytes, put_counted, put_list, written
-)
+from service.wire.writer cimport Writer, begin, end, put, put_bytes, put_counted, put_list, written
 
 
 def write_view(CastleRampage game not None, view):

@@ -7,9 +7,7 @@ from engine.champion_chess.rules cimport ChampionChess
 from engine.champion_chess.state cimport CARDS, ChessView, Memory, Side, Turn
 from engine.game cimport SEATS
 from engine.integers cimport uint8_t
-from service.wire.writer cimport (
-    Writer, begin, end, put, put_counted, put_list, written
-)
+from service.wire.writer cimport Writer, begin, end, put, put_counted, put_list, written
 
 from engine.champion_chess.replay import known_in_hands
 
