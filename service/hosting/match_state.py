@@ -189,7 +189,7 @@ class MatchState(NamedTuple):
         return None if version is None or version > self.version else version
 
     def is_stale(self, seat: int, version: int) -> bool:
-        """Whether the seat's decision has changed since a version, or the version is not made."""
+        """Whether the seat's decision has changed since a version, or that version does not exist yet."""
         since = 0 if self.match is None else self.match.since[seat]
         return not since <= version <= self.version
 
@@ -331,8 +331,8 @@ def _next(
 
 def _default_action(match: Match, seat: int) -> int:
     # A fixed choice, such as the lowest action, would tell of the hand that it holds nothing lower.
-    # One drawn with equal chances tells no more than what it is, and only the server can know it
-    # in advance.
+    # One drawn with equal chances (but for 1 in 2**240: it is 256 bits modulo a few actions) tells
+    # no more than what it is, and only the server can know it in advance.
     what = f"croupier/default-action/v1\0{match.match_id}\0{match.since[seat]}\0{seat}\0"
     drawn = int.from_bytes(hashlib.shake_256(what.encode() + match.secret).digest(32), "big")
     legal = match.legal(seat)

@@ -5,8 +5,9 @@ not anybody looks at it. A server that writes an entry holds the lease of the ma
 (`service/hosting/leases.py`). The scheduler polls the log for matches that are due:
 
 - a match of its own whose lease is about to expire: it renews the lease;
-- another match that is due: it takes the lease, and acts;
-- when a bot fails: it moves the time at which the match is due, which ends the lease.
+- another match that is due: it takes the lease, and acts.
+
+When a bot fails, the scheduler moves the time at which the match is due, which ends the lease.
 
 Every change of a lease is a compare-and-swap in the log (`Store.reschedule`), so that of several
 servers one succeeds. A match in which nothing is due costs nothing here.
