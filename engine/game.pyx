@@ -10,6 +10,7 @@ from libc.string cimport memcpy, memset
 from engine.chance cimport rng_below
 
 from engine.errors import RulesetError, ViewError
+from engine.parts import part
 
 MAX_MIXED = 8
 
@@ -48,6 +49,16 @@ cdef class Game:
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults. Raises RulesetError."""
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
+
+    def under(self, int rules_version):
+        """The game under the same ruleset and this version of its rules; None if it is not kept.
+
+        A game keeps an earlier version as a subclass in the module `rules_<version>` of its folder.
+        """
+        if rules_version == self.rules_version:
+            return self
+        kept = part(type(self), f"rules_{rules_version}", type(self))
+        return kept(self.ruleset) if kept.rules_version == rules_version else None
 
     def read_ruleset(self, given):
         """Checks the options, builds the tables and returns the whole ruleset.

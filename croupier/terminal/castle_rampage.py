@@ -101,7 +101,9 @@ class Drawing(drawing.Drawing):
             case "played":
                 return f"plays {self._played(what.played)}", "bold default"
             case "discarded":
-                return f"discards {self.listed(what.discarded.cards)}", "default"
+                at_random = what.discarded.reason == castle.CASTLE_RAMPAGE_DISCARD_REASON_RANDOM
+                how = " at random" if at_random else ""
+                return f"discards {self.listed(what.discarded.cards)}{how}", "default"
             case "revealed":
                 shown = what.revealed
                 where = self.structures[shown.structure]
@@ -122,6 +124,8 @@ class Drawing(drawing.Drawing):
                 return self._looked(what.looked), "default"
             case "hand_shown":
                 return f"shows the hand: {self.listed(what.hand_shown.cards) or 'empty'}", "default"
+            case "turn_cut":
+                return "has made as many decisions as a turn can have", "default"
         return None
 
     def _looked(self, looked: castle.CastleRampageEvent.Looked) -> str:

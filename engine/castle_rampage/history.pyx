@@ -4,9 +4,8 @@ The sampler goes through the history of the opponent's hand to tell what the han
 is one byte, the kind in its low three bits and a number in the other five. The number is a card, a
 structure, a unit or how many cards were drawn: see the kinds in engine/castle_rampage/state.pxd.
 
-SHOWED and NEW_PILE go on with counts of cards: a byte for each run of at most eight equal cards, the
-card in the low five bits and the length of the run less one above it, and a 0 after the last. So an
-entry takes no more bytes than there are cards to count, and one more.
+SHOWED and NEW_PILE go on with counts of cards: a byte for each run of at most eight equal cards,
+the card in the low five bits and the length of the run less one above it, and a 0 after the last.
 
 *Room.* A history has MAX_HISTORY bytes, and a seat remembers MAX_DRAWN of its draws. Random matches
 of 200 turns with the default list take 1,000 bytes at the most. But there is no bound for all card

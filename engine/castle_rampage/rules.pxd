@@ -32,6 +32,8 @@ cdef class CastleRampage(Game):
     cdef set_cards(self, specs)
     cdef set_ways(self)
     cdef void set_up(self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log) noexcept nogil
+    # Takes care of histories that are full, after a decision.
+    cdef void make_room(self, CastleState* rampage) noexcept nogil
     cdef void end_turn(self, CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil
     cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil
     # Carries an attack out; what became of the attacking card.

@@ -53,7 +53,7 @@ are a reconstruction.
 
 import itertools
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport (
@@ -73,7 +73,8 @@ from engine.castle_rampage.state cimport (
     MAX_TURNS, MAX_WAYS, MERCENARY, NEW_PILE, OF_DISCARDS, OGRE, OVER, Own, PLACED,
     PLACED_UNDER, PLAY, PLAYED, PRIEST, RETURNED, REVEALED, SABOTEUR, SEEN, SET_UP, SET_UP_CARDS,
     SHOWED, SHOWN, SHUFFLED, SHUFFLED_HIDDEN, SPENT, SPY, STRENGTHEN, STRENGTHENED,
-    STRENGTHENED_BEFORE, STRENGTHENED_HIDDEN, STRUCTURES, SUMMONER, Side, Stack, TOOK_BACK, TURN,
+    STRENGTHENED_BEFORE, STRENGTHENED_HIDDEN, STARTER_DRAWN, PAID, AT_RANDOM,
+    TO_PRIEST, STRUCTURES, SUMMONER, Side, Stack, TOOK_BACK, TURN,
     TURN_CUT, TURN_STARTED, UNITS_END, VETERAN, VOLLEY, counts_as, is_purple,
 )
 from engine.castle_rampage.history cimport (
@@ -107,10 +108,6 @@ cdef enum:
 
 assert sizeof(CastleState) <= sizeof(State)
 assert sizeof(CastleView) <= sizeof(View)
-
-
-cdef inline int reader_of(int seat) noexcept nogil:
-    return to_seat(seat)
 
 
 cdef inline Stack* stack_of(CastleState* rampage, int seat, int structure) noexcept nogil:
@@ -207,6 +204,7 @@ cdef class CastleRampage(Game):
 
     id = "castle_rampage"
     title = "Castle Rampage"
+    rules_version = 2
     summary = (
         "Red and Blue each guard a Gate and a Castle: stacks of face-down cards. Whoever destroys "
         "the last card of the other's Castle wins.\n\n"
@@ -232,7 +230,7 @@ cdef class CastleRampage(Game):
         STRENGTHENED: "strengthened: structure card",
         STRENGTHENED_HIDDEN: "strengthened_hidden: structure",
         PLAYED: "played: card choice",
-        DISCARDED: "discarded: cards*",
+        DISCARDED: "discarded: reason cards*",
         REVEALED: "revealed: structure card defence strength",
         HELD: "held: structure card",
         DESTROYED: "destroyed: structure card",
@@ -241,6 +239,7 @@ cdef class CastleRampage(Game):
         LOOKED_HIDDEN: "looked_hidden",
         HAND_SHOWN: "hand_shown: cards*",
         TURN_CUT: "turn_cut",
+        STARTER_DRAWN: "starter_drawn",
     }
     hidden_places = (
         "opponent_hand", "opponent_pile", "set_aside", "opponent_gate", "opponent_castle",
@@ -419,6 +418,7 @@ cdef class CastleRampage(Game):
         rampage.common.phase = SET_UP
         rampage.common.active = rng_below(rng, SEATS)
         rampage.common.winner = NO_SEAT
+        log_event(log, TO_PUBLIC | TO_RECORD, STARTER_DRAWN, rampage.common.active, NULL, 0)
         for card in range(CARDS):
             for _copy in range(self.copies[card]):
                 rampage.draw_pile[rampage.common.draw_size] = card
@@ -457,7 +457,7 @@ cdef class CastleRampage(Game):
             if common.decisions == MAX_DECISIONS and common.phase != OVER:
                 log_event(log, TO_PUBLIC | TO_RECORD, TURN_CUT, seat, NULL, 0)
                 self.end_turn(rampage, rng, log)
-        sum_up_if_full(rampage)
+        self.make_room(rampage)
 
     cdef double outcome(self, const State* state, int seat) noexcept nogil:
         cdef int winner = (<const CastleState*> state).common.winner
@@ -614,6 +614,9 @@ cdef class CastleRampage(Game):
             common.phase = TURN
             start_turn(rampage, common.active, rng, log)
 
+    cdef void make_room(self, CastleState* rampage) noexcept nogil:
+        sum_up_if_full(rampage)
+
     cdef void end_turn(self, CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
         if rampage.common.turn == self.turn_limit:
             rampage.common.phase = OVER
@@ -751,8 +754,7 @@ cdef void deal_set_up(CastleState* rampage, Rng* rng, EventLog* log) noexcept no
     cdef Common* common = &rampage.common
     cdef uint8_t cards[DEAL]
     cdef uint8_t purple[MAX_DECK]
-    cdef uint8_t n
-    cdef int seat, i, card, aside = 0
+    cdef int seat, i, n, card, aside = 0
     for seat in range(SEATS):
         n = 0
         while n < DEAL:
@@ -768,8 +770,7 @@ cdef void deal_set_up(CastleState* rampage, Rng* rng, EventLog* log) noexcept no
                 rampage.own[seat].hand[card] += 1
                 remember_drawn(&rampage.own[seat], card)
         common.sides[seat].hand_size = DEAL
-        log_event(log, reader_of(seat) | TO_RECORD, DRAWN, seat, cards, DEAL)
-        log_event(log, TO_PUBLIC & ~reader_of(seat), DRAWN_HIDDEN, seat, &n, 1)
+        log_drawn(log, seat, cards, DEAL)
     for i in range(aside):
         rampage.draw_pile[common.draw_size] = purple[i]
         common.draw_size += 1
@@ -876,8 +877,7 @@ cdef void show_hand(CastleState* rampage, int seat, int unit, EventLog* log) noe
             rampage.common.discards[card] += own.hand[card]
             side.hand_size -= own.hand[card]
             own.hand[card] = 0
-    if n:
-        log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
+    log_discarded(log, seat, TO_PRIEST, cards, n)
 
 
 cdef void spend(CastleState* rampage, int seat, int card) noexcept nogil:
@@ -896,8 +896,7 @@ cdef void discard_chosen(CastleState* rampage, int seat, Action action, EventLog
             rampage.common.discards[card] += 1
             cards[n] = card
             n += 1
-    if n:
-        log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
+    log_discarded(log, seat, PAID, cards, n)
 
 
 cdef void discard_random(CastleState* rampage, int seat, int number, Rng* rng, EventLog* log) noexcept nogil:
@@ -917,19 +916,21 @@ cdef void discard_random(CastleState* rampage, int seat, int number, Rng* rng, E
         add_entry(side, LOST, card)
         cards[n] = card
         n += 1
-    if n:
-        log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, cards, n)
+    log_discarded(log, seat, AT_RANDOM, cards, n)
 
 
 cdef void draw(CastleState* rampage, int seat, int number, Rng* rng, EventLog* log) noexcept nogil:
     cdef Common* common = &rampage.common
     cdef Own* own = &rampage.own[seat]
     cdef uint8_t cards[MAX_DECK]
-    cdef uint8_t n = 0
-    cdef int card
-    while n < number:
-        if common.draw_size == 0 and not reshuffle(rampage, rng, log):
-            break
+    cdef int card, n = 0
+    while number > 0:
+        if common.draw_size == 0:
+            # What came from the old pile is told before the new one is shuffled.
+            log_drawn(log, seat, cards, n)
+            n = 0
+            if not reshuffle(rampage, rng, log):
+                return
         common.draw_size -= 1
         card = rampage.draw_pile[common.draw_size]
         rampage.draw_pile[common.draw_size] = 0
@@ -939,9 +940,22 @@ cdef void draw(CastleState* rampage, int seat, int number, Rng* rng, EventLog* l
         add_drawn(&common.sides[seat])
         cards[n] = card
         n += 1
+        number -= 1
+    log_drawn(log, seat, cards, n)
+
+
+cdef void log_drawn(EventLog* log, int seat, const uint8_t* cards, uint8_t n) noexcept nogil:
     if n:
-        log_event(log, reader_of(seat) | TO_RECORD, DRAWN, seat, cards, n)
-        log_event(log, TO_PUBLIC & ~reader_of(seat), DRAWN_HIDDEN, seat, &n, 1)
+        log_private(log, to_seat(seat), seat, DRAWN, cards, n, DRAWN_HIDDEN, &n, 1)
+
+
+cdef void log_discarded(EventLog* log, int seat, int reason, const uint8_t* cards,
+                        int n) noexcept nogil:
+    cdef uint8_t values[1 + MAX_DECK]
+    if n:
+        values[0] = reason
+        memcpy(values + 1, cards, n)
+        log_event(log, TO_PUBLIC | TO_RECORD, DISCARDED, seat, values, 1 + n)
 
 
 cdef bint reshuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:

@@ -122,6 +122,12 @@ cdef enum:
     LOOKED_HIDDEN
     HAND_SHOWN
     TURN_CUT
+    STARTER_DRAWN
+
+    # Why cards are discarded
+    PAID = 1                     # To play a card, or to put an Ogre under a structure.
+    AT_RANDOM                    # For an Archer or a Saboteur of the other seat.
+    TO_PRIEST                    # As those that count as the unit it named.
 
 # Packed: bytes of padding would keep what was there when a view is filled from its fields.
 

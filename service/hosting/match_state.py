@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from croupier.v1 import game_pb2
@@ -17,6 +18,8 @@ from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import History
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
+
+_GAMES_KEPT = 256
 
 
 class MatchState(NamedTuple):
@@ -345,12 +348,18 @@ def _scores_without(*losers: int) -> tuple[float, float]:
     return float(losers[0] != 0), float(losers[0] != 1)
 
 
+@lru_cache(maxsize=_GAMES_KEPT)
+def _under(game: Game, rules_version: int) -> Game | None:
+    return game.under(rules_version)
+
+
 def _read_game(header: Header) -> Game:
     game = None
     if header.game in wire.hosted_games():
         game = wire.read_ruleset(game_pb2.Ruleset.FromString(header.ruleset), "ruleset")
-        if game.rules_version == header.rules_version:
-            return game
+        under = _under(game, header.rules_version)
+        if under is not None:
+            return under
     versions = {"game": header.game, "rules_version": str(header.rules_version)}
     if game is not None:
         versions["server_rules_version"] = str(game.rules_version)

@@ -32,10 +32,8 @@ def write_record(state: MatchState) -> match_pb2.Record:
     for version in range(state.version + 1):
         if version:
             record.entries.add(version=version).MergeFrom(_write_entry(state.entry(version)))
-        for event in state.events(version):
-            if event.recorded:
-                message = wire.write_event(state.game, event, version)
-                record.entries.add(version=version, event=message)
+        for event in wire.write_recorded_events(state.game, state.events(version), version):
+            record.entries.add(version=version, event=event)
     record.digest = digest(record)
     return record
 

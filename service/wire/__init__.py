@@ -191,6 +191,16 @@ def write_event(game: Game, event: events.Event, version: int) -> Event:
     return message
 
 
+def write_recorded_events(
+    game: Game, happened: Iterable[events.Event], version: int
+) -> list[Event]:
+    """Returns what a record tells of one version of a match, as messages."""
+    written = [write_event(game, event, version) for event in happened if event.recorded]
+    messages = [getattr(message, game.id) for message in written]
+    told = _translation(game.id).recorded(game.rules_version, messages)
+    return [Event(version=version, **{game.id: message}) for message in told]
+
+
 def write_view(game: Game, view: SeatView) -> bytes:
     """Returns a serialized View with only the game's part."""
     return field(_view_field(game.id), _view_module(game.id).write_view(game, view))

@@ -59,6 +59,9 @@ class Translation(translation.Translation):
                 fields[name] = choice
         super().write(message, fields)
 
+    def recorded(self, rules_version: int, messages: list[Any]) -> list[Any]:
+        return _first_events(messages) if rules_version == 1 else messages
+
     def view_fields(self, game: Game, message: Fields) -> Fields:
         return {
             **message,
@@ -72,6 +75,25 @@ class Translation(translation.Translation):
                 _read_stack(side[name]) for side in message["sides"] for name in _STRUCTURES
             ],
         }
+
+
+def _first_events(events: list[pb.CastleRampageEvent]) -> list[pb.CastleRampageEvent]:
+    # Under the first rules, records said neither who was drawn to start nor why cards were
+    # discarded. Where the draw pile ran out, they told all cards drawn after the shuffle.
+    told: list[pb.CastleRampageEvent] = []
+    for event in events:
+        kind = event.WhichOneof("event")
+        if kind == "starter_drawn":
+            continue
+        if kind == "discarded":
+            event.discarded.ClearField("reason")
+        before = [each.WhichOneof("event") for each in told[-2:]]
+        if kind == "drawn" and before == ["drawn", "shuffled"] and told[-2].seat == event.seat:
+            old_pile = told.pop(-2).drawn
+            event.drawn.count += old_pile.count
+            event.drawn.cards[:] = [*old_pile.cards, *event.drawn.cards]
+        told.append(event)
+    return told
 
 
 def _choice_of(card: int) -> str:

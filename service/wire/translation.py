@@ -115,6 +115,10 @@ class Translation:
         elif "seat" in _schema_fields(message.DESCRIPTOR):
             message.seat = event.seat
 
+    def recorded(self, rules_version: int, messages: list[Any]) -> list[Any]:
+        """Returns the events of one version of a match as a record under these rules tells them."""
+        return messages
+
     def read_view(self, game: Game, message: Message, seat: int) -> Fields:
         """Returns the fields of a seat's view; raises ViewError if they do not fit the engine's."""
         self._check_cards(message, "")

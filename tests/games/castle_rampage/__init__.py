@@ -54,6 +54,7 @@ from tests.games.castle_rampage.layout import (
     PHASES,
     PLACED,
     PRIEST,
+    REASONS,
     SABOTEUR,
     SHOWN,
     STRUCTURES,
@@ -264,6 +265,8 @@ class CastleRampageFacts(Facts):
             text = f"{where} {NAMES[values[1]]}"
             if kind == "revealed":
                 text += f" with {values[2]} against {values[3]}"
+        elif kind == "discarded":
+            text = f"{REASONS[values[0]]} {show_cards(values[1:])}"
         elif kind == "cards_set_up":
             parts = values[:PLACED], values[PLACED : 2 * PLACED], values[2 * PLACED :]
             text = " / ".join(show_cards(part) for part in parts)

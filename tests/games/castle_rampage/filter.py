@@ -13,7 +13,16 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from engine.position import Position
-from tests.games.castle_rampage.layout import CATAPULT, GRANARY, NAMES, OGRE, is_purple, spread
+from tests.games.castle_rampage.layout import (
+    AT_RANDOM,
+    CATAPULT,
+    GRANARY,
+    NAMES,
+    OGRE,
+    TO_PRIEST,
+    is_purple,
+    spread,
+)
 
 
 class World(NamedTuple):
@@ -68,7 +77,6 @@ class Filter:
         self.tops = [0, 0]
         self.active = None
         self.strengthened = False
-        self.new_piles = []
         self.peak = 1
         self.reshuffles = 0
 
@@ -99,7 +107,6 @@ class Filter:
                 ]
             )
         played = None
-        before = ""
         for event in events:
             if not event.seen_by(self.seat):
                 continue
@@ -113,17 +120,17 @@ class Filter:
                 if not mine:
                     self.turn_into(lambda world, cards=event.values: [(world.gain(*cards), 1)])
             elif event.kind == "discarded":
-                self.discards.update(event.values)
-                for card in () if mine else event.values:
-                    if before == "hand_shown":
+                reason, *cards = event.values
+                self.discards.update(cards)
+                for card in () if mine else cards:
+                    if reason == TO_PRIEST:
                         self.turn_into(lambda world, card=card: [(world.lose(card), 1)])
-                    elif decider != self.seat and before in ("", "played"):
-                        self.spend(card)
-                    else:
+                    elif reason == AT_RANDOM:
                         self.lose_at_random(card)
+                    else:
+                        self.spend(card)
             else:
                 getattr(self, f"see_{event.kind}", lambda *_: None)(mine, event.values)
-            before = event.kind
         if played is not None:
             card = played.values[0]
             permanent = card in (CATAPULT, GRANARY)
@@ -168,18 +175,13 @@ class Filter:
     # Cards that come to a hand
 
     def see_shuffled_hidden(self, mine, values):
-        # Before the first turn it changes nothing. Later, what was drawn before is told after it.
+        # Before the first turn it changes nothing.
         if self.active is not None:
-            self.new_piles.append(tuple(sorted(self.discards.elements())))
-            assert values == (self.discards.total(),)
+            pile = tuple(sorted(self.discards.elements()))
+            assert values == (len(pile),)
+            self.turn_into(lambda world: [] if world.pile else [(world._replace(pile=pile), 1)])
             self.discards.clear()
             self.reshuffles += 1
-
-    def draw(self, step):
-        if not next(iter(self.worlds)).pile:
-            pile = self.new_piles.pop(0)
-            self.turn_into(lambda world: [(world._replace(pile=pile), 1)])
-        self.turn_into(step)
 
     def chance(self, world, card):
         """That the next card is this one. In the deal for the set-up, purple cards are replaced."""
@@ -188,7 +190,7 @@ class Filter:
 
     def see_drawn(self, mine, values):
         for card in values:
-            self.draw(
+            self.turn_into(
                 lambda world, card=card: (
                     [(world.take(card), self.chance(world, card))] if card in world.pile else []
                 )
@@ -196,7 +198,7 @@ class Filter:
 
     def see_drawn_hidden(self, mine, values):
         for _ in range(values[0]):
-            self.draw(
+            self.turn_into(
                 lambda world: [
                     (world.take(card).gain(card), self.chance(world, card))
                     for card in set(world.pile)

@@ -1,0 +1,286 @@
+"""Records of Castle Rampage: their events tell the match; those of the first rules stay true."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from google.protobuf import json_format
+
+from croupier.v1 import match_pb2
+from engine import games
+from engine.position import Position
+from service.hosting.match_state import MatchState
+from service.hosting.record_verification import RecordError, verify
+from service.hosting.records import digest, write_record
+from tests.games.castle_rampage import read_card_list
+from tests.games.castle_rampage.layout import (
+    AT_RANDOM,
+    CATAPULT,
+    ENTRIES,
+    GRANARY,
+    PAID,
+    TO_PRIEST,
+    is_purple,
+    spread,
+)
+from tests.support.play import seeded, told
+from tests.support.played import played
+
+MATCHES = 12
+FIRST_RULES = Path(__file__).with_name("record_of_rules_1.json")
+PRIESTS = "Priest*20:cost=0 Knight*16 Archer*15 Axe_Man*16 Giant*4 Mercenary*7 Spy*4"
+MAX_TURNS, MAX_HISTORY = 200, 1600
+DRAW = 255  # Instead of a winner.
+
+
+class Replay:
+    """A match as the events of its record tell it, one after the other.
+
+    It draws nothing and chooses nothing: it keeps the order of the draw pile and every hand, and
+    asserts that each event is what must come of them. It reads no action.
+    """
+
+    def __init__(self):
+        self.pile = []  # From the top.
+        self.aside = []  # Purple cards that were replaced in the deal.
+        self.hands = [Counter(), Counter()]
+        self.kept = [[], []]
+        self.structures = [[[], []], [[], []]]  # By seat; from the top.
+        self.permanents = [Counter(), Counter()]
+        self.discards = Counter()
+        self.in_play = None
+        self.starter = None
+        self.turn = 0
+        self.last = ""
+        self.seen = Counter()
+
+    def follow(self, record):
+        version = 0
+        for entry in record.entries:
+            if entry.version != version:
+                self.settle()
+                version = entry.version
+            if not entry.HasField("event"):
+                continue
+            event = entry.event.castle_rampage
+            kind = event.WhichOneof("event")
+            if kind is None:
+                continue
+            seat = event.seat if event.HasField("seat") else None
+            getattr(self, kind)(seat, getattr(event, kind))
+            self.last = kind
+            self.seen[kind] += 1
+        self.settle()
+
+    def settle(self):
+        """A card that was played is discarded, or stays, when all that it did is done."""
+        if self.in_play is not None:
+            seat, card = self.in_play
+            stays = card in (CATAPULT, GRANARY)
+            (self.permanents[seat] if stays else self.discards)[card] += 1
+            self.in_play = None
+
+    def lose(self, seat, cards):
+        for card in cards:
+            assert self.hands[seat][card] > 0
+            self.hands[seat][card] -= 1
+        self.hands[seat] = +self.hands[seat]
+
+    def starter_drawn(self, seat, _):
+        assert self.starter is None and not self.pile
+        self.starter = seat
+
+    def shuffled(self, _, event):
+        if self.starter is not None and self.turn:
+            assert not self.pile
+            assert Counter(event.cards) == +self.discards
+            self.discards.clear()
+        elif self.pile:
+            assert Counter(event.cards) == Counter([*self.pile, *self.aside])
+        self.aside.clear()
+        self.pile = list(event.cards)
+
+    def drawn(self, seat, event):
+        for card in event.cards:
+            while not self.turn and is_purple(self.pile[0]):
+                self.aside.append(self.pile.pop(0))
+            assert self.pile.pop(0) == card
+            self.hands[seat][card] += 1
+
+    def cards_set_up(self, seat, event):
+        self.lose(seat, [*event.gate, *event.castle, event.keep])
+        assert not self.hands[seat]
+        self.structures[seat][0] += event.gate
+        self.structures[seat][1] += event.castle
+        self.kept[seat].append(event.keep)
+
+    def turn_started(self, seat, event):
+        if event.turn == 1:
+            assert seat == self.starter
+            self.hands = [Counter(cards) for cards in self.kept]
+        self.settle()
+        self.turn += 1
+        assert event.turn == self.turn
+        assert seat == (self.starter + event.turn + 1) % 2
+
+    def turn_cut(self, seat, _):
+        self.settle()
+
+    def strengthened(self, seat, event):
+        self.lose(seat, [event.card])
+        self.structures[seat][event.structure - 1].append(event.card)
+
+    def played(self, seat, event):
+        self.lose(seat, [event.card])
+        self.in_play = seat, event.card
+
+    def discarded(self, seat, event):
+        self.seen[event.reason] += 1
+        if event.reason == PAID:
+            assert self.last == "played" or self.in_play is None
+        elif event.reason == AT_RANDOM:
+            assert self.in_play is not None
+        else:
+            assert event.reason == TO_PRIEST and self.last == "hand_shown"
+            assert seat != self.in_play[0]
+        self.lose(seat, event.cards)
+        self.discards.update(event.cards)
+
+    def top_of(self, seat, event):
+        return self.structures[seat][event.structure - 1][0]
+
+    def revealed(self, seat, event):
+        assert self.top_of(seat, event) == event.card
+
+    def held(self, seat, event):
+        assert self.top_of(seat, event) == event.card
+
+    def destroyed(self, seat, event):
+        if event.structure:
+            assert self.structures[seat][event.structure - 1].pop(0) == event.card
+        else:
+            self.permanents[seat][event.card] -= 1
+        self.discards[event.card] += 1
+
+    def returned(self, seat, event):
+        assert self.in_play == (seat, event.card)
+        self.hands[seat][event.card] += 1
+        self.in_play = None
+
+    def looked(self, seat, event):
+        tops = [cards[0] if cards else 0 for cards in self.structures[1 - seat]]
+        assert tops == [event.gate, event.castle]
+
+    def hand_shown(self, seat, event):
+        assert sorted(self.hands[seat].elements()) == list(event.cards)
+
+
+@pytest.mark.parametrize("name", ["default", "one_set_up", "costly", "purple", "tiny", "informers"])
+def test_the_events_of_a_record_tell_the_whole_match(name):
+    seen = Counter()
+    for number in range(MATCHES):
+        rng = seeded("replay", name, number)
+        state = played("castle_rampage", name, rng)
+        replay = Replay()
+        with told(number=number):
+            replay.follow(write_record(state))
+            seen.update(replay.seen)
+            fields = state.match.position.fields
+            common = fields["common"]
+            # The draw pile lies in a state with its top card last.
+            assert replay.pile == fields["draw_pile"][: common["draw_size"]][::-1]
+            assert +replay.discards == Counter(spread(common["discards"]))
+            for seat in range(2):
+                assert +replay.hands[seat] == Counter(spread(fields["own"][seat]["hand"]))
+                for structure in range(2):
+                    stack = fields["stacks"][2 * seat + structure]
+                    stands = stack["cards"][stack["top"] : stack["count"]]
+                    assert replay.structures[seat][structure] == stands
+    assert seen["starter_drawn"] == MATCHES
+    if name == "costly":
+        assert seen[PAID] and seen[AT_RANDOM] and seen[TO_PRIEST]
+    if name == "purple":
+        assert seen["shuffled"] > 3 * MATCHES
+
+
+def first_record():
+    return json_format.Parse(FIRST_RULES.read_text(), match_pb2.Record())
+
+
+def test_a_record_of_the_first_rules_is_true():
+    record = first_record()
+    assert record.rules_version == 1
+    assert write_record(verify(record)) == record
+
+
+def test_under_the_first_rules_the_events_do_not_tell_the_whole_match():
+    record = first_record()
+    with pytest.raises((AssertionError, IndexError, TypeError)):
+        Replay().follow(record)
+    # The same decisions under the rules that hold now do.
+    header = verify(record).header._replace(rules_version=2)
+    state = MatchState.begin(header).after(*verify(record).entries)
+    replay = Replay()
+    replay.follow(write_record(state))
+    assert replay.seen[AT_RANDOM] and replay.seen[TO_PRIEST]
+
+
+def test_a_record_of_the_first_rules_is_compared_whole():
+    record = first_record()
+    number = next(
+        number
+        for number, entry in enumerate(record.entries)
+        if entry.event.castle_rampage.HasField("discarded")
+    )
+    record.entries[number].event.castle_rampage.discarded.reason = PAID
+    record.digest = digest(record)
+    with pytest.raises(RecordError, match=rf"entries\[{number}\]"):
+        verify(record)
+
+
+def test_a_match_of_the_first_rules_is_a_draw_when_a_history_is_full():
+    # 1,600 bytes with 23 for each shown hand and each new draw pile.
+    game = games()["castle_rampage"]({"cards": read_card_list(PRIESTS)})
+    first = game.under(1)
+    turns = []
+    for seed in range(MATCHES):
+        rng = seeded("first rules", seed)
+        position = Position.deal(first, seed)
+        while not position.over:
+            joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
+            before = position.copy()
+            chance = rng.getrandbits(64)
+            position.apply(joint, chance)
+        common = position.fields["common"]
+        if common["winner"] == DRAW and common["turn"] < MAX_TURNS:
+            turns.append(common["turn"])
+            sides = common["sides"]
+            assert max(first_length(side) for side in sides) >= MAX_HISTORY
+            assert (
+                max(first_length(side) for side in before.fields["common"]["sides"]) < MAX_HISTORY
+            )
+            # Under the rules that hold now, it would go on.
+            after = Position.from_bytes(game, bytes(before))
+            after.apply(joint, chance)
+            assert not after.over
+    assert turns
+
+
+def first_length(side):
+    """How many bytes a hand history took under the first rules."""
+    length, at = 0, 0
+    while at < side["history_length"]:
+        counted = side["history"][at] & 7 in (ENTRIES.index("showed"), ENTRIES.index("new_pile"))
+        at += 1
+        length += 1
+        if counted:
+            at = side["history"].index(0, at) + 1
+            length += 22
+    return length
+
+
+def test_no_other_version_of_the_rules_is_kept():
+    game = games()["castle_rampage"]()
+    assert game.under(2) is game
+    assert game.under(1).ruleset == game.ruleset
+    assert game.under(3) is None and game.under(1).under(2) is None
