@@ -31,11 +31,15 @@ cdef class CastleRampage(Game):
                         int n) noexcept nogil
     cdef set_cards(self, specs)
     cdef set_ways(self)
-    cdef void set_up(self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log) noexcept nogil
+    cdef void set_up(
+        self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log
+    ) noexcept nogil
     # Takes care of histories that are full, after a decision.
     cdef void make_room(self, CastleState* rampage) noexcept nogil
     cdef void end_turn(self, CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil
-    cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil
+    cdef void play(
+        self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log
+    ) noexcept nogil
     # Carries an attack out; what became of the attacking card.
     cdef int attack_with(self, CastleState* rampage, int seat, int card, int strength, Rng* rng,
                          EventLog* log) noexcept nogil

@@ -438,7 +438,9 @@ cdef class CastleRampage(Game):
             return set_up_actions(rampage.own[seat].hand, actions)
         return self.turn_actions(rampage.own[seat].hand, flags_of(&rampage.common), actions)
 
-    cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void apply(
+        self, State* state, const Action* joint, Rng* rng, EventLog* log
+    ) noexcept nogil:
         cdef CastleState* rampage = <CastleState*> state
         cdef Common* common = &rampage.common
         cdef int seat = common.active
@@ -586,7 +588,9 @@ cdef class CastleRampage(Game):
 
     # Set-up
 
-    cdef void set_up(self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void set_up(
+        self, CastleState* rampage, const Action* joint, Rng* rng, EventLog* log
+    ) noexcept nogil:
         cdef Common* common = &rampage.common
         cdef Own* own
         cdef uint8_t cards[DEAL]
@@ -625,7 +629,9 @@ cdef class CastleRampage(Game):
 
     # Playing a card
 
-    cdef void play(self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log) noexcept nogil:
+    cdef void play(
+        self, CastleState* rampage, int seat, Action action, Rng* rng, EventLog* log
+    ) noexcept nogil:
         cdef Common* common = &rampage.common
         cdef Side* side = &common.sides[seat]
         cdef int card = card_of(action)
@@ -886,7 +892,9 @@ cdef void spend(CastleState* rampage, int seat, int card) noexcept nogil:
     add_entry(&rampage.common.sides[seat], SPENT, card)
 
 
-cdef void discard_chosen(CastleState* rampage, int seat, Action action, EventLog* log) noexcept nogil:
+cdef void discard_chosen(
+    CastleState* rampage, int seat, Action action, EventLog* log
+) noexcept nogil:
     cdef uint8_t cards[MAX_DISCARDS]
     cdef int i, card, n = 0
     for i in range(MAX_DISCARDS):
@@ -899,7 +907,9 @@ cdef void discard_chosen(CastleState* rampage, int seat, Action action, EventLog
     log_discarded(log, seat, PAID, cards, n)
 
 
-cdef void discard_random(CastleState* rampage, int seat, int number, Rng* rng, EventLog* log) noexcept nogil:
+cdef void discard_random(
+    CastleState* rampage, int seat, int number, Rng* rng, EventLog* log
+) noexcept nogil:
     cdef Own* own = &rampage.own[seat]
     cdef Side* side = &rampage.common.sides[seat]
     cdef uint8_t cards[LOST_TO_SABOTEUR]

@@ -1112,8 +1112,10 @@ cdef class CastleRampageSampler(Sampler):
             else:
                 own.hand[cards[left[0]]] += 1
 
-    cdef void fill_placed(self, CastleState* rampage, const Guess* guess, const uint8_t* cards, int* left,
-                          int* set_up_left) noexcept nogil:
+    cdef void fill_placed(
+        self, CastleState* rampage, const Guess* guess, const uint8_t* cards, int* left,
+        int* set_up_left
+    ) noexcept nogil:
         # In the order of the history.
         cdef int first[STRUCTURES]
         cdef int structure, i, n = 0

@@ -192,7 +192,7 @@ class MatchState(NamedTuple):
         return None if version is None or version > self.version else version
 
     def is_stale(self, seat: int, version: int) -> bool:
-        """Whether the seat's decision has changed since a version, or that version does not exist yet."""
+        """Whether the seat's decision has changed since a version, or the version is to come."""
         since = 0 if self.match is None else self.match.since[seat]
         return not since <= version <= self.version
 
