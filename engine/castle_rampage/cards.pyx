@@ -1,13 +1,18 @@
-"""The cards of Castle Rampage: their names and texts, and which lists of them are good."""
+"""The cards of Castle Rampage: their names and texts, the checks of a card list, and its tables."""
 
+import itertools
 from pathlib import Path
 
+from libc.string cimport memset
+
+from engine.castle_rampage.actions cimport discard
 from engine.castle_rampage.state cimport (
-    ARCHER, ARCHER_UNIT, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CATAPULT, CHARGE, DIGGER, DRAGON,
-    GIANT, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHT_UNIT, MAX_ATTACK, MAX_COPIES, MAX_COST,
-    MAX_DECK, MAX_DEFENCE, MERCENARY, OGRE, PRIEST, SABOTEUR, SKIRMISH, SPY, SUMMONER, UNITS_END,
-    VETERAN, VOLLEY,
+    ARCHER, ARCHER_UNIT, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CASTLE, CATAPULT, CHARGE, DIGGER,
+    DRAGON, GATE, GIANT, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHT_UNIT, MAX_ATTACK,
+    MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, MAX_WAYS, MERCENARY, OGRE, PRIEST, SABOTEUR,
+    SKIRMISH, SPY, SUMMONER, UNITS_END, VETERAN, VOLLEY, counts_as,
 )
+from engine.castle_rampage.tables cimport Tables, Way
 
 from engine.card_list import copies, read_csv
 from engine.errors import RulesetError
@@ -115,3 +120,36 @@ def card_numbers(spec):
               "cost": "Cost"}
     return {title: spec[name] for name, title in titles.items()
             if spec[name] or name in ("gate", "castle")}
+
+
+cdef fill_tables(Tables* tables, specs):
+    memset(tables, 0, sizeof(Tables))
+    for row, spec in enumerate(specs):
+        card = spec["card"]
+        tables.row[card] = row
+        tables.copies[card] = spec["copies"]
+        tables.defence[GATE * CARDS + card] = spec["gate"]
+        tables.defence[CASTLE * CARDS + card] = spec["castle"]
+        tables.attack[card] = spec["attack"]
+        tables.bonus[card] = spec["bonus"]
+        tables.cost[card] = spec["cost"]
+    fill_ways(tables)
+
+
+cdef fill_ways(Tables* tables):
+    # Every multiset of unit cards that pays for a scheme, in the order of their actions.
+    cdef Way* way
+    for scheme, (units, extra) in SCHEME_UNITS.items():
+        for paid in range(2):
+            wanted = units + (extra,) * paid
+            at = (scheme - VOLLEY) * 2 + paid
+            for cards in itertools.combinations_with_replacement(
+                    range(KNIGHT, UNITS_END), len(wanted)):
+                if not any(all(counts_as(card, unit) for card, unit in zip(order, wanted))
+                           for order in itertools.permutations(cards)):
+                    continue
+                way = &tables.ways[at * MAX_WAYS + tables.way_count[at]]
+                tables.way_count[at] += 1
+                for i, card in enumerate(cards):
+                    way.discards |= discard(card, i)
+                    way.need[card] += 1

@@ -8,13 +8,14 @@ lasts are then weighed against each other.
 
 from libc.math cimport exp
 
-from engine.castle_rampage.rules cimport CastleRampage, Way
+from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, BOMBER, CARDS, CARD_BITS, CARD_SHIFT, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
     END_TURN, GATE, GRANARY, JESTER, KIND_SHIFT, KNIGHT, MAX_DISCARDS, MAX_WAYS, MERCENARY, OGRE,
     PLAY, PRIEST, SABOTEUR, SET_UP, SPY, STRENGTHEN, STRUCTURES, SUMMONER, UNITS_END, VOLLEY,
     CastleState, Stack,
 )
+from engine.castle_rampage.tables cimport Way
 from engine.chance cimport Rng, rng_below
 from engine.game cimport MAX_ACTIONS, Action, State
 from engine.integers cimport uint8_t
@@ -76,11 +77,11 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
             if not rampage.common.strengthened:
                 cost = 2 if card == OGRE else 0
                 if held > cost:
-                    structure = CASTLE if self.rules.defence[CASTLE * CARDS + card] > (
-                        self.rules.defence[GATE * CARDS + card]) else GATE
+                    structure = CASTLE if self.rules.tables.defence[CASTLE * CARDS + card] > (
+                        self.rules.tables.defence[GATE * CARDS + card]) else GATE
                     if own_gate > own_castle + 2:
                         structure = CASTLE
-                    worth = (10 * self.rules.defence[structure * CARDS + card] - KEEP[card]
+                    worth = (10 * self.rules.tables.defence[structure * CARDS + card] - KEEP[card]
                              + <int> rng_below(rng, 12) - 10 * cost)
                     if worth > best:
                         one = (<Action> STRENGTHEN << KIND_SHIFT | <Action> card << CARD_SHIFT
@@ -96,7 +97,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
                     best = worth
                     action = one
                 continue
-            cost = 0 if card == MERCENARY else self.rules.cost[card]
+            cost = 0 if card == MERCENARY else self.rules.tables.cost[card]
             if held <= cost:
                 continue
             structure = 0
@@ -131,7 +132,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
                     continue
                 worth += 25
             else:
-                worth += self.attack(card, self.rules.attack[card] + catapults, gate, castle)
+                worth += self.attack(card, self.rules.tables.attack[card] + catapults, gate, castle)
                 if card == AXE_MAN:
                     worth += 9
                 elif card == ARCHER:
@@ -155,7 +156,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
             stack = castle
             structure = CASTLE
         if stack.known[stack.top] != 0:
-            defence = self.rules.defence[structure * CARDS + stack.cards[stack.top]]
+            defence = self.rules.tables.defence[structure * CARDS + stack.cards[stack.top]]
             if defence > strength:
                 return -30
             return 10 + 4 * (strength - defence) - KEEP[card] // 2 + (6 if structure else 0)
@@ -187,8 +188,8 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         cdef int at, extra, i, unit
         for extra in range(1, -1, -1):
             at = (card - VOLLEY) * 2 + extra
-            for i in range(self.rules.way_count[at]):
-                way = &self.rules.ways[at * MAX_WAYS + i]
+            for i in range(self.rules.tables.way_count[at]):
+                way = &self.rules.tables.ways[at * MAX_WAYS + i]
                 for unit in range(KNIGHT, UNITS_END):
                     if way.need[unit] > hand[unit]:
                         break
@@ -210,7 +211,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         cdef int i
         stack = &rampage.stacks[seat * STRUCTURES + GATE]
         for i in range(stack.top, stack.count):
-            worth += GATE_CARD + GATE_DEFENCE * self.rules.defence[
+            worth += GATE_CARD + GATE_DEFENCE * self.rules.tables.defence[
                 GATE * CARDS + stack.cards[i]]
         worth += HAND_CARD * rampage.common.sides[seat].hand_size
         worth += OF_GRANARY * rampage.common.sides[seat].granaries

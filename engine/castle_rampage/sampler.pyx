@@ -51,6 +51,7 @@ from libc.math cimport pow
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
+from engine.castle_rampage.actions cimport turn_actions
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     CARDS, CATAPULT, CastleState, CastleView, Common, DEAL, DECIDED, DREW, GRANARY, HIDDEN, LOST,
@@ -508,7 +509,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef const CastleView* seen = <const CastleView*> &self.view
         cdef const Entry* entry
         cdef int pile = 0, at, i
-        memcpy(self.piles, self.rules.copies, CARDS)
+        memcpy(self.piles, self.rules.tables.copies, CARDS)
         for i in range(self.history.entry_count):
             entry = &self.history.entries[i]
             if entry.kind == NEW_PILE:
@@ -587,8 +588,8 @@ cdef class CastleRampageSampler(Sampler):
         cdef int i
         if self.exact:
             for i in range(self.now.count):
-                self.now.weights[i] /= self.rules.turn_actions(
-                    self.now.guesses[i].known, flags, NULL)
+                self.now.weights[i] /= turn_actions(
+                    &self.rules.tables, self.now.guesses[i].known, flags, NULL)
 
     cdef void identify_kept(self) noexcept nogil:
         cdef Guess guess
@@ -998,7 +999,7 @@ cdef class CastleRampageSampler(Sampler):
         if common.sides[self.seat].hand_size != total(seen.own.hand):
             raise ViewError("own.hand", "must be as many cards as everyone sees")
         for card in range(CARDS):
-            left[card] = self.rules.copies[card] - seen.own.hand[card] - common.discards[card]
+            left[card] = self.rules.tables.copies[card] - seen.own.hand[card] - common.discards[card]
             left[card] -= guess.known[card]
             for i in range(MAX_POOLS):
                 left[card] -= guess.pools[i * CARDS + card]

@@ -176,6 +176,14 @@ cdef packed struct CastleView:        # Laid over a View.
     Own own                      # Zero for a spectator.
     Stack stacks[SEATS * STRUCTURES]     # 0 for a card that is not known.
 
+
+cdef inline Stack* stack_of(CastleState* rampage, int seat, int structure) noexcept nogil:
+    return &rampage.stacks[seat * STRUCTURES + structure]
+
+# How many cards of a structure stand.
+cdef inline int standing(const Stack* stack) noexcept nogil:
+    return stack.count - stack.top
+
 # Whether a card can count as a unit.
 cdef inline bint counts_as(int card, int unit) noexcept nogil:
     if card == GIANT:

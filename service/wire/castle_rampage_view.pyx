@@ -68,7 +68,7 @@ cdef void write_unseen(Writer* out, CastleRampage game, const CastleView* seen) 
     cdef const Stack* stack
     cdef int card, seat, i
     for card in range(CARDS):
-        counts[card] = game.copies[card] - seen.own.hand[card] - seen.common.discards[card]
+        counts[card] = game.tables.copies[card] - seen.own.hand[card] - seen.common.discards[card]
     for seat in range(SEATS):
         side = &seen.common.sides[seat]
         counts[CATAPULT] -= <uint8_t> side.catapults

@@ -1,0 +1,38 @@
+"""The actions of Castle Rampage: how they are encoded, and which are legal."""
+
+from engine.castle_rampage.tables cimport Tables
+from engine.castle_rampage.state cimport (
+    CARD_BITS, CARD_MASK, CARD_SHIFT, CHOICE_SHIFT, DEAL, KIND_SHIFT, MAX_DISCARDS,
+)
+from engine.game cimport Action
+from engine.integers cimport uint8_t
+
+cdef inline int kind_of(Action action) noexcept nogil:
+    return action >> KIND_SHIFT
+
+cdef inline int card_of(Action action) noexcept nogil:
+    return (action >> CARD_SHIFT) & CARD_MASK
+
+cdef inline int choice_of(Action action) noexcept nogil:
+    return (action >> CHOICE_SHIFT) & CARD_MASK
+
+# The i-th discard of an action in a turn; 0 if there are fewer.
+cdef inline int discard_of(Action action, int i) noexcept nogil:
+    return (action >> (CARD_BITS * (MAX_DISCARDS - 1 - i))) & CARD_MASK
+
+# The i-th card of a set-up.
+cdef inline int set_up_card(Action action, int i) noexcept nogil:
+    return (action >> (CARD_BITS * (DEAL - 1 - i))) & CARD_MASK
+
+cdef inline Action discard(int card, int i) noexcept nogil:
+    return <Action> card << (CARD_BITS * (MAX_DISCARDS - 1 - i))
+
+cdef inline Action action_base(int kind, int card, int choice) noexcept nogil:
+    return (<Action> kind << KIND_SHIFT | <Action> card << CARD_SHIFT
+            | <Action> choice << CHOICE_SHIFT)
+
+# Both write the legal actions of a hand, ascending, and return how many there are. For a turn,
+# `flags` are those of a DECIDED entry, and with `actions` NULL they are only counted.
+cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil
+cdef int turn_actions(const Tables* tables, const uint8_t* hand, int flags,
+                      Action* actions) noexcept nogil
