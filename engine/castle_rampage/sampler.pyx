@@ -999,8 +999,8 @@ cdef class CastleRampageSampler(Sampler):
         if common.sides[self.seat].hand_size != total(seen.own.hand):
             raise ViewError("own.hand", "must be as many cards as everyone sees")
         for card in range(CARDS):
-            left[card] = self.rules.tables.copies[card] - seen.own.hand[card] - common.discards[card]
-            left[card] -= guess.known[card]
+            left[card] = self.rules.tables.copies[card] - seen.own.hand[card]
+            left[card] -= common.discards[card] + guess.known[card]
             for i in range(MAX_POOLS):
                 left[card] -= guess.pools[i * CARDS + card]
         left[seen.own.kept] -= seen.own.kept > 0
