@@ -84,7 +84,7 @@ def read_cards(given):
             ("castle", 1, MAX_DEFENCE),
             ("attack", int(attacks), MAX_ATTACK if attacks else 0),
             ("bonus", 0, MAX_ATTACK if default["bonus"] else 0),
-            # What a scheme costs is its units; what a Mercenary discards, his seat decides.
+            # What a scheme costs is its units; what a Mercenary discards, its seat decides.
             ("cost", 0, 0 if scheme or card["card"] == MERCENARY else MAX_COST),
         ):
             if not least <= card[name] <= most:

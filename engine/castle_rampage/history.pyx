@@ -7,18 +7,18 @@ structure, a unit or how many cards were drawn: see the kinds in engine/castle_r
 SHOWED and NEW_PILE go on with counts of cards: a byte for each run of at most eight equal cards,
 the card in the low five bits and the length of the run less one above it, and a 0 after the last.
 
-*Room.* A history has MAX_HISTORY bytes, and a seat remembers MAX_DRAWN of its draws. Random matches
-of 200 turns with the default list take 1,000 bytes at the most. But there is no bound for all card
-lists: where every turn draws twenty cards, or a turn plays the same card over and over, any room is
-too small. A match never ends by that. A history that is full is summed up: it starts again with one
-entry that says of what draw pile all cards would be that neither lie in the discard pile nor are in
-play, how many cards the hand holds, and which cards of the structures stand. A seat's memory of its
-draws then starts with the cards that it has in its hand and structures. Both histories are summed
-up at once, because each is read together with the draws of the other seat.
+*Room.* A history has MAX_HISTORY bytes, and a seat remembers MAX_DRAWN of its draws. With the
+default list, the histories of 150 random matches took at most 987 bytes; 29 of those matches had
+200 turns. No room is enough for every card list, because a turn may draw twenty cards, or play the
+same card over and over. A full history does not end the match: it is summed up in one entry. This
+entry says how many cards the hand holds, which cards of the structures stand, and what a draw pile
+would be made of if all cards were in it that are neither discarded nor in play. The seat's memory
+of its draws then begins with the cards in its hand and structures. Both histories are summed up at
+once, because the sampler reads each together with the draws of the other seat.
 
-Whatever a full history told of single cards is forgotten by that: the sampler then takes all cards
-that are not seen to be anywhere with equal probability. Both seats can compute the new histories,
-so they give away nothing.
+What a full history told of single cards is forgotten by that. The sampler then takes every card
+that its seat does not see to be equally likely to lie anywhere unseen. Both seats can compute the
+new histories, so these give nothing away.
 """
 
 from libc.string cimport memset

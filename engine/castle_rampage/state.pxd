@@ -88,9 +88,9 @@ cdef enum:
     PLACED_UNDER = 4             # A card, face down, under this structure.
     TOOK_BACK = 5                # A Veteran that was stopped.
     SHOWED = 6                   # The hand, and discarded every card that can be this unit.
-    NEW_PILE = 7                 # A draw pile was made:
-    OF_DISCARDS = 0              # of the discard pile,
-    SUMMED_UP = 1                # or, so to say, of all that was not discarded or in play.
+    NEW_PILE = 7                 # The cards of a new draw pile: it was made of the discard pile,
+    OF_DISCARDS = 0
+    SUMMED_UP = 1                # or the entry sums up the history before it.
     ENTRY_BITS = 3
     ENTRY_MASK = (1 << ENTRY_BITS) - 1
     MAX_ENTRY_VALUE = 31
@@ -98,8 +98,9 @@ cdef enum:
     MAX_RUN = 8                  # Of equal cards that one byte counts.
     MAX_DRAWN = 800
 
-    # With the right cards a turn need never end: a Spy draws the Spy that was played before it. So
-    # the last of these ends it. Other turns do not come near.
+    # A turn ends with its 800th decision, because some turns would never end otherwise: with the
+    # right cards, each Spy draws the Spy that was played before it. Under the first rules a match
+    # was a draw before a turn had so many, as each decision takes two bytes of a history.
     MAX_DECISIONS = 800
 
     # Events

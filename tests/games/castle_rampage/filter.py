@@ -1,10 +1,10 @@
 """All that may be hidden from a seat in Castle Rampage, by a naive filter.
 
 It goes through the events that the seat saw, from the deal on, and keeps everything that may be
-hidden from it, with its probability: the opponent's hand, each card of his structures, and the draw
+hidden from it, with its probability: the opponent's hand, each card of its structures, and the draw
 pile. It knows nothing of how the engine remembers; of the engine it asks only how many actions a
-hand has. It has two accounts of an opponent: he chooses uniformly among his legal actions, or,
-blind, each card that leaves his hand is any of its cards.
+hand has. It has two accounts of an opponent: it chooses uniformly among its legal actions, or,
+blind, each card that leaves its hand is any of its cards.
 """
 
 import functools

@@ -1,0 +1,66 @@
+"""Accounts of a hand: all guesses that fit its history, with their weights."""
+
+from engine.castle_rampage.guesses cimport Guess, Population, place_of_pool
+from engine.castle_rampage.history cimport Entry
+from engine.castle_rampage.lookahead cimport Past
+from engine.castle_rampage.rules cimport CastleRampage
+from engine.castle_rampage.state cimport CARDS, MAX_DRAWN, CastleView
+from engine.chance cimport Rng
+from engine.integers cimport uint8_t
+
+
+cdef class HandAccount:
+    cdef CastleRampage rules
+    cdef const CastleView* seen  # Owned by the sampler.
+    cdef int other               # The seat whose hand it is.
+    cdef Past past
+    cdef bint exact              # Whether the weights are those of choices among legal actions.
+    cdef int exact_most          # An exact account has so many guesses at most.
+    cdef Population populations[2]
+    # While the history is gone through: after, and before, an entry.
+    cdef Population* now
+    cdef Population* then
+    cdef bint overflowed
+    cdef int attempt             # Attempts that failed before this one.
+    cdef bint thinned            # Whether anything was left out at random.
+    cdef Rng thinning
+    cdef int most                # So many guesses are kept,
+    cdef double power            # by chances that are their weights to this power.
+    # The opponent's earlier draws, in a fixed order, as its own `drawn` should list them.
+    cdef int drawn_length
+    cdef uint8_t drawn[MAX_DRAWN]
+
+    # Goes through the history; returns what is wrong with the entry at byte `at`, if anything.
+    cdef int go_through(self, int* at) noexcept nogil
+    cdef int replay(self, int* at) noexcept nogil
+    cdef int follow(self, const Entry* entry) noexcept nogil
+    cdef int start(self) noexcept nogil
+    cdef int start_structure(self, Guess* guess, int structure) noexcept nogil
+    cdef bint open_pool(self, Guess* guess) noexcept nogil
+    cdef void next_step(self) noexcept nogil
+    cdef void keep(self, const Guess* guess, double weight) noexcept nogil
+    cdef void decide(self, int flags) noexcept nogil
+    cdef void identify_kept(self) noexcept nogil
+    cdef void draw_one(self) noexcept nogil
+    cdef void give_up(self, int card, bint at_random) noexcept nogil
+    cdef void place(self, int card) noexcept nogil
+    cdef void leave(self, const Guess* before, double weight, int card,
+                    bint at_random) noexcept nogil
+    cdef void place_hidden(self, const Guess* before, double weight) noexcept nogil
+    cdef void keep_placed(self, Guess* guess, double weight, int card) noexcept nogil
+    cdef void take_back(self) noexcept nogil
+    cdef void show(self, int unit, const uint8_t* hand) noexcept nogil
+    cdef void lay_open(self, const Guess* before, double weight, int card, int left) noexcept nogil
+    cdef int reshuffle(self) noexcept nogil
+    cdef bint make_room(self, Guess* guess, int pool) noexcept nogil
+    cdef void remember_pool(self) noexcept nogil
+    cdef void look_ahead(self) noexcept nogil
+    cdef void thin(self) noexcept nogil
+
+    # Of what the newest draw pile was made, without what the other seat has drawn of it,
+    cdef inline const uint8_t* last_pile(self) noexcept nogil:
+        return self.past.piles + (self.past.pool_count - 1) * CARDS
+
+    # and where a guess has its pool.
+    cdef inline int newest(self) noexcept nogil:
+        return place_of_pool(self.past.pool_count - 1)

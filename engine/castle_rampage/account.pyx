@@ -1,0 +1,466 @@
+"""Accounts of a hand: all guesses that fit its history, with their weights.
+
+An account starts from one guess, in which everything is blank, and goes through the hand history.
+Each entry turns a guess into others, by Bayes' rule, and guesses that have become equal are put
+together. See engine/castle_rampage/sampler.pyx for what is exact about that, and when.
+"""
+
+from libc.string cimport memcpy, memset
+
+from engine.castle_rampage.actions cimport turn_actions
+from engine.castle_rampage.guesses cimport (
+    BLANK, KEPT_BLANK, MAX_POOLS, ROOM, add, allocate, blank_is, clear, identify_rest, kept_is,
+    normalize, release, shuffle_pool, thin_out, total, total_not_purple,
+)
+from engine.castle_rampage.history cimport CUT_SHORT, NO_CARD, read_history
+from engine.castle_rampage.lookahead cimport can_go_on, counts_of, read_piles
+from engine.castle_rampage.state cimport (
+    DEAL, DECIDED, DREW, LOST, MAX_DECK, OGRE, PLACED, PLACED_UNDER, SET_UP, SHOWED, SPENT,
+    STRUCTURES, TOOK_BACK, VETERAN, Stack, counts_as, is_purple,
+)
+from engine.chance cimport rng_seed
+
+cdef enum:
+    MAX_EXACT = 2048             # Guesses of an exact account,
+    MAX_BLIND = 128              # of a blind one in the first attempts,
+    MAX_BLIND_LATER = 512        # and in later ones.
+    MAX_FOUND = 4                # Ways to identify what is left of a pool, of each guess,
+    TRIES = 64                   # and how many are looked at.
+    ATTEMPTS = 10                # Of a blind account; each after the first looks ahead.
+
+    # What can be wrong with a history, besides NO_CARD and CUT_SHORT
+    TOO_MANY = 100               # Nothing: there are too many guesses for an exact account.
+    IMPOSSIBLE
+    MISPLACED
+    FOREIGN_DRAW
+    FOREIGN_SET_UP
+
+FAULTS = {
+    IMPOSSIBLE: "must be what some hand of the opponent could do",
+    NO_CARD: "must tell of cards of the ruleset",
+    MISPLACED: "must account for the cards of the opponent's structures",
+    CUT_SHORT: "must be followed by the numbers of cards",
+    FOREIGN_DRAW: "must have begun a draw pile that holds what the seat has drawn since",
+    FOREIGN_SET_UP: "must begin with cards of the ruleset that can lie where it says",
+}
+
+
+cdef class HandAccount:
+    """The guesses at the hand of the opponent, and at its face-down cards.
+
+    It is exact if there are few enough guesses, and blind otherwise.
+    """
+
+    def __cinit__(self):
+        self.now = &self.populations[0]
+        self.then = &self.populations[1]
+        if not allocate(self.now) or not allocate(self.then):
+            raise MemoryError
+
+    def __dealloc__(self):
+        release(&self.populations[0])
+        release(&self.populations[1])
+
+    def __init__(self, CastleRampage rules not None, int seat, int exact_most):
+        """An account for a seat. It has at most `exact_most` guesses, if it is exact."""
+        self.rules = rules
+        self.other = 1 - seat
+        self.exact_most = min(exact_most, MAX_EXACT)
+
+    cdef int go_through(self, int* at) noexcept nogil:
+        cdef int fault = read_history(&self.seen.common.sides[self.other], &self.past.history, at)
+        if fault:
+            return fault
+        fault = TOO_MANY
+        read_piles(&self.past, self.rules.tables.copies, &self.seen.own)
+        # What was summed up is not known card by card.
+        self.exact = not self.past.history.summed_up
+        if self.exact:
+            fault = self.replay(at)
+        if fault == TOO_MANY:
+            self.exact = False
+            fault = self.replay(at)
+            while fault and self.thinned and self.attempt < ATTEMPTS - 1:
+                self.attempt += 1
+                fault = self.replay(at)
+        return fault
+
+    cdef int replay(self, int* at) noexcept nogil:
+        cdef int fault, i
+        rng_seed(&self.thinning,
+                 self.seen.common.sides[self.other].history_length * ATTEMPTS + self.attempt)
+        at[0] = 0
+        self.past.next_entry = 0
+        self.thinned = False
+        self.most = MAX_BLIND if self.attempt < 2 else MAX_BLIND_LATER
+        self.power = 1.0 if self.attempt < 2 else 0.5 if self.attempt < 3 else 0.0
+        fault = self.start()
+        while self.past.next_entry < self.past.history.entry_count and not fault:
+            at[0] = self.past.history.entries[self.past.next_entry].at
+            fault = self.follow(&self.past.history.entries[self.past.next_entry])
+            if self.overflowed or (self.exact and self.now.count > self.exact_most):
+                fault = TOO_MANY
+            elif self.now.count == 0 and not fault:
+                fault = IMPOSSIBLE
+            else:
+                normalize(self.now)
+                if self.now.count > self.most and self.attempt:
+                    self.look_ahead()
+                if self.now.count > self.most and not self.exact:
+                    self.thin()
+        for i in range(STRUCTURES):
+            if (not fault and self.seen.common.phase != SET_UP
+                    and self.past.placed[i] != self.past.stacks[i].count):
+                fault = MISPLACED
+        return fault
+
+    cdef int follow(self, const Entry* entry) noexcept nogil:
+        # The next entry of the history.
+        cdef int value = entry.value
+        self.past.next_entry += 1
+        if entry.kind == DECIDED:
+            self.decide(value)
+        elif entry.kind == DREW:
+            if self.past.hand_size + value > MAX_DECK:
+                return NO_CARD
+            while value > 0 and not self.overflowed:
+                self.draw_one()
+                value -= 1
+        elif entry.kind == SPENT or entry.kind == LOST:
+            if not 0 < value < CARDS:
+                return NO_CARD
+            self.give_up(value, entry.kind == LOST)
+        elif entry.kind == PLACED_UNDER:
+            if value >= STRUCTURES or self.past.placed[value] >= self.past.stacks[value].count:
+                return MISPLACED
+            self.past.placed[value] += 1
+            self.place(self.past.stacks[value].cards[self.past.placed[value] - 1])
+        elif entry.kind == TOOK_BACK:
+            self.take_back()
+        elif entry.kind == SHOWED:
+            self.show(value, counts_of(&self.past, entry))
+        else:
+            return self.reshuffle()
+        return 0
+
+    cdef int start(self) noexcept nogil:
+        # At the set-up, or where the history was summed up.
+        cdef Guess guess
+        cdef int i, _copy, fault
+        memset(&guess, 0, sizeof(Guess))
+        clear(self.now)
+        self.overflowed = False
+        self.past.pool_count = 0
+        self.drawn_length = 0
+        self.past.hidden_set_up = 0
+        if not self.open_pool(&guess):
+            return FOREIGN_DRAW
+        if self.past.history.summed_up:
+            self.past.next_entry = 1
+            guess.blanks[0] = self.past.history.hand_size
+        elif self.seen.common.phase == SET_UP:
+            guess.kept = DEAL + self.seen.common.set_ups
+        else:
+            guess.kept = self.rules.set_ups
+        for i in range(STRUCTURES):
+            fault = self.start_structure(&guess, i)
+            if fault:
+                return fault
+        # Each of these has fewer cards to choose from than the next.
+        i = self.past.hidden_set_up + guess.kept
+        if total_not_purple(guess.pools) < i:
+            return FOREIGN_SET_UP
+        i += guess.blanks_placed[0]
+        if total(guess.pools) - guess.pools[OGRE] < i or total(guess.pools) < i + guess.blanks[0]:
+            return FOREIGN_SET_UP
+        self.past.hand_size = guess.kept + guess.blanks[0]
+        self.keep(&guess, 1)
+        if self.exact and self.seen.common.phase != SET_UP:
+            for _copy in range(guess.kept):
+                self.identify_kept()
+        return 0
+
+    cdef int start_structure(self, Guess* guess, int structure) noexcept nogil:
+        # Finds the cards that a structure had at the start, or blanks for those that are not known.
+        cdef const Stack* stack = &self.past.stacks[structure]
+        cdef int set_up = PLACED * self.rules.set_ups
+        cdef int first = 0, end = set_up, card, i
+        if self.past.history.summed_up:
+            first = self.past.history.tops[structure]
+            end = self.past.history.stack_counts[structure]
+            if end < set_up or end > stack.count or first > stack.top:
+                return MISPLACED
+        self.past.placed[structure] = end
+        for i in range(first, min(end, stack.count)):
+            card = stack.cards[i]
+            if card:
+                if guess.pools[card] == 0 or (i < set_up and is_purple(card)):
+                    return FOREIGN_SET_UP
+                guess.pools[card] -= 1
+            elif i < set_up:
+                self.past.hidden_set_up += 1
+            else:
+                guess.blanks_placed[0] += 1
+                guess.placed[guess.placed_count] = BLANK
+                guess.placed_count += 1
+        return 0
+
+    cdef bint open_pool(self, Guess* guess) noexcept nogil:
+        # A new draw pile: what this seat has drawn of it is no part of the pool. False: it has
+        # drawn what was not there.
+        self.past.pool_count += 1
+        memcpy(guess.pools + self.newest() * CARDS, self.last_pile(), CARDS)
+        return not self.past.foreign[self.past.pool_count - 1]
+
+    cdef void next_step(self) noexcept nogil:
+        cdef Population* now = self.then
+        self.then = self.now
+        self.now = now
+        clear(now)
+
+    cdef void keep(self, const Guess* guess, double weight) noexcept nogil:
+        if weight > 0 and not add(self.now, guess, weight):
+            self.overflowed = True
+
+    # What an entry tells
+
+    cdef void decide(self, int flags) noexcept nogil:
+        cdef int i
+        if self.exact:
+            for i in range(self.now.count):
+                self.now.weights[i] /= turn_actions(
+                    &self.rules.tables, self.now.guesses[i].known, flags, NULL)
+
+    cdef void identify_kept(self) noexcept nogil:
+        cdef Guess guess
+        cdef int i, card
+        cdef double p
+        self.next_step()
+        for i in range(self.then.count):
+            for card in range(1, CARDS):
+                guess = self.then.guesses[i]
+                p = kept_is(&guess, card)
+                if p > 0:
+                    guess.kept -= 1
+                    guess.pools[card] -= 1
+                    guess.known[card] += 1
+                    self.keep(&guess, self.then.weights[i] * p)
+
+    cdef void draw_one(self) noexcept nogil:
+        cdef Guess guess
+        cdef int i, card, pool = self.newest()
+        cdef double p
+        self.past.hand_size += 1
+        if not self.exact:
+            for i in range(self.now.count):
+                self.now.guesses[i].blanks[pool] += 1
+            return
+        self.next_step()
+        for i in range(self.then.count):
+            for card in range(1, CARDS):
+                p = blank_is(&self.then.guesses[i], pool, card, self.past.hidden_set_up)
+                if p > 0:
+                    guess = self.then.guesses[i]
+                    guess.pools[pool * CARDS + card] -= 1
+                    guess.known[card] += 1
+                    self.keep(&guess, self.then.weights[i] * p)
+            if self.overflowed or self.now.count > self.exact_most:
+                self.overflowed = True
+                return
+
+    cdef void give_up(self, int card, bint at_random) noexcept nogil:
+        cdef int i
+        self.next_step()
+        for i in range(self.then.count):
+            self.leave(&self.then.guesses[i], self.then.weights[i], card, at_random)
+        self.past.hand_size -= 1
+
+    cdef void place(self, int card) noexcept nogil:
+        cdef int i
+        if card:
+            self.give_up(card, False)
+            return
+        self.next_step()
+        for i in range(self.then.count):
+            self.place_hidden(&self.then.guesses[i], self.then.weights[i])
+        self.past.hand_size -= 1
+
+    cdef void leave(self, const Guess* before, double weight, int card,
+                    bint at_random) noexcept nogil:
+        # Every way in which this card can have left the hand: as a known card or as a blank.
+        cdef Guess guess
+        cdef int pool
+        cdef double p
+        if before.known[card]:
+            guess = before[0]
+            guess.known[card] -= 1
+            p = before.known[card] / <double> self.past.hand_size
+            # A seat that chooses has one action for all cards that are alike.
+            self.keep(&guess, weight * (1 if self.exact and not at_random else p))
+        if before.kept:
+            p = kept_is(before, card) * before.kept / self.past.hand_size
+            if p > 0:
+                guess = before[0]
+                guess.kept -= 1
+                guess.pools[card] -= 1
+                self.keep(&guess, weight * p)
+        for pool in range(MAX_POOLS):
+            if before.blanks[pool]:
+                p = blank_is(before, pool, card, self.past.hidden_set_up)
+                p *= before.blanks[pool] / <double> self.past.hand_size
+                if p > 0:
+                    guess = before[0]
+                    guess.blanks[pool] -= 1
+                    guess.pools[pool * CARDS + card] -= 1
+                    self.keep(&guess, weight * p)
+
+    cdef void place_hidden(self, const Guess* before, double weight) noexcept nogil:
+        # Every way in which a card can have left the hand for a structure.
+        cdef Guess guess
+        cdef int card, pool
+        cdef double p
+        for card in range(1, CARDS):
+            if before.known[card] and card != OGRE:
+                guess = before[0]
+                guess.known[card] -= 1
+                p = before.known[card] / <double> self.past.hand_size
+                self.keep_placed(&guess, weight * (1 if self.exact else p), card)
+        if before.kept:
+            guess = before[0]
+            guess.kept -= 1
+            guess.kept_placed += 1
+            self.keep_placed(&guess, weight * before.kept / self.past.hand_size, KEPT_BLANK)
+        for pool in range(MAX_POOLS):
+            if before.blanks[pool]:
+                p = 1 - blank_is(before, pool, OGRE, self.past.hidden_set_up)
+                p *= before.blanks[pool] / <double> self.past.hand_size
+                guess = before[0]
+                guess.blanks[pool] -= 1
+                guess.blanks_placed[pool] += 1
+                self.keep_placed(&guess, weight * p, BLANK + pool)
+
+    cdef void keep_placed(self, Guess* guess, double weight, int card) noexcept nogil:
+        guess.placed[guess.placed_count] = card
+        guess.placed_count += 1
+        self.keep(guess, weight)
+
+    cdef void take_back(self) noexcept nogil:
+        cdef int i
+        for i in range(self.now.count):
+            self.now.guesses[i].known[VETERAN] += 1
+        self.past.hand_size += 1
+
+    cdef void show(self, int unit, const uint8_t* hand) noexcept nogil:
+        # The hand is laid open. One after the other, each card that was shown is taken out of what
+        # a guess has: as the known one that it must be, or as any blank.
+        cdef int card, i, left
+        self.next_step()
+        if total(hand) != self.past.hand_size:
+            return
+        for i in range(self.then.count):
+            for card in range(1, CARDS):
+                if self.then.guesses[i].known[card] > hand[card]:
+                    break
+            else:
+                self.keep(&self.then.guesses[i], self.then.weights[i])
+        for card in range(1, CARDS):
+            for left in range(hand[card], 0, -1):
+                self.next_step()
+                for i in range(self.then.count):
+                    self.lay_open(&self.then.guesses[i], self.then.weights[i], card, left)
+                self.past.hand_size -= 1
+                if self.now.count > ROOM // (MAX_POOLS + 2):
+                    self.thin()
+        for card in range(1, CARDS):
+            if not counts_as(card, unit):
+                self.past.hand_size += hand[card]
+                for i in range(self.now.count):
+                    self.now.guesses[i].known[card] = hand[card]
+
+    cdef void lay_open(self, const Guess* before, double weight, int card,
+                       int left) noexcept nogil:
+        # `left` of this card have still to be found. In which order they are is all one.
+        cdef Guess guess
+        if before.known[card]:
+            guess = before[0]
+            guess.known[card] -= 1
+            self.keep(&guess, weight)
+        else:
+            self.leave(before, weight * self.past.hand_size / left, card, True)
+
+    cdef int reshuffle(self) noexcept nogil:
+        cdef Guess opened
+        cdef Guess guesses[MAX_FOUND]
+        cdef Guess* guess
+        cdef bint by_chance
+        cdef int i, pool, tries, found, n
+        cdef int last = self.newest()
+        self.remember_pool()
+        memset(&opened, 0, sizeof(Guess))
+        if not self.open_pool(&opened):
+            return FOREIGN_DRAW
+        pool = self.newest()
+        self.next_step()
+        for i in range(self.then.count):
+            found = tries = 0
+            while found < MAX_FOUND and tries < (TRIES if self.attempt else MAX_FOUND):
+                guess = &guesses[found]
+                guess[0] = self.then.guesses[i]
+                identify_rest(guess, last)
+                by_chance = self.make_room(guess, pool)
+                memcpy(guess.pools + pool * CARDS, opened.pools + pool * CARDS, CARDS)
+                tries += 1
+                found += self.attempt == 0 or not by_chance or can_go_on(&self.past, guess)
+                if not by_chance:
+                    break
+            for n in range(found):
+                self.keep(&guesses[n], self.then.weights[i] / tries)
+        return 0
+
+    cdef bint make_room(self, Guess* guess, int pool) noexcept nogil:
+        # Whatever is left of the pool that was at this place is identified: whether by chance.
+        cdef uint8_t cards[MAX_DECK]
+        cdef int i, n
+        if guess.blanks[pool] + guess.blanks_placed[pool] == 0:
+            return False
+        self.thinned = True
+        n = shuffle_pool(guess, pool, self.past.hidden_set_up, cards, &self.thinning)
+        for i in range(guess.placed_count):
+            if guess.placed[i] == BLANK + pool and n:
+                n -= 1
+                guess.placed[i] = cards[n]
+        while guess.blanks[pool] and n:
+            n -= 1
+            guess.known[cards[n]] += 1
+            guess.blanks[pool] -= 1
+        guess.blanks_placed[pool] = 0
+        return True
+
+    cdef void remember_pool(self) noexcept nogil:
+        # All of the last pool has come to the opponent.
+        cdef int card, _copy
+        for card in range(1, CARDS):
+            for _copy in range(self.last_pile()[card]):
+                if self.drawn_length < MAX_DRAWN:
+                    self.drawn[self.drawn_length] = card
+                    self.drawn_length += 1
+        if self.drawn_length < MAX_DRAWN:
+            self.drawn[self.drawn_length] = 0
+            self.drawn_length += 1
+
+    cdef void look_ahead(self) noexcept nogil:
+        # Drops guesses that the rest of the history will make impossible.
+        cdef int i
+        self.next_step()
+        for i in range(self.then.count):
+            if can_go_on(&self.past, &self.then.guesses[i]):
+                self.keep(&self.then.guesses[i], self.then.weights[i])
+        if self.now.count:
+            normalize(self.now)
+
+    cdef void thin(self) noexcept nogil:
+        # By chances that are the weights. If that has failed, all chances are made more alike, and
+        # then alike.
+        self.thinned = True
+        self.next_step()
+        thin_out(self.then, self.now, self.most, self.power, &self.thinning)

@@ -1,0 +1,189 @@
+"""Guesses at what nobody has shown of a hand, and populations of them.
+
+A guess says of the opponent's cards which are known, and how many blanks the hand and the
+structures have of each pool. See engine/castle_rampage/sampler.pyx for how guesses are used.
+"""
+
+from libc.math cimport pow
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memcpy, memset
+
+from engine.castle_rampage.state cimport OGRE
+from engine.chance cimport mix, rng_double, rng_shuffle
+from engine.integers cimport uint64_t
+
+assert sizeof(Guess) == 8 * GUESS_WORDS
+
+cdef uint64_t[GUESS_WORDS] FACTORS    # Odd and random, to hash a guess.
+for _i in range(GUESS_WORDS):
+    FACTORS[_i] = mix(0, _i) | 1
+
+
+# A set-up never holds a purple card, and what was put under a structure without discards is no
+# Ogre. As the blanks of a set-up have fewer cards to choose from than those under structures, and
+# these fewer than all others, a pool can be dealt out in this order, and the chances multiply.
+
+cdef double kept_is(const Guess* guess, int card) noexcept nogil:
+    if is_purple(card):
+        return 0
+    return guess.pools[card] / <double> total_not_purple(guess.pools)
+
+
+cdef double blank_is(const Guess* guess, int pool, int card, int hidden) noexcept nogil:
+    cdef const uint8_t* cards = guess.pools + pool * CARDS
+    cdef int set_up = set_up_blanks(guess, pool, hidden)
+    cdef int placed = guess.blanks_placed[pool]
+    cdef int left = total(cards) - set_up        # For all but the set-up,
+    cdef int for_placed = left - cards[OGRE]
+    cdef int plain
+    cdef double p = cards[card]
+    if p == 0 or left <= placed:
+        return 0
+    if card != OGRE and placed:
+        # One of those that the cards put under a structure leave over.
+        p *= (for_placed - placed) / <double> for_placed
+    if not is_purple(card) and set_up:
+        plain = total_not_purple(cards)
+        p *= (plain - set_up) / <double> plain
+    return p / (left - placed)
+
+
+cdef void identify_rest(Guess* guess, int pool) noexcept nogil:
+    cdef int card
+    cdef uint8_t* cards = guess.pools + pool * CARDS
+    if guess.blanks[pool] and guess.blanks[pool] == total(cards):
+        for card in range(1, CARDS):
+            guess.known[card] += cards[card]
+            cards[card] = 0
+        guess.blanks[pool] = 0
+
+
+cdef int shuffle_pool(const Guess* guess, int pool, int hidden, uint8_t* cards,
+                      Rng* rng) noexcept nogil:
+    # First Ogres, then other purple cards, then all others, so that the blanks of each kind can be
+    # drawn from the end of what they can be.
+    cdef const uint8_t* counts = guess.pools + pool * CARDS
+    cdef int card, _copy, purple = 0, n
+    for _copy in range(counts[OGRE]):
+        cards[purple] = OGRE
+        purple += 1
+    for card in range(1, CARDS):
+        if is_purple(card) and card != OGRE:
+            for _copy in range(counts[card]):
+                cards[purple] = card
+                purple += 1
+    n = purple
+    for card in range(1, CARDS):
+        if not is_purple(card):
+            for _copy in range(counts[card]):
+                cards[n] = card
+                n += 1
+    card = n - set_up_blanks(guess, pool, hidden)
+    if card < n:
+        rng_shuffle(rng, cards + purple, n - purple)
+    if guess.blanks_placed[pool]:
+        rng_shuffle(rng, cards + counts[OGRE], card - counts[OGRE])
+        card -= guess.blanks_placed[pool]
+    rng_shuffle(rng, cards, card)
+    return n
+
+
+# Populations
+
+cdef bint allocate(Population* population) noexcept nogil:
+    population.guesses = <Guess*> malloc(ROOM * sizeof(Guess))
+    population.weights = <double*> malloc(ROOM * sizeof(double))
+    population.slots = <int*> malloc(ROOM * sizeof(int))
+    population.table = <int*> calloc(TABLE_SIZE, sizeof(int))
+    return (population.guesses != NULL and population.weights != NULL
+            and population.slots != NULL and population.table != NULL)
+
+
+cdef void release(Population* population) noexcept nogil:
+    free(population.guesses)
+    free(population.weights)
+    free(population.slots)
+    free(population.table)
+    memset(population, 0, sizeof(Population))
+
+
+cdef void clear(Population* population) noexcept nogil:
+    cdef int i
+    for i in range(population.count):
+        population.table[population.slots[i]] = 0
+    population.count = 0
+
+
+cdef bint add(Population* population, const Guess* guess, double weight) noexcept nogil:
+    cdef uint64_t key = 0, word
+    cdef size_t i, words
+    cdef int at, slot
+    # The rest of the places is 0 in all guesses: after a step, each has as many cards placed.
+    words = ((<const char*> guess.placed - <const char*> guess) + guess.placed_count + 7) // 8
+    for i in range(words):
+        memcpy(&word, <const char*> guess + 8 * i, 8)
+        key += word * FACTORS[i]
+    slot = key >> (64 - TABLE_BITS)
+    while population.table[slot]:
+        at = population.table[slot] - 1
+        if memcmp(&population.guesses[at], guess, 8 * words) == 0:
+            population.weights[at] += weight
+            return True
+        slot = (slot + 1) & (TABLE_SIZE - 1)
+    if population.count == ROOM:
+        return False
+    population.guesses[population.count] = guess[0]
+    population.weights[population.count] = weight
+    population.slots[population.count] = slot
+    population.count += 1
+    population.table[slot] = population.count
+    return True
+
+
+cdef void normalize(Population* population) noexcept nogil:
+    cdef double total_weight = 0
+    cdef int i
+    for i in range(population.count):
+        total_weight += population.weights[i]
+    for i in range(population.count):
+        population.weights[i] /= total_weight
+
+
+cdef void cumulate(Population* population) noexcept nogil:
+    cdef int i
+    for i in range(1, population.count):
+        population.weights[i] += population.weights[i - 1]
+
+
+cdef const Guess* pick(const Population* population, Rng* rng) noexcept nogil:
+    cdef const double* sums = population.weights
+    cdef double at = rng_double(rng) * sums[population.count - 1]
+    cdef int low = 0, high = population.count - 1, middle
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > at:
+            high = middle
+        else:
+            low = middle + 1
+    return &population.guesses[low]
+
+
+cdef void thin_out(const Population* all_guesses, Population* kept, int most, double power,
+                   Rng* rng) noexcept nogil:
+    # Systematic resampling: a guess is kept as often as its chance goes into equal shares.
+    cdef double share, at, flat, all_flat = 0, sum_so_far = 0
+    cdef int i, n
+    for i in range(all_guesses.count):
+        all_flat += pow(all_guesses.weights[i], power)
+    share = 2.0 / most
+    at = rng_double(rng) * share
+    for i in range(all_guesses.count):
+        flat = pow(all_guesses.weights[i], power) / all_flat
+        sum_so_far += flat
+        n = 0
+        while at < sum_so_far:
+            n += 1
+            at += share
+        if n:
+            add(kept, &all_guesses.guesses[i], n * share * all_guesses.weights[i] / flat)
+    normalize(kept)

@@ -1,0 +1,125 @@
+"""Whether a view of Castle Rampage contradicts itself."""
+
+from engine.castle_rampage.guesses cimport MAX_POOLS, Guess, set_up_blanks, total
+from engine.castle_rampage.state cimport (
+    CARDS, CATAPULT, DEAL, GRANARY, HIDDEN, MAX_DECISIONS, MAX_DECK, MAX_DRAWN, MAX_HISTORY,
+    MAX_STACK, OVER, PLACED, SET_UP, SHOWN, STRUCTURES, TURN, Common, Stack,
+)
+from engine.events cimport NO_SEAT
+from engine.game cimport SEATS
+
+from engine.errors import ViewError
+
+
+cdef check_ranges(CastleRampage rules, const CastleView* seen):
+    cdef const Common* common = &seen.common
+    cdef const Stack* stack
+    cdef int other = 1 - seen.seat
+    cdef int seat, at, i, least, placed = 0
+    if common.phase > TURN:
+        raise ViewError("common.phase", f"must be at most {TURN}")
+    if common.turn > rules.turn_limit or (common.phase == SET_UP) != (common.turn == 0):
+        raise ViewError("common.turn", "must be as many as the phase and the ruleset say")
+    if common.strengthened > 1:
+        raise ViewError("common.strengthened", "must be 0 or 1")
+    if not common.strengthened <= common.decisions <= MAX_DECISIONS or (
+            common.phase == SET_UP and common.decisions):
+        raise ViewError("common.decisions", "must be as many as a turn can have")
+    if common.active >= SEATS:
+        raise ViewError("common.active", "must be 0 or 1")
+    if common.set_ups > rules.set_ups or (
+            (common.phase == SET_UP) != (common.set_ups < rules.set_ups)):
+        raise ViewError("common.set_ups", "must be as many as the phase says")
+    if common.winner != NO_SEAT and (common.phase != OVER or common.winner >= SEATS):
+        raise ViewError("common.winner", f"must be {NO_SEAT} before the end")
+    if common.discards[0] or seen.own.hand[0]:
+        raise ViewError("common.discards[0]" if common.discards[0] else "own.hand[0]",
+                        "must be 0: it is no card")
+    if common.draw_size > MAX_DECK:
+        raise ViewError("common.draw_size", f"must be at most {MAX_DECK}")
+    if not 0 <= seen.own.drawn_length <= MAX_DRAWN:
+        raise ViewError("own.drawn_length", f"must be 0 to {MAX_DRAWN}")
+    if seen.own.kept >= CARDS:
+        raise ViewError("own.kept", f"must be at most {CARDS - 1}")
+    for i in range(seen.own.drawn_length):
+        if seen.own.drawn[i] >= CARDS:
+            raise ViewError(f"own.drawn[{i}]", f"must be at most {CARDS - 1}")
+    for seat in range(SEATS):
+        if not 0 <= common.sides[seat].history_length <= MAX_HISTORY:
+            raise ViewError(f"common.sides[{seat}].history_length",
+                            f"must be 0 to {MAX_HISTORY}")
+    for at in range(SEATS * STRUCTURES):
+        stack = &seen.stacks[at]
+        least = PLACED * common.set_ups
+        if not least <= stack.count <= MAX_STACK:
+            raise ViewError(f"stacks[{at}].count", f"must be {least} to {MAX_STACK}")
+        placed += stack.count - least
+        if at % STRUCTURES == STRUCTURES - 1:
+            if placed > turns_of(common, at // STRUCTURES):
+                raise ViewError(f"stacks[{at}].count", "must be at most one more a turn")
+            placed = 0
+        if stack.top > stack.count:
+            raise ViewError(f"stacks[{at}].top", "must be at most its count")
+        if common.phase == SET_UP and stack.count != least:
+            raise ViewError(f"stacks[{at}].count", f"must be {least} in the set-up")
+        for i in range(stack.count, MAX_STACK):
+            if stack.cards[i] or stack.known[i]:
+                raise ViewError(f"stacks[{at}].count", "must be the number of its cards")
+        for i in range(stack.count):
+            if stack.cards[i] >= CARDS:
+                raise ViewError(f"stacks[{at}].cards[{i}]", f"must be at most {CARDS - 1}")
+            if stack.known[i] > SHOWN or (i < stack.top and stack.known[i] != SHOWN):
+                raise ViewError(f"stacks[{at}].known[{i}]", "must say who knows the card")
+            if (stack.cards[i] == 0) != (
+                    at // STRUCTURES == other and stack.known[i] == HIDDEN):
+                raise ViewError(f"stacks[{at}].cards[{i}]", "must be what the seat knows")
+    if common.phase == SET_UP:
+        for seat in range(SEATS):
+            if common.sides[seat].history_length or common.sides[seat].hand_size != DEAL:
+                raise ViewError(f"common.sides[{seat}]", "must be as it is in the set-up")
+
+
+cdef int turns_of(const Common* common, int seat) noexcept nogil:
+    # In how many turns a seat can have strengthened.
+    if seat == common.active:
+        return (common.turn - 1) // 2 + common.strengthened
+    return common.turn // 2
+
+
+cdef check_account(HandAccount account):
+    # What is left must be in the numbers that everyone sees, and of the ruleset's cards.
+    cdef const CastleView* seen = account.seen
+    cdef const Common* common = &seen.common
+    cdef const Guess* guess = &account.now.guesses[0]
+    cdef int card, at, i
+    cdef int left[CARDS]
+    cdef int size = account.past.hand_size - (common.set_ups if common.phase == SET_UP else 0)
+    if common.sides[account.other].hand_size != size:
+        raise ViewError(f"common.sides[{account.other}].hand_size",
+                        "must be what the hand history leaves")
+    if common.sides[seen.seat].hand_size != total(seen.own.hand):
+        raise ViewError("own.hand", "must be as many cards as everyone sees")
+    for card in range(CARDS):
+        left[card] = account.rules.tables.copies[card] - seen.own.hand[card] - common.discards[card]
+        left[card] -= guess.known[card]
+        for i in range(MAX_POOLS):
+            left[card] -= guess.pools[i * CARDS + card]
+    left[seen.own.kept] -= seen.own.kept > 0
+    left[CATAPULT] -= common.sides[0].catapults + common.sides[1].catapults
+    left[GRANARY] -= common.sides[0].granaries + common.sides[1].granaries
+    for at in range(SEATS * STRUCTURES):
+        for i in range(seen.stacks[at].top, seen.stacks[at].count):
+            left[seen.stacks[at].cards[i]] -= seen.stacks[at].cards[i] > 0
+    for i in range(guess.placed_count):
+        if guess.placed[i] < CARDS:
+            left[guess.placed[i]] -= 1
+    for card in range(1, CARDS):
+        if left[card]:
+            raise ViewError("", f"must hold each copy of card {card} in one place")
+    for i in range(MAX_POOLS):
+        size = guess.blanks[i] + guess.blanks_placed[i]
+        size += set_up_blanks(guess, i, account.past.hidden_set_up)
+        if i == account.newest():
+            size += common.draw_size
+        if size != total(guess.pools + i * CARDS):
+            raise ViewError("common.draw_size", "must be what the draws have left")
