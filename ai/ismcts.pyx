@@ -102,7 +102,7 @@ cdef class IsmctsWorker(Worker):
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration, uniform, widening
-    cdef bint uses_policy, sequential_regret
+    cdef bint sequential_regret
     cdef int max_mixed_actions
 
     cdef Arena arena
@@ -132,10 +132,12 @@ cdef class IsmctsWorker(Worker):
         self.arena = arena
         self.sampler = sampler
         self.game = sampler.game
-        self.uses_policy = parameters.playout_policy
-        self.policy = PlayoutPolicy.of(self.game) if self.uses_policy else PlayoutPolicy(self.game)
-        if parameters.horizon is not None:
-            self.policy.horizon = parameters.horizon
+        if parameters.playout_policy:
+            self.policy = PlayoutPolicy.of(self.game)
+            if parameters.horizon is not None:
+                self.policy.horizon = parameters.horizon
+        else:
+            self.policy = PlayoutPolicy.uniform(self.game)
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.widening = parameters.widening
@@ -190,12 +192,10 @@ cdef class IsmctsWorker(Worker):
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
-        if at_leaf and self.uses_policy:
+        if at_leaf:
             score = self.policy.playout(&state, &self.rng, &draw)
         else:
-            if at_leaf:
-                self.game.playout(&state, &self.rng)
-            score = self.game.outcome(&state, 0)
+            score = self.policy.at_end(&state, &draw)
         self.backpropagate(score)
         self.iterations += 1
         if self.sampler.seat == 1:

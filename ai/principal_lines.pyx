@@ -23,6 +23,7 @@ from ai.memory cimport Arena
 from ai.worker cimport Stop, Worker
 from engine.chance cimport Rng, mix, rng_below, rng_next, rng_seed
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
 
 cdef enum:
@@ -47,6 +48,7 @@ cdef class PrincipalLines:
     cdef Worker worker
     cdef Sampler sampler
     cdef Game game
+    cdef PlayoutPolicy policy  # Of the rest of a rollout, which the search knows nothing of.
     cdef Rng rng
     cdef Arena arena
     cdef World* drawn          # The worlds of all lines at the root,
@@ -57,6 +59,7 @@ cdef class PrincipalLines:
         self.arena = Arena()
         self.sampler = search.sampler
         self.game = self.sampler.game
+        self.policy = PlayoutPolicy.uniform(self.game)
         self.worker = search.workers[0]
         rng_seed(&self.rng, mix(search.seed, <uint64_t> -2))
         self.drawn = <World*> self.arena.take(WORLDS, sizeof(World))
@@ -221,6 +224,7 @@ cdef class PrincipalLines:
         cdef World copy = world[0]
         cdef int own_seat = self.sampler.seat
         cdef int seat
+        cdef double draw
         cdef bint known = True
         while known:
             copy.owed = self.game.deciders(&copy.state)
@@ -241,5 +245,5 @@ cdef class PrincipalLines:
             action = 0
             self.apply(&copy, rng)
         if not known:
-            self.game.playout(&copy.state, rng)
+            self.policy.playout(&copy.state, rng, &draw)
         return self.game.outcome(&copy.state, own_seat)

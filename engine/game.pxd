@@ -85,10 +85,6 @@ cdef class Game:
     # default is 0 in every state.
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil
 
-    # Plays to the end of the match at random. The default chooses uniformly among the legal
-    # actions; a game may override it to choose alike without listing them.
-    cdef void playout(self, State* state, Rng* rng) noexcept nogil
-
 
 cdef class SeatView:
     """What one seat, or a spectator, knows of a position."""

@@ -7,8 +7,6 @@ comes from outside; the C methods of a game trust their input.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memset
 
-from engine.chance cimport rng_below
-
 from engine.errors import RulesetError, ViewError
 from engine.parts import part
 
@@ -166,20 +164,6 @@ cdef class Game:
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return 0
-
-    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        cdef Action actions[MAX_ACTIONS]
-        cdef Action joint[SEATS]
-        cdef int seat, owed
-        while True:
-            owed = self.deciders(state)
-            if owed == NOBODY:
-                return
-            for seat in range(SEATS):
-                joint[seat] = 0
-                if owed & (1 << seat):
-                    joint[seat] = actions[rng_below(rng, self.legal(state, seat, actions))]
-            self.apply(state, joint, rng, NULL)
 
 
 cdef class SeatView:

@@ -4,7 +4,7 @@ from engine.chance cimport Rng
 from engine.game cimport Action, Game, State
 
 cdef class PlayoutPolicy:
-    """Plays one game sensibly and cheaply. `PlayoutPolicy.of` makes the one of a game."""
+    """Plays one game cheaply: sensibly by `PlayoutPolicy.of`, at random by `.uniform`."""
     cdef readonly Game game
     # The number of stages after which a playout ends: see `stage`.
     cdef int horizon
@@ -19,4 +19,10 @@ cdef class PlayoutPolicy:
     cdef double estimate(self, const State* state, double* draw) noexcept nogil
     # Plays on by `choose` to the end of the match or for `horizon` stages. Returns the score of
     # seat 0, or its expected score if the match is not over, and writes the probability of a draw.
+    # The state then tells no more than whether the match is over and its outcome.
     cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil
+    # The score of seat 0 in a match that is over. Writes whether it is a draw, as 0 or 1.
+    cdef inline double at_end(self, const State* state, double* draw) noexcept nogil:
+        cdef double score = self.game.outcome(state, 0)
+        draw[0] = score == 0.5
+        return score

@@ -1,7 +1,8 @@
 """A playout policy chooses the actions of the playouts of a search.
 
-A game may have its own in the module `playout` of its folder. Without one, both seats choose
-uniformly among the legal actions.
+A game may have two in its folder. That of the module `playout` plays sensibly, and the search
+follows it. That of the module `random_playout` chooses uniformly among the legal actions, as this
+base class does, but without listing them. The base class stands in for each.
 """
 
 from engine.chance cimport Rng, rng_below, rng_seed
@@ -13,12 +14,17 @@ from engine.parts import part
 
 
 cdef class PlayoutPolicy:
-    """Plays one game sensibly and cheaply. This base class chooses uniformly."""
+    """Plays one game cheaply. This base class chooses uniformly."""
 
     @staticmethod
     def of(Game game not None):
-        """The playout policy of a game, uniform if the game has none of its own."""
+        """The sensible playout policy of a game, uniform if the game has none of its own."""
         return part(type(game), "playout", PlayoutPolicy)(game)
+
+    @staticmethod
+    def uniform(Game game not None):
+        """The playout policy that chooses uniformly and plays to the end of the match."""
+        return part(type(game), "random_playout", PlayoutPolicy)(game)
 
     def __init__(self, Game game not None):
         self.game = game
@@ -39,13 +45,10 @@ cdef class PlayoutPolicy:
         cdef Action joint[SEATS]
         cdef int seat, owed
         cdef int last = self.stage(state) + self.horizon
-        cdef double score
         while True:
             owed = self.game.deciders(state)
             if owed == NOBODY:
-                score = self.game.outcome(state, 0)
-                draw[0] = score == 0.5
-                return score
+                return self.at_end(state, draw)
             if self.stage(state) >= last:
                 return self.estimate(state, draw)
             for seat in range(SEATS):

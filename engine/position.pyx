@@ -5,9 +5,7 @@ from libc.string cimport memcpy
 
 from engine.chance cimport Rng, rng_seed
 from engine.events cimport EventLog, read_log
-from engine.game cimport (
-    MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, Action, Game, SeatView, State,
-)
+from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, Action, Game, SeatView
 from engine.integers cimport uint64_t
 
 from engine.errors import ActionError
@@ -135,27 +133,6 @@ cdef class Position:
         log.overflowed = False
         self.game.apply(&self.state, both, &rng, &log)
         return read_log(self.game.event_kinds, &log)
-
-    def playouts(self, int n, uint64_t seed, bint plain=False):
-        """Plays to the end `n` times at random. Returns how often seat 0 got each score, by score.
-
-        `plain` uses the default playout even if the game has a faster one of its own.
-        """
-        cdef State state
-        cdef Rng rng
-        cdef double score
-        counts = {}
-        rng_seed(&rng, seed)
-        for _ in range(n):
-            state = self.state
-            with nogil:
-                if plain:
-                    Game.playout(self.game, &state, &rng)
-                else:
-                    self.game.playout(&state, &rng)
-                score = self.game.outcome(&state, 0)
-            counts[score] = counts.get(score, 0) + 1
-        return counts
 
     def perft(self, int depth, uint64_t seed=0):
         """The number of lines of `depth` joint actions, with one seed of chance for each ply.

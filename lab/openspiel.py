@@ -26,6 +26,7 @@ import pyspiel
 from open_spiel.python.algorithms.ismcts import ISMCTSBot, ISMCTSFinalPolicyType
 
 from engine.game import SEATS, Game, SeatView
+from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from lab.player import Choice
@@ -87,6 +88,7 @@ class Shared:
     def __init__(self, game: Game, leader: int, seed: int) -> None:
         self.game = game
         self.leader = leader
+        self.playouts = PlayoutPolicy.uniform(game)
         self.rng = random.Random(seed)
         # OpenSpiel numbers actions from 0; those of the engine have 64 bits.
         self.actions: list[int] = []
@@ -209,7 +211,7 @@ class PlayoutEvaluator:
             position = position.copy()
             joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
             position.apply(joint | progress.held, rng.getrandbits(64))
-        [score] = position.playouts(1, rng.getrandbits(64))
+        score, _ = progress.shared.playouts.playouts(position, 1, rng.getrandbits(64))
         return np.array([2 * score - 1, 1 - 2 * score])
 
     def prior(self, state: AdaptedState) -> list[tuple[int, float]]:

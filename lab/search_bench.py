@@ -67,11 +67,11 @@ def show_games(rounds: int) -> None:
         game = game_class()
         position = Position.deal(game, 1)
         view = position.view(position.deciders[0])
-        sampler, policy = Sampler.of(view), PlayoutPolicy.of(game)
+        sampler = Sampler.of(view)
         speeds = rates(
             [
-                partial(position.playouts, PLAYOUTS),
-                partial(policy.playouts, position, PLAYOUTS),
+                partial(PlayoutPolicy.uniform(game).playouts, position, PLAYOUTS),
+                partial(PlayoutPolicy.of(game).playouts, position, PLAYOUTS),
                 partial(sampler.draws, PLAYOUTS),
             ],
             PLAYOUTS,

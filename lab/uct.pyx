@@ -19,6 +19,7 @@ from ai.memory cimport NO_ENTRY, Arena, HashIndex
 from ai.worker cimport now
 from engine.chance cimport Rng, mix, rng_below, rng_seed
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
 
 cdef enum:
@@ -56,6 +57,7 @@ cdef class Uct:
     """One search from a sampler's view."""
 
     cdef Game game
+    cdef PlayoutPolicy policy
     cdef Sampler sampler
     cdef Rng rng
     cdef double exploration
@@ -78,6 +80,7 @@ cdef class Uct:
         self.arena = arena
         self.sampler = sampler
         self.game = sampler.game
+        self.policy = PlayoutPolicy.uniform(self.game)
         self.exploration = exploration
         rng_seed(&self.rng, seed)
         # Memory is taken once; what is not touched costs nothing.
@@ -104,7 +107,7 @@ cdef class Uct:
         cdef State state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
-        cdef double score, own
+        cdef double score, own, draw
         cdef int seat, owed
         cdef bint at_leaf = False
         self.sampler.draw(&state, &self.rng)
@@ -125,8 +128,9 @@ cdef class Uct:
             for seat in range(SEATS):
                 keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
         if at_leaf:
-            self.game.playout(&state, &self.rng)
-        score = self.game.outcome(&state, 0)
+            score = self.policy.playout(&state, &self.rng, &draw)
+        else:
+            score = self.policy.at_end(&state, &draw)
         while self.path_length > 0:
             self.path_length -= 1
             seat = self.path[self.path_length].seat

@@ -39,7 +39,7 @@ from libc.string cimport memcpy, memset
 from engine.champion_chess.hand cimport (
     nobles, only_noble_is_king, playable_aid, spread, total,
 )
-from engine.chance cimport Rng, mix, rng_below, rng_next, rng_shuffle
+from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
@@ -363,36 +363,6 @@ cdef class ChampionChess(Game):
         memcpy(places[OPPONENT_HAND], chess.own[other].hand, CARDS)
         for i in range(chess.side[other].deck_size):
             places[OPPONENT_PILE][chess.deck[other][i]] += 1
-
-    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, but faster: aid and discards are drawn card by card and not listed.
-        cdef ChessState* chess = <ChessState*> state
-        cdef Action actions[NOBLES + 1]
-        cdef Action joint[SEATS]
-        cdef uint8_t most[CARDS]
-        cdef const uint8_t* limit
-        cdef int seat, card, n
-        cdef uint64_t bits
-        while chess.phase != OVER:
-            for seat in range(SEATS):
-                if chess.phase == CHAMPION:
-                    n = self.legal_champions(chess, seat, actions)
-                    joint[seat] = actions[rng_below(rng, n)]
-                    continue
-                limit = chess.own[seat].hand
-                joint[seat] = <Action> DISCARD_TO_RESERVE << KIND_SHIFT
-                if chess.phase == AID:
-                    playable_aid(limit, most)
-                    limit = most
-                    joint[seat] = <Action> PLAY_AID << KIND_SHIFT
-                bits = rng_next(rng)
-                for card in range(CARDS):
-                    if limit[card] == 1:
-                        joint[seat] += (bits & 1) << (4 * card)
-                        bits >>= 1
-                    elif limit[card]:
-                        joint[seat] += <Action> rng_below(rng, limit[card] + 1) << (4 * card)
-            self.apply(state, joint, rng, NULL)
 
     # The phases
 

@@ -117,20 +117,6 @@ cdef inline void begin_attack(Common* common, int seat) noexcept nogil:
     common.attack_start = common.play_count
 
 
-cdef inline uint64_t held(const uint8_t* hand) noexcept nogil:
-    # A hand as a set of cards.
-    cdef uint64_t cards = 0
-    cdef int card
-    for card in range(MAX_TYPES):
-        cards |= <uint64_t> (hand[card] > 0) << card
-    return cards
-
-
-cdef extern from *:
-    int count_ones "__builtin_popcountll"(uint64_t bits) noexcept nogil
-    int lowest_one "__builtin_ctzll"(uint64_t bits) noexcept nogil
-
-
 cdef class PowerShotSoccer(Game):
     """PowerShot Soccer under one ruleset: `hand_size` and `cards`."""
 
@@ -342,49 +328,6 @@ cdef class PowerShotSoccer(Game):
         memcpy(places[OPPONENT_HAND], soccer.own[other].hand, self.types)
         for i in range(soccer.common.draw_sizes[other]):
             places[OPPONENT_PILE][soccer.own[other].draw_pile[i]] += 1
-
-    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, but faster: hands are sets of bits, and no actions are listed.
-        cdef SoccerState* soccer = <SoccerState*> state
-        cdef Common* common = &soccer.common
-        cdef uint8_t roles[MAX_ROLES]
-        cdef uint64_t hands[SEATS]
-        cdef uint64_t stars = 0, cards
-        cdef int seat, card, i, cards_held, extra
-        for card in range(self.types):
-            if self.roles[card] == STAR_PLAYER:
-                stars |= <uint64_t> 1 << card
-        for seat in range(SEATS):
-            hands[seat] = held(soccer.own[seat].hand)
-        while common.phase != OVER:
-            seat = seat_to_play(common)
-            cards = hands[seat]
-            cards_held = count_ones(cards)
-            extra = 0
-            if cards & stars:
-                extra = self.roles_now(common, lowest_one(stars), roles) - 1
-            # The choices are the first role of each card, then the other roles of each star.
-            i = rng_below(rng, cards_held + extra * count_ones(cards & stars))
-            if i >= cards_held:
-                i -= cards_held
-                cards &= stars
-                i, extra = i // extra, 1 + i % extra
-            else:
-                extra = 0
-            while i:
-                cards &= cards - 1
-                i -= 1
-            card = lowest_one(cards)
-            self.roles_now(common, card, roles)
-            soccer.own[seat].hand[card] -= 1
-            if soccer.own[seat].hand[card] == 0:
-                hands[seat] &= ~(<uint64_t> 1 << card)
-            self.settle(common, card, roles[extra])
-            hands[seat] |= <uint64_t> 1 << self.draw_card(soccer, seat)
-            if half_is_over(common):
-                self.end_half(soccer, rng, NULL)
-                for seat in range(SEATS):
-                    hands[seat] = held(soccer.own[seat].hand)
 
     # Attack and defence
 

@@ -1,8 +1,7 @@
 """Random playouts of Skystones, and their form of piles and hands."""
 
-from engine.chance cimport Rng
 from engine.integers cimport uint8_t
-from engine.skystones.state cimport MAX_TYPES, SkystonesState
+from engine.skystones.state cimport MAX_TYPES
 from engine.skystones.tables cimport SkystonesTables
 
 cdef struct Stack:               # A pile or a hand, with a list of its cards; a pile by total.
@@ -18,6 +17,3 @@ cdef int pickable(SkystonesTables tables, const Stack* pile, int hand_size,
                   int hand_total) noexcept nogil
 # Removes a copy of the i-th type of a stack.
 cdef void take_at(Stack* stack, int i) noexcept nogil
-# Plays to the end with uniform decisions. It updates only the phase and the points of the state,
-# from which the outcome is read.
-cdef void play_at_random(SkystonesTables tables, SkystonesState* stones, Rng* rng) noexcept nogil

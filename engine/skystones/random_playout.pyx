@@ -1,14 +1,15 @@
-"""Random playouts of Skystones: every decision is uniform, as in the default `Game.playout`.
+"""Random playouts of Skystones: no actions are listed.
 
-They are faster than the default because they list no actions. A pile is a list of cards by total,
-so the legal picks are its first cards, and the open squares are a list too.
+A pile is a list of cards by total, so the legal picks are its first cards, and the open squares are
+a list too.
 """
 
 from libc.string cimport memcpy, memmove
 
 from engine.chance cimport Rng, rng_below
-from engine.game cimport SEATS
+from engine.game cimport SEATS, State
 from engine.integers cimport uint8_t
+from engine.playout_policy cimport PlayoutPolicy
 from engine.skystones.state cimport (
     BLOCKED, EDGES, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OVER, PICK, PLACE, Common,
     SkystonesState, accepts,
@@ -208,7 +209,8 @@ cdef bint forms_hand(SkystonesTables tables, const Stack* pile) noexcept nogil:
     return False
 
 
-cdef void play_at_random(SkystonesTables tables, SkystonesState* stones, Rng* rng) noexcept nogil:
+cdef void play_to_end(SkystonesTables tables, SkystonesState* stones, Rng* rng) noexcept nogil:
+    # Updates only the phase and the points of the state, from which the outcome is read.
     cdef Common* common = &stones.common
     cdef Playout playout
     cdef int seat, turn
@@ -229,3 +231,17 @@ cdef void play_at_random(SkystonesTables tables, SkystonesState* stones, Rng* rn
             if can_place(tables, &playout, 1 - turn):
                 turn = 1 - turn
         end_round(tables, &playout, common)
+
+
+cdef class SkystonesRandomPlayout(PlayoutPolicy):
+    """Chooses uniformly."""
+
+    cdef SkystonesTables tables
+
+    def __init__(self, game):
+        super().__init__(game)
+        self.tables = game
+
+    cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
+        play_to_end(self.tables, <SkystonesState*> state, rng)
+        return self.at_end(state, draw)

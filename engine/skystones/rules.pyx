@@ -39,7 +39,6 @@ from engine.events cimport (
 )
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
-from engine.skystones.random_playout cimport play_at_random
 from engine.skystones.state cimport (
     ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, FIELD_CARDS, FIELD_LAID, FIRE, KIND_SHIFT,
     MAX_CARDS, MAX_LIMIT, MAX_SQUARES, MAX_TYPES, NONE, OVER, PASSED, PICK, PICKED,
@@ -287,10 +286,6 @@ cdef class Skystones(SkystonesTables):
         memcpy(places[OPPONENT_PILE], stones.piles[1 - seat], self.types)
         if stones.aside:
             places[ASIDE][stones.aside - 1] = 1
-
-    cdef void playout(self, State* state, Rng* rng) noexcept nogil:
-        # As the default, but faster.
-        play_at_random(self, <SkystonesState*> state, rng)
 
     # The phases
 

@@ -7,6 +7,7 @@ import pytest
 from ai.search import search
 from engine.errors import ViewError
 from engine.game import SeatView
+from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.support.play import cases, game_of, random_joint, seeded, told
@@ -58,7 +59,7 @@ def try_view(game, view):
     for seed in range(2):
         world = sampler.sample(seed)
         assert world.view(view.seat) == view
-        world.playouts(10, seed)
+        PlayoutPolicy.uniform(game).playouts(world, 10, seed)
         if world.legal(view.seat):
             search(view, iterations=20, seed=seed)
     return True
