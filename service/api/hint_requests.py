@@ -1,4 +1,4 @@
-"""Requests for hints: read and checked, so that the search gets a question that it can answer."""
+"""Hint requests: read and checked completely, so that the search can answer them."""
 
 import secrets
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from service.hosting.caller import Caller, check_seat
 from service.hosting.match_state import MatchState
 from service.hosting.requests import check_decides, check_running
 from service.searching.bot_strengths import BOT_STRENGTHS
-from service.searching.hints import HintQuestion
+from service.searching.hints import CheckedHintRequest
 from service.searching.pool import Limits
 
 HintRequest: TypeAlias = hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest
@@ -67,14 +67,14 @@ def sent_position(message: game_pb2.View) -> AskedPosition:
     return AskedPosition(view, message.version, tuple(message.deciders))
 
 
-def read_question(request: HintRequest, asked: AskedPosition) -> HintQuestion:
-    """The question of a request about its position; raises Refusal.
+def check_hint_request(request: HintRequest, asked: AskedPosition) -> CheckedHintRequest:
+    """Return a hint request, checked, with the sampler of its position; raise Refusal.
 
     It infers what the view says of hidden cards, which takes up to 20 ms: call it in a thread of
     the search pool.
     """
     sampler = _checked_sampler(asked)
-    return HintQuestion(
+    return CheckedHintRequest(
         view=asked.view,
         version=asked.version,
         sampler=sampler,

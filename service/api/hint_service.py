@@ -11,9 +11,9 @@ from service.api.authentication import Authenticator
 from service.api.hint_requests import (
     AskedPosition,
     HintRequest,
+    check_hint_request,
     hosted_position,
     read_limits,
-    read_question,
     sent_position,
 )
 from service.api.interceptor import Context
@@ -89,9 +89,9 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
 
         def work(job: SearchJob) -> Report:
             job.followed = followed
-            question = read_question(request, asked)
+            checked = check_hint_request(request, asked)
             return answer(
-                question,
+                checked,
                 job,
                 deadline,
                 every,

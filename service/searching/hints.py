@@ -1,7 +1,6 @@
-"""Hints: a question about a position, searched and answered in a thread of the search pool.
+"""Hints: a checked hint request, searched and answered in a thread of the search pool.
 
-A question was checked before; how requests ask it is not known here
-(`service/api/hint_requests.py`).
+`service/api/hint_requests.py` checks the messages of callers. This module knows only the result.
 """
 
 import math
@@ -25,14 +24,14 @@ MAX_COMPARED = 16  # Actions that are compared in sampled worlds.
 COMPARING_ITERATIONS = 1 / 4
 COMPARING_TIME = 1 / 10
 
-# What is left of the time before a deadline to write the answer and send it: for each legal action,
-# and besides. A search has a low priority, and may have to wait for a processor.
+# The time that is kept before a deadline to write the answer and send it: for each legal action,
+# and in any case. A search has a low priority, and may have to wait for a processor.
 WRITING_SECONDS = 1e-4
 DEADLINE_SECONDS = 0.1
 
 
-class HintQuestion(NamedTuple):
-    """A position to search, and what to tell of it."""
+class CheckedHintRequest(NamedTuple):
+    """A hint request that was checked: a position to search, and what to report of it."""
 
     view: SeatView
     version: int
@@ -43,7 +42,7 @@ class HintQuestion(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What was found so far, or in the end."""
+    """What a search has found so far, or in the end."""
 
     hint: hint_pb2.Hint
     search_time: Duration
@@ -57,7 +56,7 @@ class _End(NamedTuple):
 
 
 def answer(
-    question: HintQuestion,
+    request: CheckedHintRequest,
     job: SearchJob,
     deadline: float = math.inf,
     every: float = 0.0,
@@ -65,14 +64,14 @@ def answer(
 ) -> Report:
     """Searches until a limit of the job, or shortly before a deadline; returns the final report.
 
-    `deadline` is a time of the monotonic clock. Meanwhile calls `report` `every` so many seconds.
+    `deadline` is a time of the monotonic clock. Meanwhile `report` is called every `every` seconds.
     """
-    search = job.search(question.view, question.seed, question.sampler, question.actions)
+    search = job.search(request.view, request.seed, request.sampler, request.actions)
     end = _end(job, deadline, len(search.legal))
 
     def report_partly() -> None:
         if report is not None and not job.abandoned:
-            report(_report(question, job, search.result(), PrincipalLines(search)))
+            report(_report(request, job, search.result(), PrincipalLines(search)))
 
     seconds = 0.0
     if end.stop_reason:
@@ -86,7 +85,7 @@ def answer(
     )
     if job.abandoned:
         return Report(hint_pb2.Hint(), Duration())
-    final = _final_report(question, job, search, end)
+    final = _final_report(request, job, search, end)
     by_time = search.stop_reason == StopReason.TIME
     final.hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
     return final
@@ -103,28 +102,26 @@ def _end(job: SearchJob, deadline: float, legal: int) -> _End:
 
 
 def _report(
-    question: HintQuestion, job: SearchJob, result: Result, lines: PrincipalLines
+    request: CheckedHintRequest, job: SearchJob, result: Result, lines: PrincipalLines
 ) -> Report:
-    hint = write_hint(question.view, question.version, result, lines)
+    hint = write_hint(request.view, request.version, result, lines)
     search_time = Duration()
     search_time.FromNanoseconds(round(1e9 * (time.monotonic() - job.began)))
     return Report(hint, search_time)
 
 
-def _final_report(question: HintQuestion, job: SearchJob, search: Search, end: _End) -> Report:
+def _final_report(request: CheckedHintRequest, job: SearchJob, search: Search, end: _End) -> Report:
     result, lines = search.result(), PrincipalLines(search)
     compared = [each.action for each in result.actions[:MAX_COMPARED]]
     seconds = max(1e-9, end.at - time.monotonic()) if end.stop_reason else 0.0
     playouts = int(COMPARING_ITERATIONS * result.iterations)
     worlds, shares = lines.compare(compared, playouts, seconds, job.stop)
-    report = _report(question, job, result, lines)
+    report = _report(request, job, result, lines)
     report.hint.worlds_compared = worlds
     for i, share in enumerate(shares):
         report.hint.actions[i].best_share = share
-    if question.belief_worlds:
+    if request.belief_worlds:
         report.hint.beliefs.extend(
-            write_beliefs(
-                question.view.game, question.sampler, question.belief_worlds, question.seed
-            )
+            write_beliefs(request.view.game, request.sampler, request.belief_worlds, request.seed)
         )
     return report

@@ -23,7 +23,7 @@ from engine.sampler import Sampler
 from service import wire
 from service.api.hint_service import HintService
 from service.metrics import Metrics
-from service.searching.hints import HintQuestion, answer
+from service.searching.hints import CheckedHintRequest, answer
 from service.searching.pool import Limits, SearchJob, SearchPool
 from tests.support.play import seeded, told
 from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refused, ruleset_of
@@ -296,8 +296,8 @@ def view_of_many_actions():
     return match.view(0)
 
 
-def question_of(view, seed=1):
-    return HintQuestion(view, 0, Sampler.of(view), None, seed, 0)
+def checked_request(view, seed=1):
+    return CheckedHintRequest(view, 0, Sampler.of(view), None, seed, 0)
 
 
 def test_a_stream_that_is_not_read_keeps_the_newest_report_only(client):
@@ -354,7 +354,7 @@ def test_a_search_that_is_given_up_ends_within_a_few_iterations(threads):
             def work(job, turns=turns, began=began):
                 turns.append(job)
                 tell = lambda _: loop.call_soon_threadsafe(began.set)  # noqa: E731
-                return answer(question_of(view), job, every=0.02, report=tell)
+                return answer(checked_request(view), job, every=0.02, report=tell)
 
             task = asyncio.create_task(pool.run(Limits(seconds=60, threads=threads), work))
             await asyncio.wait_for(began.wait(), TIMEOUT)
@@ -388,7 +388,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
         pool = SearchPool("test", 2, Metrics())
         loop = asyncio.get_running_loop()
         tell = lambda _: None  # noqa: E731
-        work = lambda job: answer(question_of(view), job, every=0.001, report=tell)  # noqa: E731
+        work = lambda job: answer(checked_request(view), job, every=0.001, report=tell)  # noqa: E731
         used = []
         for number in range(CANCELLED):
             if number in (CANCELLED // 4, CANCELLED - 1):
@@ -418,7 +418,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
 def a_hint():
     view = view_of_many_actions()
     job = SearchJob(Limits(iterations=3000), Parameters())
-    hint = answer(question_of(view)._replace(belief_worlds=500), job).hint
+    hint = answer(checked_request(view)._replace(belief_worlds=500), job).hint
     return hashlib.sha256(hint.SerializeToString(deterministic=True)).hexdigest()
 
 

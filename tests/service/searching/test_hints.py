@@ -1,4 +1,4 @@
-"""Hints: the same for the same question, stopped when nobody waits, refused when too many wait."""
+"""Hints: equal requests get equal hints, a search stops without a caller, a full queue refuses."""
 
 import asyncio
 import os
