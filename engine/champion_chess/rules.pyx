@@ -272,7 +272,8 @@ cdef class ChampionChess(Game):
 
     @property
     def max_mixed_actions(self):
-        # A mixture in a large deck takes more visits than a search gets (docs/search.md).
+        # A mixture in a large deck takes more visits than a search gets: see "Which decisions get
+        # regret matching" in docs/measurements/strength.md.
         return super().max_mixed_actions if sum(self.copies) <= SMALL_DECK else 0
 
     # The rules
