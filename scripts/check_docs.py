@@ -2,9 +2,9 @@
 
 Reads README.md and docs/**/*.md, and looks up three kinds of names:
 
-    engine/game.pxd                         a path in backquotes: a file or folder of the checkout
-    service/hosting/leases.py:leased_status a path and a name: the file must contain the name
-    [text](search.md#known-limits)          a link: the file, and the heading, must exist
+    engine/game.pxd                          a path in backquotes: a file or folder of the checkout
+    service/hosting/leases.py:leased_status  a path and a name: the file must contain the name
+    [text](search.md#known-limits)           a link: the file, and the heading, must exist
 
 In a path, * and <game> stand for any text; one file at least must fit. Words with a slash that are
 not files count as paths only if they begin with a folder of the checkout or end as a source does.

@@ -1,4 +1,4 @@
-"""Accounts of a hand: all guesses that fit its history, with their weights."""
+"""Accounts of a hand: the guesses that fit its history, with their weights."""
 
 from engine.castle_rampage.guesses cimport Guess, Population, place_of_pool
 from engine.castle_rampage.history cimport Entry
@@ -12,25 +12,25 @@ from engine.integers cimport uint8_t
 cdef class HandAccount:
     cdef CastleRampage rules
     cdef const CastleView* seen  # Owned by the sampler.
-    cdef int other               # The seat whose hand it is.
+    cdef int other               # The seat whose hand it is: the opponent.
     cdef Past past
-    cdef bint exact              # Whether the weights are those of choices among legal actions.
-    cdef int exact_most          # An exact account has so many guesses at most.
+    cdef bint exact              # Whether the weights assume uniform choices among legal actions.
+    cdef int exact_most          # The most guesses that an exact account may have.
     cdef Population populations[2]
-    # While the history is gone through: after, and before, an entry.
+    # During a step: the guesses after and before it.
     cdef Population* now
     cdef Population* then
-    cdef bint overflowed
-    cdef int attempt             # Attempts that failed before this one.
-    cdef bint thinned            # Whether anything was left out at random.
+    cdef bint overflowed         # Whether a step made more guesses than there is room for.
+    cdef int attempt             # The number of failed attempts before this one.
+    cdef bint thinned            # Whether any guess was left out at random.
     cdef Rng thinning
-    cdef int most                # So many guesses are kept,
-    cdef double power            # by chances that are their weights to this power.
-    # The opponent's earlier draws, in a fixed order, as its own `drawn` should list them.
+    cdef int most                # The number of guesses to which a population is thinned out,
+    cdef double power            # and the power of the weights that decides which are kept.
+    # The opponent's draws from piles that have run out, in a fixed order, for its `drawn`.
     cdef int drawn_length
     cdef uint8_t drawn[MAX_DRAWN]
 
-    # Goes through the history; returns what is wrong with the entry at byte `at`, if anything.
+    # Goes through the history. Returns a fault, with the byte of the faulty entry in `at`, or 0.
     cdef int go_through(self, int* at) noexcept nogil
     cdef int replay(self, int* at) noexcept nogil
     cdef int follow(self, const Entry* entry) noexcept nogil
@@ -57,10 +57,11 @@ cdef class HandAccount:
     cdef void look_ahead(self) noexcept nogil
     cdef void thin(self) noexcept nogil
 
-    # Of what the newest draw pile was made, without what the other seat has drawn of it,
+    # The cards of the newest draw pile at its start, without those that the seat of the view has
+    # drawn from it.
     cdef inline const uint8_t* last_pile(self) noexcept nogil:
         return self.past.piles + (self.past.pool_count - 1) * CARDS
 
-    # and where a guess has its pool.
+    # The place of the newest pool in a guess.
     cdef inline int newest(self) noexcept nogil:
         return place_of_pool(self.past.pool_count - 1)

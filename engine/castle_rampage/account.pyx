@@ -1,8 +1,8 @@
-"""Accounts of a hand: all guesses that fit its history, with their weights.
+"""Accounts of a hand: the guesses that fit its history, with their weights.
 
-An account starts from one guess, in which everything is blank, and goes through the hand history.
-Each entry turns a guess into others, by Bayes' rule, and guesses that have become equal are put
-together. See engine/castle_rampage/sampler.pyx for what is exact about that, and when.
+An account starts from one guess, in which every card is blank, and goes through the hand history.
+Each entry turns a guess into others, by Bayes' rule, and equal guesses are merged.
+engine/castle_rampage/sampler.pyx explains when an account is exact.
 """
 
 from libc.string cimport memcpy, memset
@@ -21,34 +21,34 @@ from engine.castle_rampage.state cimport (
 from engine.chance cimport rng_seed
 
 cdef enum:
-    MAX_EXACT = 2048             # Guesses of an exact account,
-    MAX_BLIND = 128              # of a blind one in the first attempts,
-    MAX_BLIND_LATER = 512        # and in later ones.
-    MAX_FOUND = 4                # Ways to identify what is left of a pool, of each guess,
-    TRIES = 64                   # and how many are looked at.
-    ATTEMPTS = 10                # Of a blind account; each after the first looks ahead.
+    MAX_EXACT = 2048             # The most guesses of an exact account,
+    MAX_BLIND = 128              # of a blind account in the first two attempts,
+    MAX_BLIND_LATER = 512        # and of a blind account in later attempts.
+    MAX_FOUND = 4                # The most ways to identify the rest of a pool, for each guess,
+    TRIES = 64                   # and the most ways that are tried to find them.
+    ATTEMPTS = 10                # Attempts of a blind account; each after the first looks ahead.
 
-    # What can be wrong with a history, besides NO_CARD and CUT_SHORT
-    TOO_MANY = 100               # Nothing: there are too many guesses for an exact account.
+    # Faults of a history, besides NO_CARD and CUT_SHORT
+    TOO_MANY = 100               # Not a fault: an exact account would have too many guesses.
     IMPOSSIBLE
     MISPLACED
     FOREIGN_DRAW
     FOREIGN_SET_UP
 
 FAULTS = {
-    IMPOSSIBLE: "must be what some hand of the opponent could do",
-    NO_CARD: "must tell of cards of the ruleset",
-    MISPLACED: "must account for the cards of the opponent's structures",
-    CUT_SHORT: "must be followed by the numbers of cards",
-    FOREIGN_DRAW: "must have begun a draw pile that holds what the seat has drawn since",
-    FOREIGN_SET_UP: "must begin with cards of the ruleset that can lie where it says",
+    IMPOSSIBLE: "must be possible for some hand of the opponent",
+    NO_CARD: "must name cards of the ruleset",
+    MISPLACED: "must agree with the cards of the opponent's structures",
+    CUT_SHORT: "must be followed by its counts of cards",
+    FOREIGN_DRAW: "must begin a draw pile that holds the cards that the seat has drawn from it",
+    FOREIGN_SET_UP: "must begin with places that cards of the ruleset can fill",
 }
 
 
 cdef class HandAccount:
-    """The guesses at the hand of the opponent, and at its face-down cards.
+    """The guesses at the hand of the opponent and at its face-down cards.
 
-    It is exact if there are few enough guesses, and blind otherwise.
+    An account is exact if it has few enough guesses, and blind otherwise.
     """
 
     def __cinit__(self):
@@ -62,7 +62,7 @@ cdef class HandAccount:
         release(&self.populations[1])
 
     def __init__(self, CastleRampage rules not None, int seat, int exact_most):
-        """An account for a seat. It has at most `exact_most` guesses, if it is exact."""
+        """Create an account for a seat. If it is exact, it has at most `exact_most` guesses."""
         self.rules = rules
         self.other = 1 - seat
         self.exact_most = min(exact_most, MAX_EXACT)
@@ -73,7 +73,7 @@ cdef class HandAccount:
             return fault
         fault = TOO_MANY
         read_piles(&self.past, self.rules.tables.copies, &self.seen.own)
-        # What was summed up is not known card by card.
+        # An entry that sums up a history does not tell single cards, as an exact account needs.
         self.exact = not self.past.history.summed_up
         if self.exact:
             fault = self.replay(at)
@@ -115,7 +115,7 @@ cdef class HandAccount:
         return fault
 
     cdef int follow(self, const Entry* entry) noexcept nogil:
-        # The next entry of the history.
+        # Goes through the next entry of the history.
         cdef int value = entry.value
         self.past.next_entry += 1
         if entry.kind == DECIDED:
@@ -144,7 +144,7 @@ cdef class HandAccount:
         return 0
 
     cdef int start(self) noexcept nogil:
-        # At the set-up, or where the history was summed up.
+        # Starts at the set-up, or at the entry that sums up an older history.
         cdef Guess guess
         cdef int i, _copy, fault
         memset(&guess, 0, sizeof(Guess))
@@ -166,7 +166,7 @@ cdef class HandAccount:
             fault = self.start_structure(&guess, i)
             if fault:
                 return fault
-        # Each of these has fewer cards to choose from than the next.
+        # Each kind of blanks can be fewer cards than the next kind.
         i = self.past.hidden_set_up + guess.kept
         if total_not_purple(guess.pools) < i:
             return FOREIGN_SET_UP
@@ -181,7 +181,8 @@ cdef class HandAccount:
         return 0
 
     cdef int start_structure(self, Guess* guess, int structure) noexcept nogil:
-        # Finds the cards that a structure had at the start, or blanks for those that are not known.
+        # Takes the cards that a structure had at the start from the pool, and places blanks for
+        # cards that are not known.
         cdef const Stack* stack = &self.past.stacks[structure]
         cdef int set_up = PLACED * self.rules.set_ups
         cdef int first = 0, end = set_up, card, i
@@ -206,8 +207,8 @@ cdef class HandAccount:
         return 0
 
     cdef bint open_pool(self, Guess* guess) noexcept nogil:
-        # A new draw pile: what this seat has drawn of it is no part of the pool. False: it has
-        # drawn what was not there.
+        # Begins the pool of a new draw pile, which leaves out the cards that this seat has drawn
+        # from it. Returns False if the seat has drawn a card that the pile did not hold.
         self.past.pool_count += 1
         memcpy(guess.pools + self.newest() * CARDS, self.last_pile(), CARDS)
         return not self.past.foreign[self.past.pool_count - 1]
@@ -222,7 +223,7 @@ cdef class HandAccount:
         if weight > 0 and not add(self.now, guess, weight):
             self.overflowed = True
 
-    # What an entry tells
+    # The kinds of entries
 
     cdef void decide(self, int flags) noexcept nogil:
         cdef int i
@@ -287,7 +288,7 @@ cdef class HandAccount:
 
     cdef void leave(self, const Guess* before, double weight, int card,
                     bint at_random) noexcept nogil:
-        # Every way in which this card can have left the hand: as a known card or as a blank.
+        # Keeps every way in which this card can have left the hand: as a known card or as a blank.
         cdef Guess guess
         cdef int pool
         cdef double p
@@ -295,7 +296,7 @@ cdef class HandAccount:
             guess = before[0]
             guess.known[card] -= 1
             p = before.known[card] / <double> self.past.hand_size
-            # A seat that chooses has one action for all cards that are alike.
+            # A seat that chooses has one action for all copies of a card.
             self.keep(&guess, weight * (1 if self.exact and not at_random else p))
         if before.kept:
             p = kept_is(before, card) * before.kept / self.past.hand_size
@@ -315,7 +316,7 @@ cdef class HandAccount:
                     self.keep(&guess, weight * p)
 
     cdef void place_hidden(self, const Guess* before, double weight) noexcept nogil:
-        # Every way in which a card can have left the hand for a structure.
+        # Keeps every way in which a hidden card can have left the hand for a structure.
         cdef Guess guess
         cdef int card, pool
         cdef double p
@@ -351,8 +352,8 @@ cdef class HandAccount:
         self.past.hand_size += 1
 
     cdef void show(self, int unit, const uint8_t* hand) noexcept nogil:
-        # The hand is laid open. One after the other, each card that was shown is taken out of what
-        # a guess has: as the known one that it must be, or as any blank.
+        # The hand is shown. Its cards are taken out of each guess one after the other: a known card
+        # if the guess has one, or else any blank that can be the card.
         cdef int card, i, left
         self.next_step()
         if total(hand) != self.past.hand_size:
@@ -379,7 +380,8 @@ cdef class HandAccount:
 
     cdef void lay_open(self, const Guess* before, double weight, int card,
                        int left) noexcept nogil:
-        # `left` of this card have still to be found. In which order they are is all one.
+        # `left` copies of this card are still to be found. Their order does not matter, so the
+        # weight is divided by `left`.
         cdef Guess guess
         if before.known[card]:
             guess = before[0]
@@ -418,7 +420,8 @@ cdef class HandAccount:
         return 0
 
     cdef bint make_room(self, Guess* guess, int pool) noexcept nogil:
-        # Whatever is left of the pool that was at this place is identified: whether by chance.
+        # Identifies the blanks of the older pool at this place, at random. Returns whether there
+        # were any.
         cdef uint8_t cards[MAX_DECK]
         cdef int i, n
         if guess.blanks[pool] + guess.blanks_placed[pool] == 0:
@@ -437,7 +440,7 @@ cdef class HandAccount:
         return True
 
     cdef void remember_pool(self) noexcept nogil:
-        # All of the last pool has come to the opponent.
+        # The draw pile has run out, so the opponent has drawn its whole pool.
         cdef int card, _copy
         for card in range(1, CARDS):
             for _copy in range(self.last_pile()[card]):
@@ -449,7 +452,7 @@ cdef class HandAccount:
             self.drawn_length += 1
 
     cdef void look_ahead(self) noexcept nogil:
-        # Drops guesses that the rest of the history will make impossible.
+        # Drops guesses that the rest of the history makes impossible.
         cdef int i
         self.next_step()
         for i in range(self.then.count):
@@ -459,8 +462,8 @@ cdef class HandAccount:
             normalize(self.now)
 
     cdef void thin(self) noexcept nogil:
-        # By chances that are the weights. If that has failed, all chances are made more alike, and
-        # then alike.
+        # Guesses are kept in proportion to their weights. After failed attempts, `power` makes the
+        # probabilities more alike, and in the end equal.
         self.thinned = True
         self.next_step()
         thin_out(self.then, self.now, self.most, self.power, &self.thinning)

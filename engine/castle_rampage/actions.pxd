@@ -16,7 +16,7 @@ cdef inline int card_of(Action action) noexcept nogil:
 cdef inline int choice_of(Action action) noexcept nogil:
     return (action >> CHOICE_SHIFT) & CARD_MASK
 
-# The i-th discard of an action in a turn; 0 if there are fewer.
+# The i-th discard of an action of a turn; 0 if it has fewer.
 cdef inline int discard_of(Action action, int i) noexcept nogil:
     return (action >> (CARD_BITS * (MAX_DISCARDS - 1 - i))) & CARD_MASK
 
@@ -31,8 +31,8 @@ cdef inline Action action_base(int kind, int card, int choice) noexcept nogil:
     return (<Action> kind << KIND_SHIFT | <Action> card << CARD_SHIFT
             | <Action> choice << CHOICE_SHIFT)
 
-# Both write the legal actions of a hand, ascending, and return how many there are. For a turn,
-# `flags` are those of a DECIDED entry, and with `actions` NULL they are only counted.
+# Both functions write the legal actions of a hand, ascending, and return how many there are. For a
+# turn, `flags` are those of a DECIDED entry; if `actions` is NULL, the actions are only counted.
 cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil
 cdef int turn_actions(const Tables* tables, const uint8_t* hand, int flags,
                       Action* actions) noexcept nogil

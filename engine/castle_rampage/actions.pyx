@@ -1,4 +1,4 @@
-"""Which actions of Castle Rampage are legal."""
+"""The legal actions of Castle Rampage."""
 
 from engine.castle_rampage.state cimport (
     AXE_MAN_UNIT, CARDS, CARD_BITS, CATAPULT, CATAPULT_OPPOSED, DEAL, END_TURN, GRANARY,
@@ -8,15 +8,15 @@ from engine.castle_rampage.state cimport (
 from engine.castle_rampage.tables cimport Tables, Way
 
 cdef enum:
-    OGRE_DISCARDS = 2            # To put it under a structure.
+    OGRE_DISCARDS = 2            # The price of strengthening with an Ogre.
 
 
 cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil:
-    # Every order of the five cards that were dealt.
-    cdef uint8_t cards[DEAL]     # The different ones,
-    cdef uint8_t left[DEAL]      # and how many of each have no place yet.
-    cdef int place[DEAL]         # Which of them is at each depth; -1 for none yet.
-    cdef Action started[DEAL]    # The action with the cards above each depth.
+    # An action for every order of the five cards that were dealt, by depth-first search.
+    cdef uint8_t cards[DEAL]     # The different cards,
+    cdef uint8_t left[DEAL]      # and the copies of each that have no place yet.
+    cdef int place[DEAL]         # The index in `cards` at each depth; -1 for none yet.
+    cdef Action started[DEAL]    # The action with the cards of the lower depths.
     cdef int kinds = 0, n = 0, depth = 0, card, i
     cdef Action action
     for card in range(1, CARDS):
@@ -94,7 +94,8 @@ cdef int turn_actions(const Tables* tables, const uint8_t* hand, int flags,
 
 cdef int with_discards(const uint8_t* hand, int count, Action base, Action* actions,
                        int n) noexcept nogil:
-    # Adds `base` with every way to discard `count` cards of a hand to the `n` actions; how many.
+    # Adds `base` with every way to discard `count` cards of a hand. Takes and returns the number of
+    # actions.
     cdef int i, j
     if count == 0:
         if actions != NULL:
@@ -138,7 +139,7 @@ cdef int with_up_to_two_discards(const uint8_t* hand, Action base, Action* actio
 
 cdef int with_units(const Tables* tables, const uint8_t* hand, int scheme, Action* actions,
                     int n) noexcept nogil:
-    # Adds every way to pay for a scheme to the `n` actions; how many.
+    # Adds every way to pay for a scheme. Takes and returns the number of actions.
     cdef const Way* way
     cdef int extra, at, i, unit
     for extra in range(2):

@@ -21,7 +21,7 @@ CARD_NAMES = ("none", "knight", "archer", "axe_man", "giant", "mercenary", "vete
               "digger", "ogre", "bomber", "saboteur", "spy", "jester", "summoner", "priest",
               "catapult", "granary", "volley", "charge", "skirmish", "grand_assault")
 UNIT_NAMES = {KNIGHT_UNIT: "Knight", ARCHER_UNIT: "Archer", AXE_MAN_UNIT: "Axe Man"}
-SCHEME_UNITS = {  # Those to discard, and the one more for the bonus.
+SCHEME_UNITS = {  # The units to discard, and the extra unit that adds the bonus.
     VOLLEY: ((KNIGHT_UNIT, ARCHER_UNIT), ARCHER_UNIT),
     CHARGE: ((KNIGHT_UNIT, AXE_MAN_UNIT), KNIGHT_UNIT),
     SKIRMISH: ((ARCHER_UNIT, AXE_MAN_UNIT), AXE_MAN_UNIT),
@@ -64,10 +64,10 @@ def default_cards():
 
 
 def read_cards(given):
-    """A whole card list out of one that was given; raises RulesetError.
+    """Complete a card list that was given; raise RulesetError.
 
-    Numbers that are not given are those of the default list; cards that are not listed are left
-    out.
+    A number that is not given comes from the default list. A card that is not listed is not in the
+    deck.
     """
     defaults = {spec["card"]: spec for spec in default_cards()}
     cards = {}
@@ -84,7 +84,7 @@ def read_cards(given):
             ("castle", 1, MAX_DEFENCE),
             ("attack", int(attacks), MAX_ATTACK if attacks else 0),
             ("bonus", 0, MAX_ATTACK if default["bonus"] else 0),
-            # What a scheme costs is its units; what a Mercenary discards, its seat decides.
+            # The cost of a scheme is its units; for a Mercenary, the seat decides what to discard.
             ("cost", 0, 0 if scheme or card["card"] == MERCENARY else MAX_COST),
         ):
             if not least <= card[name] <= most:
@@ -104,7 +104,7 @@ def card_title(card):
 
 
 def card_kind(card):
-    """What a card is: unit, attack, purple, special, permanent or scheme."""
+    """The kind of a card: unit, attack, purple, special, permanent or scheme."""
     if card >= VOLLEY:
         return "scheme"
     if card >= CATAPULT:

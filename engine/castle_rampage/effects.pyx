@@ -38,7 +38,7 @@ cdef void draw(CastleState* rampage, int seat, int number, Rng* rng, EventLog* l
     cdef int card, n = 0
     while number > 0:
         if common.draw_size == 0:
-            # What came from the old pile is told before the new one is shuffled.
+            # The draws from the old pile are logged before the shuffle of the new one.
             log_drawn(log, seat, cards, n)
             n = 0
             if not reshuffle(rampage, rng, log):
@@ -62,7 +62,7 @@ cdef void log_drawn(EventLog* log, int seat, const uint8_t* cards, uint8_t n) no
 
 
 cdef bint reshuffle(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
-    # The discard pile becomes the draw pile; False if it is empty too.
+    # Makes the discard pile the draw pile; returns False if it is empty, too.
     cdef Common* common = &rampage.common
     cdef int card, seat, _copy
     for card in range(1, CARDS):
@@ -154,7 +154,7 @@ cdef void destroy_top(CastleState* rampage, int seat, int structure, EventLog* l
 
 cdef void destroy_permanent(CastleState* rampage, int seat, int card, EventLog* log) noexcept nogil:
     cdef uint8_t values[2]
-    values[0] = STRUCTURES       # It lay in none.
+    values[0] = STRUCTURES       # The card lay in no structure.
     values[1] = card
     if card == CATAPULT:
         rampage.common.sides[seat].catapults -= 1

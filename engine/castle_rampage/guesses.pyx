@@ -1,7 +1,7 @@
-"""Guesses at what nobody has shown of a hand, and populations of them.
+"""Guesses at the hidden cards of an opponent, and populations of guesses.
 
-A guess says of the opponent's cards which are known, and how many blanks the hand and the
-structures have of each pool. See engine/castle_rampage/sampler.pyx for how guesses are used.
+A guess says which cards of the opponent are known, and how many blanks of each pool the hand and
+the structures have. engine/castle_rampage/sampler.pyx explains the use of guesses.
 """
 
 from libc.math cimport pow
@@ -19,9 +19,10 @@ for _i in range(GUESS_WORDS):
     FACTORS[_i] = mix(0, _i) | 1
 
 
-# A set-up never holds a purple card, and what was put under a structure without discards is no
-# Ogre. As the blanks of a set-up have fewer cards to choose from than those under structures, and
-# these fewer than all others, a pool can be dealt out in this order, and the chances multiply.
+# A set-up never holds a purple card, and a card put under a structure without discards is no Ogre.
+# So the blanks of the set-up can be fewer cards than those under structures, and these can be fewer
+# cards than all others. A pool can therefore be dealt out in this order, and the probabilities
+# multiply.
 
 cdef double kept_is(const Guess* guess, int card) noexcept nogil:
     if is_purple(card):
@@ -33,14 +34,14 @@ cdef double blank_is(const Guess* guess, int pool, int card, int hidden) noexcep
     cdef const uint8_t* cards = guess.pools + pool * CARDS
     cdef int set_up = set_up_blanks(guess, pool, hidden)
     cdef int placed = guess.blanks_placed[pool]
-    cdef int left = total(cards) - set_up        # For all but the set-up,
+    cdef int left = total(cards) - set_up        # Cards for all blanks but those of the set-up.
     cdef int for_placed = left - cards[OGRE]
     cdef int plain
     cdef double p = cards[card]
     if p == 0 or left <= placed:
         return 0
     if card != OGRE and placed:
-        # One of those that the cards put under a structure leave over.
+        # The probability that no blank under a structure is this copy of the card.
         p *= (for_placed - placed) / <double> for_placed
     if not is_purple(card) and set_up:
         plain = total_not_purple(cards)
@@ -60,8 +61,8 @@ cdef void identify_rest(Guess* guess, int pool) noexcept nogil:
 
 cdef int shuffle_pool(const Guess* guess, int pool, int hidden, uint8_t* cards,
                       Rng* rng) noexcept nogil:
-    # First Ogres, then other purple cards, then all others, so that the blanks of each kind can be
-    # drawn from the end of what they can be.
+    # The Ogres come first, then other purple cards, then all others. Each kind of blanks can then
+    # be drawn from the end of the cards that it can be.
     cdef const uint8_t* counts = guess.pools + pool * CARDS
     cdef int card, _copy, purple = 0, n
     for _copy in range(counts[OGRE]):
@@ -118,7 +119,8 @@ cdef bint add(Population* population, const Guess* guess, double weight) noexcep
     cdef uint64_t key = 0, word
     cdef size_t i, words
     cdef int at, slot
-    # The rest of the places is 0 in all guesses: after a step, each has as many cards placed.
+    # Only the words in use are hashed and compared. All guesses of a population have equally many
+    # cards placed, and the other words are 0.
     words = ((<const char*> guess.placed - <const char*> guess) + guess.placed_count + 7) // 8
     for i in range(words):
         memcpy(&word, <const char*> guess + 8 * i, 8)
@@ -170,7 +172,8 @@ cdef const Guess* pick(const Population* population, Rng* rng) noexcept nogil:
 
 cdef void thin_out(const Population* all_guesses, Population* kept, int most, double power,
                    Rng* rng) noexcept nogil:
-    # Systematic resampling: a guess is kept as often as its chance goes into equal shares.
+    # Systematic resampling: points lie at equal distances on the running sum of the probabilities,
+    # and a guess is kept once for each point that falls on it.
     cdef double share, at, flat, all_flat = 0, sum_so_far = 0
     cdef int i, n
     for i in range(all_guesses.count):

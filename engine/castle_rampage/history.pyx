@@ -1,11 +1,13 @@
 """Hand histories: what everyone has seen of a hand since the first turn, entry by entry.
 
-The sampler goes through the history of the opponent's hand to tell what the hand may hold. An entry
-is one byte, the kind in its low three bits and a number in the other five. The number is a card, a
-structure, a unit or how many cards were drawn: see the kinds in engine/castle_rampage/state.pxd.
+The sampler goes through the history of the opponent's hand to infer what the hand may hold. An
+entry is one byte, with the kind in its low three bits and a value in the other five. The value is a
+card, a structure, a unit or the number of cards drawn: see the kinds in
+engine/castle_rampage/state.pxd.
 
-SHOWED and NEW_PILE go on with counts of cards: a byte for each run of at most eight equal cards,
-the card in the low five bits and the length of the run less one above it, and a 0 after the last.
+The kinds SHOWED and NEW_PILE continue with counts of cards: one byte for each run of at most eight
+equal cards, with the card in the low five bits and the length of the run less one in the high bits,
+and a 0 after the last run.
 
 *Room.* A history has MAX_HISTORY bytes, and a seat remembers MAX_DRAWN of its draws. With the
 default list, the histories of 150 random matches took at most 987 bytes; 29 of those matches had
@@ -16,7 +18,7 @@ would be made of if all cards were in it that are neither discarded nor in play.
 of its draws then begins with the cards in its hand and structures. Both histories are summed up at
 once, because the sampler reads each together with the draws of the other seat.
 
-What a full history told of single cards is forgotten by that. The sampler then takes every card
+Summing up forgets what the full history told of single cards. The sampler then takes every card
 that its seat does not see to be equally likely to lie anywhere unseen. Both seats can compute the
 new histories, so these give nothing away.
 """
@@ -104,7 +106,7 @@ cdef int read_history(const Side* side, History* history, int* at) noexcept nogi
             if fault:
                 return fault
             if entry.kind == NEW_PILE and next_byte == entry.at + 2:
-                return NO_CARD   # There is no reshuffle of nothing.
+                return NO_CARD   # A new draw pile holds at least one card.
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Looking ahead in a hand history: whether a guess can last to its end.
+"""Looking ahead in a hand history: whether a guess can fit it to its end.
 
-What is needed later is either known or a blank, and each pool has only so many blanks, and so many
-of each card. Until the hand is shown next, both limits are kept at once. After that, the cards are
-counted one by one, each as if the blanks were there for it alone.
+Each card that the hand needs later is either known or a blank. A pool limits the number of blanks
+and the copies of each card. Until the hand is shown next, both limits are kept at the same time.
+After that, each card is counted as if all blanks were there for it alone.
 """
 
 from libc.string cimport memcpy, memset
@@ -16,18 +16,18 @@ from engine.castle_rampage.state cimport (
 cdef enum:
     POOLS_AHEAD = MAX_POOLS + MAX_PILES
 
-cdef struct Needs:               # What a guess has for the rest of the history.
-    int hand[CARDS]              # Cards that are known and have not left.
-    int newest                   # Of the pools, from the oldest on.
-    int pile                     # What it was made of.
-    int blanks[POOLS_AHEAD]      # That came to the hand since it was shown last.
-    int places                   # Cards put under structures since then.
+cdef struct Needs:               # The cards that a guess has for the rest of the history.
+    int hand[CARDS]              # Known cards that have not left the hand.
+    int newest                   # The index of the newest pool; the oldest is 0.
+    int pile                     # The draw pile of the newest pool.
+    int blanks[POOLS_AHEAD]      # Blanks that came to the hand since it was last shown.
+    int places                   # Face-down cards put under structures since then.
     uint8_t pools[POOLS_AHEAD * CARDS]   # The cards that the blanks can be,
-    uint8_t taken[POOLS_AHEAD * CARDS]   # and those that blanks must have been since then.
-    bint shown                   # Whether the hand has been shown. Until then:
-    int dealt[POOLS_AHEAD]       # Blanks that were given a card,
-    uint8_t cards[POOLS_AHEAD * CARDS]   # and which.
-    bint passed[POOLS_AHEAD]     # On the way to give one more.
+    uint8_t taken[POOLS_AHEAD * CARDS]   # and the cards that blanks must have been since then.
+    bint shown                   # Whether the hand has been shown. Until then, a matching:
+    int dealt[POOLS_AHEAD]       # the number of blanks that were given a card,
+    uint8_t cards[POOLS_AHEAD * CARDS]   # the cards given to them,
+    bint passed[POOLS_AHEAD]     # and the pools visited while an augmenting path is sought.
 
 
 cdef void read_piles(Past* past, const uint8_t* copies, const Own* own) noexcept nogil:
@@ -97,7 +97,7 @@ cdef bint can_go_on(const Past* past, const Guess* guess) noexcept nogil:
 
 
 cdef void clear_needs(const Past* past, Needs* needs) noexcept nogil:
-    # No more pools than there are piles, which are few next to the room for them.
+    # Clears only as many pools as there can be, which are few beside the room for them.
     cdef int pools = min(past.pile_count + MAX_POOLS, POOLS_AHEAD)
     memset(needs.hand, 0, sizeof(needs.hand))
     memset(needs.blanks, 0, pools * sizeof(int))
@@ -109,8 +109,8 @@ cdef void clear_needs(const Past* past, Needs* needs) noexcept nogil:
 
 
 cdef bint need(Needs* needs, int card) noexcept nogil:
-    # A card leaves the hand: one that is known, or else a blank of the oldest pool that can be it,
-    # as later needs are met from newer ones. False: there is none.
+    # Takes a card from the hand: a known card, or else a blank of the oldest pool that can be the
+    # card, which leaves the newer pools for later needs. Returns False if there is neither.
     cdef int i
     if needs.hand[card]:
         needs.hand[card] -= 1
@@ -124,7 +124,7 @@ cdef bint need(Needs* needs, int card) noexcept nogil:
 
 
 cdef bint deal_blank(Needs* needs, int card) noexcept nogil:
-    # Gives a blank this card. If need be, others change their cards: an augmenting path.
+    # Gives this card to a blank. Other blanks may have to change their cards: an augmenting path.
     cdef int pool, other
     for pool in range(needs.newest + 1):
         if (needs.passed[pool] or needs.blanks[pool] == 0
@@ -144,7 +144,8 @@ cdef bint deal_blank(Needs* needs, int card) noexcept nogil:
 
 
 cdef bint need_all(Needs* needs, int unit, const uint8_t* hand) noexcept nogil:
-    # The hand is shown: what else was known lies under a structure by now, as no Ogre does.
+    # The hand is shown. Other cards that were known must lie under structures by now, and none of
+    # them is an Ogre.
     cdef int card, number, _copy
     cdef int last = needs.newest * CARDS
     for card in range(1, CARDS):
@@ -159,7 +160,7 @@ cdef bint need_all(Needs* needs, int unit, const uint8_t* hand) noexcept nogil:
                 if not need(needs, card):
                     return False
         needs.hand[card] = 0 if counts_as(card, unit) else hand[card]
-    for card in range(CARDS):    # The older pools are done with.
+    for card in range(CARDS):    # No blanks of the older pools are left in the hand.
         needs.pools[card] = needs.pools[last + card] - needs.taken[last + card]
     memset(needs.taken, 0, (needs.newest + 1) * CARDS)
     memset(needs.blanks, 0, (needs.newest + 1) * sizeof(int))

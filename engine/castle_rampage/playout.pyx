@@ -1,9 +1,9 @@
-"""Sensible turns in Castle Rampage, and what a match is worth before it is over.
+"""Sensible turns in Castle Rampage, and an estimate of the score before a match is over.
 
-A turn strengthens once, with a card that defends better than it attacks, plays what draws cards or
-lasts, and attacks while something in hand is likely to destroy what it meets. What is paid with
-is what is missed least. A playout ends some turns on; what stands, what is in hand and what
-lasts are then weighed against each other.
+In a turn, the policy strengthens once, with a card that defends better than it attacks. It plays
+cards that draw and permanent cards, and attacks while a card in hand is likely to destroy the card
+that it meets. It pays with the cards that are worth least in hand. A playout ends after some turns;
+the estimate then weighs structures, hands and permanent cards of both seats.
 """
 
 from libc.math cimport exp
@@ -21,23 +21,23 @@ from engine.game cimport MAX_ACTIONS, Action, State
 from engine.integers cimport uint8_t
 from engine.playout_policy cimport PlayoutPolicy
 
-# What a card is worth in hand, in tenths.
+# The worth of a card in hand, in tenths of a point of defence.
 cdef int* KEEP = [0, 10, 9, 11, 16, 12, 13, 16, 11, 20, 10, 5, 9, 5, 9, 8, 12, 14,
                   24, 24, 24, 28]
 
-# What one more of them is worth, in log odds: fitted to 5,294 positions of 250 matches that the
-# policy played against itself (logistic regression).
+# The worth of one more of each, in log odds: fitted by logistic regression to 5,294 positions of
+# 250 matches that the policy played against itself.
 cdef double CASTLE_CARD = 0.14
 cdef double GATE_CARD = 0.02
 cdef double GATE_DEFENCE = 0.015
 cdef double HAND_CARD = 0.14
 cdef double OF_GRANARY = 1.0
 cdef double OF_CATAPULT = 0.27
-cdef double OF_TURN = 0.18          # To be about to draw is in the hand size already.
+cdef double OF_TURN = 0.18          # For the seat to come: the active one has drawn already.
 
 
 cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
-    """Plays for this turn."""
+    """Plays each turn for itself, without a plan for later turns."""
 
     cdef CastleRampage rules
 
@@ -57,7 +57,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         return self.turn(rampage, seat, rng)
 
     cdef Action turn(self, const CastleState* rampage, int seat, Rng* rng) noexcept nogil:
-        # Every card has a worth now, against that of ending the turn, which is 0.
+        # Each way to use a card now has a worth. Ending the turn is worth 0.
         cdef const uint8_t* hand = rampage.own[seat].hand
         cdef const Stack* gate = &rampage.stacks[(1 - seat) * STRUCTURES + GATE]
         cdef const Stack* castle = &rampage.stacks[(1 - seat) * STRUCTURES + CASTLE]
@@ -148,7 +148,8 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
 
     cdef int attack(self, int card, int strength, const Stack* gate,
                     const Stack* castle) noexcept nogil:
-        # What the attacker can be expected to destroy. Only a card that has been shown is known.
+        # The worth of the cards that the attack can be expected to destroy. Only a card that was
+        # seen or shown is known.
         cdef const Stack* stack = gate
         cdef int structure = GATE
         cdef int defence
@@ -163,7 +164,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         return 5 * strength - KEEP[card] // 2 + (6 if structure else 0)
 
     cdef Action pay(self, const uint8_t* hand, int card, int cost, Action action) noexcept nogil:
-        # With the cards that are missed least; 0 if there are not enough.
+        # Pays with the cards that are worth least in hand; 0 if there are not enough.
         cdef int paid[2]
         cdef int i, other, best
         paid[0] = paid[1] = 0
@@ -183,7 +184,8 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         return action
 
     cdef Action scheme(self, const uint8_t* hand, int card, Rng* rng) noexcept nogil:
-        # Any way to pay for it that the hand allows; 0 if there is none.
+        # The first way to pay for a scheme that the hand allows, with the extra unit if possible; 0
+        # if there is none.
         cdef const Way* way
         cdef int at, extra, i, unit
         for extra in range(1, -1, -1):

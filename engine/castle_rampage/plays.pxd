@@ -6,6 +6,7 @@ from engine.chance cimport Rng
 from engine.events cimport EventLog
 from engine.game cimport Action
 
-# Pays for a card, carries out its effect and puts it where it belongs then.
+# Pays for a card and carries out its effect. The card is then discarded, stays in play or returns
+# to the hand.
 cdef void play(const Tables* tables, CastleState* rampage, int seat, Action action, Rng* rng,
                EventLog* log) noexcept nogil

@@ -1,7 +1,7 @@
-"""Playing a card: its effect, its attack, and where it lies then.
+"""Playing a card: its effect, its attack, and its place afterwards.
 
-There is a function for each card, or one for cards that are played alike. Effects come before the
-attack. A function returns what becomes of its card.
+Each card has a function; cards that are played alike share one. An effect comes before the attack.
+The function returns the place of the card afterwards: DISCARD, STAY or RETURN.
 """
 
 from engine.castle_rampage.actions cimport card_of, choice_of, discard_of
@@ -23,22 +23,22 @@ from engine.game cimport Action
 from engine.integers cimport uint8_t
 
 cdef enum:
-    # What becomes of a card that was played
-    DISCARD = 0
+    # Places of a card after it was played
+    DISCARD = 0                  # The discard pile.
     STAY                         # In front of its owner, as a permanent card.
-    RETURN                       # To the hand.
+    RETURN                       # The hand of its owner.
 
-    # How an attack ended
+    # Ends of an attack
     SPENT_UP = 0                 # The attacking card was destroyed, or won the match.
-    STOPPED                      # By a higher defence.
+    STOPPED                      # A higher defence stopped it.
 
     CATAPULT_BONUS = 1
     MERCENARY_DISCARDS = 2
     LOST_TO_ARCHER = 1
     LOST_TO_SABOTEUR = 2
     DRAWN_BY_AXE_MAN = 1
-    DRAWN_BY_SPY = 1             # When it is played,
-    DRAWN_BY_DESTROYED_SPY = 2   # and when it is destroyed in an attack.
+    DRAWN_BY_SPY = 1             # By a Spy that is played,
+    DRAWN_BY_DESTROYED_SPY = 2   # and by a Spy that is destroyed in an attack.
     DRAWN_BY_JESTER = 3
 
 cdef struct Play:                # A card that is being played.
@@ -88,12 +88,12 @@ cdef void play(const Tables* tables, CastleState* rampage, int seat, Action acti
 # Attacks
 
 cdef int attack(const Play* played, int bonus, bint dig) noexcept nogil:
-    # An attack goes against the other Gate while cards stand in it, else against the Castle; one
-    # that digs always goes against the Castle. The top card is revealed. If its defence is higher
-    # than the strength, the attacking card is destroyed and the defender goes back on top, face
-    # down. If it is equal, both are destroyed. If it is lower, the defender is destroyed, its
+    # An attack goes against the other Gate while cards stand in it, else against the Castle; an
+    # attack that digs always goes against the Castle. The top card is revealed. If its defence is
+    # higher than the strength, the attacking card is destroyed and the defender goes back on top,
+    # face down. If it is equal, both are destroyed. If it is lower, the defender is destroyed, its
     # defence is taken off the strength, and the next card is revealed, in the Castle when the Gate
-    # has fallen. Each Catapult of the attacker adds 1 to the strength.
+    # has fallen. Each Catapult of the attacking seat adds 1 to the strength.
     cdef CastleState* rampage = played.rampage
     cdef int other = played.other
     cdef int strength = (played.tables.attack[played.card] + bonus
@@ -123,9 +123,9 @@ cdef int attack(const Play* played, int bonus, bint dig) noexcept nogil:
 
 
 cdef bint destroyed(const Play* played, int defender) noexcept nogil:
-    # The effect of a purple card that is destroyed in an attack, and only then: for a Saboteur the
-    # attacker discards 2 random cards, for a Spy its owner draws 2, and a Bomber destroys the
-    # attacking card: then this is True.
+    # The effect of a purple card that is destroyed in an attack, and not otherwise: for a Saboteur
+    # the attacking seat discards 2 random cards, for a Spy its owner draws 2, and a Bomber destroys
+    # the attacking card. Returns whether the attacking card was destroyed.
     if defender == SABOTEUR:
         discard_at_random(played.rampage, played.seat, LOST_TO_SABOTEUR, played.rng, played.log)
     elif defender == SPY:
@@ -154,7 +154,7 @@ cdef int play_axe_man(const Play* played) noexcept nogil:
 
 
 cdef int play_mercenary(const Play* played) noexcept nogil:
-    # Discard up to 2 cards. Attack, with the bonus for each of them.
+    # Discard up to 2 cards. Attack, with the bonus for each discard.
     cdef int i, n = 0
     for i in range(MERCENARY_DISCARDS):
         n += discard_of(played.action, i) > 0
@@ -175,8 +175,11 @@ cdef int play_digger(const Play* played) noexcept nogil:
 
 
 cdef int play_scheme(const Play* played) noexcept nogil:
-    # Volley, Charge, Skirmish, Grand Assault: attack, with the bonus if the extra unit was
-    # discarded with the others.
+    # Attack, with the bonus if the choice is 1: the discards then include the scheme's extra unit.
+    # Volley: a Knight and an Archer; the extra unit is an Archer.
+    # Charge: a Knight and an Axe Man; the extra unit is a Knight.
+    # Skirmish: an Archer and an Axe Man; the extra unit is an Axe Man.
+    # Grand Assault: a Knight, an Archer and an Axe Man; the extra unit is a Knight.
     attack(played, played.choice * played.tables.bonus[played.card], False)
     return DISCARD
 
@@ -204,7 +207,8 @@ cdef int play_spy(const Play* played) noexcept nogil:
 
 
 cdef int play_jester(const Play* played) noexcept nogil:
-    # Destroy the top card of the own Castle, which may lose the match. Draw 3 cards.
+    # Destroy the top card of your own Castle; if it was the last card, the match is lost. Draw 3
+    # cards.
     destroy_top(played.rampage, played.seat, CASTLE, played.log)
     if played.rampage.common.phase != OVER:
         draw(played.rampage, played.seat, DRAWN_BY_JESTER, played.rng, played.log)
@@ -212,27 +216,27 @@ cdef int play_jester(const Play* played) noexcept nogil:
 
 
 cdef int play_summoner(const Play* played) noexcept nogil:
-    # Destroy the top card of both Castles. The own one falls last: if both are empty then, the seat
-    # that played the Summoner loses.
+    # Destroy the top card of both Castles. Your own Castle comes second: if both are empty
+    # afterwards, the seat that played the Summoner loses.
     destroy_top(played.rampage, played.other, CASTLE, played.log)
     destroy_top(played.rampage, played.seat, CASTLE, played.log)
     return DISCARD
 
 
 cdef int play_priest(const Play* played) noexcept nogil:
-    # Name a unit. The opponent shows the hand and discards every card that counts as it.
+    # Name a unit. The opponent shows the hand and discards every card that counts as that unit.
     show_hand(played.rampage, played.other, played.choice, played.log)
     return DISCARD
 
 
 cdef int play_catapult(const Play* played) noexcept nogil:
-    # Permanent. Each own attack has 1 more strength.
+    # Permanent. Each of your attacks has 1 more strength.
     played.rampage.common.sides[played.seat].catapults += 1
     return STAY
 
 
 cdef int play_granary(const Play* played) noexcept nogil:
-    # Permanent. Draw 1 card more at the start of each own turn.
+    # Permanent. Draw 1 more card at the start of each of your turns.
     played.rampage.common.sides[played.seat].granaries += 1
     return STAY
 

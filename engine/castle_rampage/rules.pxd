@@ -10,6 +10,6 @@ cdef class CastleRampage(Game):
     cdef int turn_limit
     cdef Tables tables
 
-    # Makes room in hand histories that are full; after each decision.
+    # Makes room in hand histories that are full. Called after each decision.
     cdef void make_room(self, CastleState* rampage) noexcept nogil
     cdef check_deck(self)

@@ -1,19 +1,20 @@
 """Castle Rampage: a duel over gates and castles, by the rules sheet of the card game.
 
 RED (seat 0) and BLUE (seat 1) share one deck. Each has two structures, a Gate and a Castle: stacks
-of face-down cards, every card with one defence for the Gate and one for the Castle. Whoever
-destroys the last card of the other's Castle wins.
+of face-down cards, every card with one defence for the Gate and one for the Castle. A seat wins by
+destroying the last card of the other's Castle.
 
-*Set-up.* Twice each seat is dealt 5 cards and shares them out, both at the same time: 2 to the
-Gate, 2 to the Castle, 1 to keep for the hand. Purple cards are replaced when they are dealt, and
-shuffled back. Cards always go under those that lie in a structure already. Chance says who starts.
+*Set-up.* Twice, each seat is dealt 5 cards and shares them out: 2 to the Gate, 2 to the Castle, 1
+for the hand. Both seats do so at the same time. Purple cards are replaced when they are dealt, and
+shuffled back. Cards always go under the cards that lie in a structure already. The starter is drawn
+by lot.
 
 *Turns.* A turn begins with drawing 2 cards (1 in the starter's first turn), and 1 more for each own
 Granary. There is no hand limit. When the draw pile is empty the discard pile is shuffled into a new
-one; when both are empty, no card is drawn. Then the seat does as many of these as it wants:
+one; when both are empty, no card is drawn. Then the seat does any number of these things:
 
-- Strengthen, once a turn: a hand card goes under a structure, face down, whatever its effect and
-  its cost. For an Ogre, and only for it, two other cards are discarded.
+- Strengthen, once a turn: a hand card goes under a structure, face down, without its effect and its
+  cost. For an Ogre, and for no other card, two other cards are discarded.
 - Play a card: its cost is paid with other cards of the hand, its effect is carried out, and it is
   discarded, unless it is permanent.
 - End the turn.
@@ -23,12 +24,15 @@ revealed. If its defence is higher, the attacker is destroyed and the card goes 
 down; if it is equal, both are destroyed; if it is lower, the defender is destroyed, its defence is
 taken off the strength, and the next card is revealed, on through the Gate into the Castle.
 
-*Cards* have their effects before the attack: see engine/castle_rampage/plays.pyx. Purple cards have
-others when they are destroyed in an attack, and only then; the attack goes on after those, unless
-the match is over or a Bomber destroyed the attacker.
+*Cards* have their effects before the attack: see engine/castle_rampage/plays.pyx. A purple card has
+another effect when it is destroyed in an attack, and only then; the attack goes on after that
+effect, unless the match is over or a Bomber destroyed the attacker.
 
-A match of 200 turns is a draw. With the right cards a turn need never end, so the 800th decision of
-a turn ends it, whatever it was. No turn at a table comes near that.
+*Schemes* cost units, which are discarded. One more unit, a certain one for each scheme, adds the
+bonus.
+
+*The end.* A match of 200 turns is a draw. With the right cards a turn need never end, so the 800th
+decision of a turn ends the turn, whatever the decision is. No turn at a table comes near that.
 
 Source: the rules sheet of Castle Rampage. The printed list of its cards is lost: numbers and copies
 are a reconstruction.
@@ -78,14 +82,14 @@ cdef enum:
     OPPONENT_HAND = 0
     OPPONENT_PILE
     ASIDE
-    OPPONENT_GATE            # Its structures, in their order.
+    OPPONENT_GATE            # From this row on: the opponent's structures, in their order.
 
 assert sizeof(CastleState) <= sizeof(State)
 assert sizeof(CastleView) <= sizeof(View)
 
 
 cdef int flags_of(const Common* common) noexcept nogil:
-    # The flags of a DECIDED entry: what decides, besides the hand, which actions are legal.
+    # The flags of a DECIDED entry. With the hand, they determine which actions are legal.
     cdef const Side* other = &common.sides[1 - common.active]
     return (STRENGTHENED_BEFORE * common.strengthened | CATAPULT_OPPOSED * (other.catapults > 0)
             | GRANARY_OPPOSED * (other.granaries > 0))
@@ -162,7 +166,7 @@ cdef class CastleRampage(Game):
         copies = [self.tables.copies[card] for card in range(CARDS)]
         if sum(n for card, n in enumerate(copies) if not is_purple(card)) < dealt:
             raise RulesetError("cards", f"must hold at least {dealt} cards that are not purple")
-        # A hand that holds all there is has the most actions.
+        # A hand that holds the whole deck has the most actions.
         for card in range(CARDS):
             hand[card] = copies[card]
         if turn_actions(&self.tables, hand, CATAPULT_OPPOSED | GRANARY_OPPOSED,
@@ -249,11 +253,11 @@ cdef class CastleRampage(Game):
                 return "a seat strengthens only once a turn"
             if given["structure"] >= STRUCTURES:
                 return "structure must be the gate or the castle"
-            return f"to strengthen with {title} discards {2 if given['card'] == OGRE else 0} cards"
+            return f"strengthening with {title} takes {2 if given['card'] == OGRE else 0} discards"
         return self.explain_play(position, seat, given, title)
 
     def explain_play(self, position, int seat, given, title):
-        """Why a card of the hand cannot be played so."""
+        """Explain why a card of the hand cannot be played in this way."""
         card = given["card"]
         other = position.fields["common"]["sides"][1 - seat]
         if card == PRIEST and not KNIGHT_UNIT <= given["choice"] <= AXE_MAN_UNIT:
@@ -313,6 +317,8 @@ cdef class CastleRampage(Game):
                 play(&self.tables, rampage, seat, action, rng, log)
             else:
                 end_turn(rampage, self.turn_limit, rng, log)
+            # With the right cards a turn need never end, so its 800th decision ends it. If that was
+            # the decision to end the turn, `decisions` already counts those of the next turn.
             if common.decisions == MAX_DECISIONS and common.phase != OVER:
                 log_event(log, TO_PUBLIC | TO_RECORD, TURN_CUT, seat, NULL, 0)
                 end_turn(rampage, self.turn_limit, rng, log)
@@ -348,8 +354,9 @@ cdef class CastleRampage(Game):
                     shown.cards[i] = stack.cards[i]
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        # A card put under a structure is seen by its owner, unless discards give the Ogre away.
-        # Of what an action led to, the sizes of hands and structures are told apart, and no more.
+        # The owner sees the card that goes under a structure; the other seat sees it only if it is
+        # an Ogre. Of the results of the actions, the key has only the sizes of hands and
+        # structures.
         cdef const CastleState* rampage = <const CastleState*> after
         cdef uint64_t key = 0, sizes = 0
         cdef Action action
@@ -387,7 +394,7 @@ cdef class CastleRampage(Game):
 
 
 def check_card(name, card):
-    """A card of an action; raises ActionError."""
+    """Return a card of an action; raise ActionError if it is none."""
     if not 0 < card < CARDS:
         raise ActionError(name, f"must be cards, 1 to {CARDS - 1}")
     return card

@@ -1,9 +1,9 @@
 """The first rules of Castle Rampage: a match was also a draw when a hand history was full.
 
-Matches that were begun under them are played, and their records verified, to the same end. A
-history was full with 1,600 bytes, as now, but counted cards otherwise: a shown hand and a new draw
-pile took 23 bytes each, one for each card type and two more. A turn never had 800 decisions, of
-which each takes two bytes.
+A match that began under these rules is played on under them, and its record is verified under them.
+A history was full with 1,600 bytes, as now, but counted cards differently: a shown hand and a new
+draw pile took 23 bytes each, one for each card type and two more. A turn never had 800 decisions,
+because each takes two bytes.
 """
 
 from engine.castle_rampage.history cimport sum_up_if_full
@@ -26,12 +26,12 @@ cdef class FirstCastleRampage(CastleRampage):
                     or rampage.own[seat].drawn_length == MAX_DRAWN):
                 rampage.common.phase = OVER
                 return
-        # With many copies of many cards a history can take more bytes than it did.
+        # With many copies of many cards, a history can take more bytes now than under these rules.
         sum_up_if_full(rampage)
 
 
 cdef int first_length(const Side* side) noexcept nogil:
-    # How long the history would be as it was written once.
+    # The length of the history as the first rules wrote it.
     cdef int kind, at = 0, length = 0
     while at < side.history_length:
         kind = side.history[at] & ENTRY_MASK

@@ -1,25 +1,25 @@
-"""What a view of Castle Rampage tells of the cards that nobody has shown.
+"""The worlds that fit a view of Castle Rampage.
 
-Everyone remembers the history of a hand: when it drew, what it spent, when it put a card face down
-under a structure, when a Priest laid it open, and of what each new draw pile was made. A seat
-remembers its own draws besides. The sampler goes through the history of the opponent's hand and
-keeps a population of guesses, each with a weight. A guess says of the opponent's cards
+Everyone remembers the history of a hand: when it drew, which cards it spent, when it put a card
+face down under a structure, when a Priest showed it, and the cards of each new draw pile. A seat
+also remembers its own draws. The sampler goes through the history of the opponent's hand and keeps
+a population of guesses, each with a weight. A guess says of the opponent's cards
 
-- which are *known*: a hand card that a Priest showed, a Veteran that came back;
-- how many are *blank*, and from which pool: the cards of a pool that are not known elsewhere are
-  equally likely to be any of its blanks. A pool is what one draw pile held and this seat did not
-  draw. When the pile has run out, its pool holds no more than the blanks left from it;
-- what was *placed* under a structure and is still hidden: a known card, or a blank.
+- which are *known*: a hand card that a Priest showed, or a Veteran that came back;
+- how many are *blank*, and from which pool. A pool is the set of cards that one draw pile held and
+  that this seat did not draw. The cards of a pool that are not known elsewhere are equally likely
+  to be any of its blanks. When the pile has run out, its pool holds only the blanks left from it;
+- which were *placed* under a structure and are still hidden: a known card, or a blank.
 
-Each entry of the history turns a guess into others, by Bayes' rule, and guesses that have become
-equal are put together:
+Each entry of the history turns a guess into others, by Bayes' rule, and equal guesses are merged:
 
-- the hand spends or loses a card: it was one of the known ones, or a blank of some pool, which must
-  hold such a card. A guess in which the hand cannot have it is dropped;
-- a card goes under a structure: any card of the hand, known or blank, so that a card that was seen
-  in the hand may lie there now, or may not. If the card has come to light since (it was destroyed,
-  went back on top, or was seen by a Spy), that is used at once: the card is taken as spent then. It
-  is never an Ogre, which everyone would have known by its discards;
+- the hand spends or loses a card: the card was a known one, or a blank of a pool that holds such a
+  card. A guess in which the hand cannot hold the card is dropped;
+- a card goes under a structure: any card of the hand, known or blank. So a card that was seen in
+  the hand may lie there now or may still be in the hand. If the card has been revealed since (it
+  was destroyed, went back on top, or was seen by a Spy), the sampler uses that at once and treats
+  the card as spent at this entry. A hidden card is never an Ogre, which everyone would know by its
+  discards;
 - a Veteran comes back, or a Priest shows the hand: these cards are known, and the guesses that say
   otherwise are dropped;
 - the discard pile becomes a draw pile: a new pool.
@@ -28,26 +28,27 @@ The set-up cards are never purple, so they are blanks of their own within the fi
 pile is in any order in every guess. A history that was summed up (see the module `history`) starts
 from one guess, in which the hand and all hidden cards are blanks of one pool.
 
-So no world is drawn that would have shown anything else (soundness), and none that would have shown
-just this is left out (completeness). In proportion: an opponent who chooses uniformly among its
-legal actions plays a given one with probability 1 / (how many it had), which depends on its whole
-hand. So an exact account knows all hand cards in every guess; each draw makes as many guesses as
-there are cards to draw. It is given up where more than MAX_EXACT guesses come of it, as in most
-positions of the full game, and where a history was summed up. The opponent's choices are then taken
-to be blind: each card that leaves the hand is any of its cards with the same probability. Weights
-are exact for that, too, until there are more than MAX_BLIND guesses. These are then thinned out by
-systematic resampling, which keeps every expectation (J. Carpenter, P. Clifford, P. Fearnhead,
-"Improved particle filter for nonlinear problems", IEE Proceedings 146(1), 1999), so that which of
-the very many hands can be drawn differs from view to view. At most MAX_POOLS pools are kept: what
-is left of an older one is dealt out at random, in a few ways for each guess.
+*Soundness and completeness.* No drawn world would have shown the seat anything else, and every
+world that would have shown the seat the same can be drawn, unless guesses were thinned out.
 
-What comes to light late can contradict every guess that is left: the one Dragon that was held for
-twenty turns is in few of them. So where all guesses fail, the account goes through the history
-again and looks ahead: before guesses are thinned out, it drops those that cannot hold what the hand
-will have to give up or to show. If that does not help either, it keeps more guesses, and unlikely
-ones rather than not.
+*Proportions.* An opponent that chooses uniformly among n legal actions plays a given one with
+probability 1 / n, and n depends on its whole hand. So an exact account knows all hand cards in
+every guess, and each draw makes as many guesses as there are cards to draw. An account that would
+have more than MAX_EXACT guesses, as in most positions of the full game, or whose history was summed
+up, is blind: it assumes that each card that leaves the hand is any of its cards with the same
+probability. The weights of a blind account are exact under this assumption, until it has more than
+MAX_BLIND guesses. These are then thinned out by systematic resampling, which keeps every
+expectation (J. Carpenter, P. Clifford, P. Fearnhead, "Improved particle filter for nonlinear
+problems", IEE Proceedings 146(1), 1999). So of the very many possible hands, the hands that can be
+drawn differ from view to view. A guess has at most MAX_POOLS pools: the rest of an older one is
+dealt out at random, in a few ways for each guess.
 
-The stages: `guesses` (a guess, a population), `lookahead`, `account` (the way through the history),
+*Failure.* A late entry can contradict all guesses that are left: a Dragon that was held for twenty
+turns is in few of them. If all guesses fail, the account goes through the history again and looks
+ahead: before guesses are thinned out, it drops those that cannot hold the cards that the hand will
+give up or show. If that fails, too, it keeps more guesses, and prefers likely ones less.
+
+*Stages.* `guesses` (a guess, a population), `lookahead`, `account` (going through the history),
 `view_checks`, and here the drawing of worlds.
 """
 
@@ -72,7 +73,7 @@ from engine.sampler cimport Sampler
 from engine.castle_rampage.account import FAULTS
 from engine.errors import ViewError
 
-ALWAYS_EXACT = 1 << 30           # As many guesses as an exact account can have.
+ALWAYS_EXACT = 1 << 30           # More guesses than an exact account can have.
 
 
 cdef class CastleRampageSampler(Sampler):
@@ -83,7 +84,7 @@ cdef class CastleRampageSampler(Sampler):
     cdef HandAccount account
 
     def __init__(self, view, int exact_most=ALWAYS_EXACT):
-        """Raises ViewError. An exact account of the hand has at most `exact_most` guesses."""
+        """Raise ViewError if no world fits. An exact account has at most `exact_most` guesses."""
         cdef const CastleView* seen = <const CastleView*> &self.view
         cdef int at = 0
         cdef int fault
@@ -115,11 +116,11 @@ cdef class CastleRampageSampler(Sampler):
 
     @property
     def attempt(self):
-        """How many attempts to go through the history have failed."""
+        """The number of attempts to go through the history that have failed."""
         return self.account.attempt
 
     cdef check_whole(self):
-        # Whatever else is wrong shows in a world: it would have shown the seat something else.
+        # Any other fault shows in a world, whose view of the seat then differs.
         cdef State state
         cdef View shown
         cdef Rng rng
@@ -127,7 +128,7 @@ cdef class CastleRampageSampler(Sampler):
         self.draw(&state, &rng)
         self.rules.view(&state, self.seat, &shown)
         if memcmp(&shown, &self.view, sizeof(View)):
-            raise ViewError("", "must hold nothing beyond what it counts")
+            raise ViewError("", "must be 0 beyond its counts")
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         cdef const CastleView* seen = <const CastleView*> &self.view
@@ -180,7 +181,7 @@ cdef class CastleRampageSampler(Sampler):
         self, CastleState* rampage, const Guess* guess, const uint8_t* cards, int* left,
         int* set_up_left
     ) noexcept nogil:
-        # In the order of the history.
+        # Fills the places in the order of the history.
         cdef int first[STRUCTURES]
         cdef int structure, i, n = 0
         cdef const Entry* entry
@@ -202,7 +203,8 @@ cdef class CastleRampageSampler(Sampler):
 
     cdef bint fill_one(self, CastleState* rampage, const Guess* guess, int n, int structure, int at,
                        const uint8_t* cards, int* left, int* set_up_left) noexcept nogil:
-        # Fills a place of a structure with the n-th card placed; False if it is known.
+        # Fills a place of a structure with the n-th placed card. Returns False if the card there is
+        # known.
         cdef Stack* stack = &rampage.stacks[self.other * STRUCTURES + structure]
         cdef int card
         if stack.cards[at]:
@@ -218,7 +220,7 @@ cdef class CastleRampageSampler(Sampler):
         return True
 
     cdef void fill_drawn(self, CastleState* rampage) noexcept nogil:
-        # Of the newest pool, the opponent has drawn what is not in the draw pile.
+        # The opponent has drawn the cards of the newest pool that are not in the draw pile.
         cdef Own* own = &rampage.own[self.other]
         cdef int left[CARDS]
         cdef int card, i, _copy

@@ -26,7 +26,7 @@ cdef enum:
     CHARGE
     SKIRMISH
     GRAND_ASSAULT
-    CARDS                        # 0 is no card, or one that is not known.
+    CARDS                        # Card 0 stands for no card, or for an unknown one.
     UNITS_END = MERCENARY + 1
     SCHEMES = CARDS - VOLLEY
 
@@ -45,26 +45,33 @@ cdef enum:
     MAX_DEFENCE = 20
     MAX_ATTACK = 30
     MAX_COST = 2
-    DEAL = 5                     # Cards of one set-up,
-    PLACED = 2                   # and how many of them each structure gets.
+    DEAL = 5                     # Cards dealt to a seat for one set-up,
+    PLACED = 2                   # and the number of them that go under each structure.
     MAX_SET_UPS = 2
     MAX_TURNS = 200
-    MAX_STACK = MAX_SET_UPS * PLACED + MAX_TURNS // 2    # One a turn goes under.
-    MAX_WAYS = 70               # Ways to pick four of the five units.
+    # A seat has every other turn, and puts at most one card under a structure in each.
+    MAX_STACK = MAX_SET_UPS * PLACED + MAX_TURNS // 2
+    MAX_WAYS = 70                # Multisets of four of the five unit cards: C(8, 4).
 
     # Phases
     OVER = 0
     SET_UP
     TURN
 
-    # Who besides its owner knows a card of a structure
-    HIDDEN = 0
-    SEEN                         # The other seat, by a Spy.
-    SHOWN                        # Everyone.
+    # The knowledge of a card in a structure, its owner aside
+    HIDDEN = 0                   # Nobody knows the card.
+    SEEN                         # The other seat has seen it with a Spy.
+    SHOWN                        # Everyone has seen it.
 
-    # Actions: the kind, the card and the choice above four discards of five bits each, the lowest
-    # card first; SET_UP_CARDS has five cards instead: two for the gate, two for the castle, one to
-    # keep.
+    # Kinds of actions. An action has, from its high bits to its low ones, the kind, the card, the
+    # choice and four discards of five bits each, the lowest card first and 0 for none. The choice
+    # depends on the kind; an action that is not listed here has choice 0:
+    # - STRENGTHEN: the structure under which the card goes;
+    # - PLAY, of a Priest: the unit that the seat names;
+    # - PLAY, of a Saboteur: the permanent card to destroy, CATAPULT or GRANARY;
+    # - PLAY, of a scheme: 1 if the discards include the extra unit for the bonus, else 0.
+    # SET_UP_CARDS has five cards in its low bits instead: two for the Gate, two for the Castle and
+    # one to keep.
     SET_UP_CARDS = 1
     STRENGTHEN
     PLAY
@@ -76,31 +83,35 @@ cdef enum:
     CARD_SHIFT = 6 * CARD_BITS
     KIND_SHIFT = 7 * CARD_BITS
 
-    # A hand history holds what everyone has seen of a hand: see engine/castle_rampage/history.pyx.
-    # The kind of an entry is in the low bits of its first byte, a card or number above it.
-    DECIDED = 0                  # A decision; with these flags it could be:
-    STRENGTHENED_BEFORE = 1
+    # Entries of a hand history, which holds what everyone has seen of a hand: see
+    # engine/castle_rampage/history.pyx. The first byte of an entry has its kind in the low bits and
+    # its value in the high bits.
+    DECIDED = 0                  # The seat decided. The value is flags: with the hand, they tell
+    STRENGTHENED_BEFORE = 1      # which actions were legal.
     CATAPULT_OPPOSED = 2
     GRANARY_OPPOSED = 4
-    DREW = 1                     # So many cards.
-    SPENT = 2                    # A card that the seat chose to play or to discard.
-    LOST = 3                     # A random card, discarded.
-    PLACED_UNDER = 4             # A card, face down, under this structure.
-    TOOK_BACK = 5                # A Veteran that was stopped.
-    SHOWED = 6                   # The hand, and discarded every card that can be this unit.
-    NEW_PILE = 7                 # The cards of a new draw pile: it was made of the discard pile,
-    OF_DISCARDS = 0
-    SUMMED_UP = 1                # or the entry sums up the history before it.
+    DREW = 1                     # The value is the number of cards drawn.
+    SPENT = 2                    # The value is a card that the seat chose to play or to discard.
+    LOST = 3                     # The value is a card discarded at random.
+    PLACED_UNDER = 4             # A card went under a structure. The value is the structure.
+    TOOK_BACK = 5                # The value is a card that returned: a Veteran that was stopped.
+    # The seat showed its hand, whose counts follow, and discarded each card that counts as a unit.
+    # The value is the unit.
+    SHOWED = 6
+    NEW_PILE = 7                 # A draw pile began, whose counts follow. The value is its origin:
+    OF_DISCARDS = 0              # the discard pile,
+    SUMMED_UP = 1                # or none: the entry sums up the history before it.
     ENTRY_BITS = 3
     ENTRY_MASK = (1 << ENTRY_BITS) - 1
     MAX_ENTRY_VALUE = 31
     MAX_HISTORY = 1600           # Bytes.
-    MAX_RUN = 8                  # Of equal cards that one byte counts.
+    MAX_RUN = 8                  # Equal cards that one byte can count.
     MAX_DRAWN = 800
 
-    # A turn ends with its 800th decision, because some turns would never end otherwise: with the
-    # right cards, each Spy draws the Spy that was played before it. Under the first rules a match
-    # was a draw before a turn had so many, as each decision takes two bytes of a history.
+    # The 800th decision of a turn ends the turn, because some turns would never end otherwise: with
+    # the right cards, each Spy draws the Spy that was played before it. Under the first rules a
+    # match was a draw before one of its turns had 800 decisions, since each takes two bytes of a
+    # history.
     MAX_DECISIONS = 800
 
     # Events
@@ -125,63 +136,63 @@ cdef enum:
     TURN_CUT
     STARTER_DRAWN
 
-    # Why cards are discarded
-    PAID = 1                     # To play a card, or to put an Ogre under a structure.
-    AT_RANDOM                    # For an Archer or a Saboteur of the other seat.
-    TO_PRIEST                    # As those that count as the unit it named.
+    # Reasons of discards
+    PAID = 1                     # The seat paid for a card, or to strengthen with an Ogre.
+    AT_RANDOM                    # An Archer or a Saboteur of the other seat hit the hand.
+    TO_PRIEST                    # The cards count as the unit that the other seat's Priest named.
 
-# Packed: bytes of padding would keep what was there when a view is filled from its fields.
+# Packed, because padding would keep its old bytes when a view is filled from its fields.
 
-cdef struct Stack:               # A structure: all cards it ever had, as they were put there.
+cdef struct Stack:               # A structure: all cards that were ever put there, in that order.
     uint8_t count
-    uint8_t top                  # The first that stands; those before it were destroyed.
+    uint8_t top                  # The first card that stands; the cards before it were destroyed.
     uint8_t cards[MAX_STACK]
     uint8_t known[MAX_STACK]
 
-cdef packed struct Side:         # What everyone sees of a seat, its structures aside.
+cdef packed struct Side:         # The public part of a seat, its structures aside.
     uint8_t hand_size
     uint8_t catapults
     uint8_t granaries
     int history_length
     uint8_t history[MAX_HISTORY]
 
-cdef packed struct Common:       # What everyone sees.
+cdef packed struct Common:       # The public part of a state.
     uint8_t phase
-    uint8_t set_ups              # Done.
-    uint8_t turn                 # From 1 on, of both seats together.
-    uint8_t active               # The seat whose turn it is, or who starts.
-    uint8_t strengthened         # Whether it has strengthened in this turn,
-    int decisions                # and how many decisions it has made in it.
+    uint8_t set_ups              # The number of set-ups done.
+    uint8_t turn                 # The turns of both seats together count from 1; 0 in the set-up.
+    uint8_t active               # The seat whose turn it is; in the set-up, the starter.
+    uint8_t strengthened         # Whether the active seat has strengthened in this turn.
+    int decisions                # The decisions of the active seat in this turn so far.
     uint8_t winner               # NO_SEAT for a draw.
     uint8_t draw_size
     uint8_t discards[CARDS]
     Side sides[SEATS]
 
-cdef packed struct Own:          # What the seat alone knows.
-    uint8_t hand[CARDS]
-    uint8_t kept                 # From the first set-up, until the second is done.
+cdef packed struct Own:          # The part of a state that one seat alone knows.
+    uint8_t hand[CARDS]          # Copies of each card.
+    uint8_t kept                 # The card kept in the first set-up, until the second is done.
     int drawn_length
-    # The cards it drew; 0 is a reshuffle in between. If its history is summed up, the first cards
-    # are those that it had in its hand and its structures then.
+    # The cards that the seat drew, with a 0 for each reshuffle in between. If the history is summed
+    # up, the list begins with the cards that were then in the seat's hand and structures.
     uint8_t drawn[MAX_DRAWN]
 
 cdef packed struct CastleState:        # Laid over a State.
     Common common
     Own own[SEATS]
     Stack stacks[SEATS * STRUCTURES]
-    uint8_t draw_pile[MAX_DECK]     # The top card last; nobody sees the order.
+    uint8_t draw_pile[MAX_DECK]     # The top card is last; nobody sees the order.
 
 cdef packed struct CastleView:        # Laid over a View.
     uint8_t seat
     Common common
-    Own own                      # Zero for a spectator.
-    Stack stacks[SEATS * STRUCTURES]     # 0 for a card that is not known.
+    Own own                      # All 0 for a spectator.
+    Stack stacks[SEATS * STRUCTURES]     # Card 0 where the viewer does not know the card.
 
 
 cdef inline Stack* stack_of(CastleState* rampage, int seat, int structure) noexcept nogil:
     return &rampage.stacks[seat * STRUCTURES + structure]
 
-# How many cards of a structure stand.
+# The number of cards that stand in a structure.
 cdef inline int standing(const Stack* stack) noexcept nogil:
     return stack.count - stack.top
 

@@ -6,10 +6,10 @@ from engine.integers cimport uint8_t
 
 cdef struct Way:                 # One way to pay for a scheme.
     Action discards
-    uint8_t need[UNITS_END]      # Of each unit card.
+    uint8_t need[UNITS_END]      # The copies of each unit card among the discards.
 
 cdef struct Tables:
-    uint8_t row[CARDS]           # In the card list, and in `Game.cards`.
+    uint8_t row[CARDS]           # The index of the card in the card list and in `Game.cards`.
     uint8_t copies[CARDS]
     uint8_t defence[STRUCTURES * CARDS]     # By structure, then by card.
     uint8_t attack[CARDS]

@@ -19,8 +19,8 @@ from engine.game cimport SEATS, Action
 from engine.integers cimport uint8_t
 
 cdef enum:
-    DRAWS = 2                    # At the start of a turn,
-    FIRST_DRAWS = 1              # and of the first of all.
+    DRAWS = 2                    # Cards drawn at the start of a turn,
+    FIRST_DRAWS = 1              # and at the start of the first turn of the match.
 
 
 cdef void begin(CastleState* rampage, const Tables* tables, Rng* rng,
@@ -40,8 +40,8 @@ cdef void begin(CastleState* rampage, const Tables* tables, Rng* rng,
 
 
 cdef void deal_set_up(CastleState* rampage, Rng* rng, EventLog* log) noexcept nogil:
-    # Five cards for each seat, none of them purple; those are shuffled back. The draw pile is
-    # shuffled even if there were none, so that nobody is told.
+    # Deals five cards to each seat. Purple cards are replaced, and shuffled back. The draw pile is
+    # shuffled even if none came up, so that the shuffle gives nothing away.
     cdef Common* common = &rampage.common
     cdef uint8_t cards[DEAL]
     cdef uint8_t purple[MAX_DECK]
@@ -114,7 +114,7 @@ cdef void start_turn(CastleState* rampage, int seat, Rng* rng, EventLog* log) no
 cdef void strengthen(CastleState* rampage, int seat, Action action, EventLog* log) noexcept nogil:
     cdef int card = card_of(action)
     cdef int structure = choice_of(action)
-    cdef bint ogre = card == OGRE        # Its discards give it away.
+    cdef bint ogre = card == OGRE        # Everyone knows an Ogre by its discards.
     cdef uint8_t values[2]
     values[0] = structure
     values[1] = card

@@ -1,4 +1,4 @@
-"""Whether a view of Castle Rampage contradicts itself."""
+"""Checks that a view of Castle Rampage does not contradict itself."""
 
 from engine.castle_rampage.guesses cimport MAX_POOLS, Guess, set_up_blanks, total
 from engine.castle_rampage.state cimport (
@@ -19,22 +19,23 @@ cdef check_ranges(CastleRampage rules, const CastleView* seen):
     if common.phase > TURN:
         raise ViewError("common.phase", f"must be at most {TURN}")
     if common.turn > rules.turn_limit or (common.phase == SET_UP) != (common.turn == 0):
-        raise ViewError("common.turn", "must be as many as the phase and the ruleset say")
+        raise ViewError("common.turn", f"must fit the phase and be at most {rules.turn_limit}")
     if common.strengthened > 1:
         raise ViewError("common.strengthened", "must be 0 or 1")
     if not common.strengthened <= common.decisions <= MAX_DECISIONS or (
             common.phase == SET_UP and common.decisions):
-        raise ViewError("common.decisions", "must be as many as a turn can have")
+        raise ViewError("common.decisions",
+                        f"must fit the phase and strengthened, and be at most {MAX_DECISIONS}")
     if common.active >= SEATS:
         raise ViewError("common.active", "must be 0 or 1")
     if common.set_ups > rules.set_ups or (
             (common.phase == SET_UP) != (common.set_ups < rules.set_ups)):
-        raise ViewError("common.set_ups", "must be as many as the phase says")
+        raise ViewError("common.set_ups", f"must fit the phase and be at most {rules.set_ups}")
     if common.winner != NO_SEAT and (common.phase != OVER or common.winner >= SEATS):
         raise ViewError("common.winner", f"must be {NO_SEAT} before the end")
     if common.discards[0] or seen.own.hand[0]:
         raise ViewError("common.discards[0]" if common.discards[0] else "own.hand[0]",
-                        "must be 0: it is no card")
+                        "must be 0, since 0 is no card")
     if common.draw_size > MAX_DECK:
         raise ViewError("common.draw_size", f"must be at most {MAX_DECK}")
     if not 0 <= seen.own.drawn_length <= MAX_DRAWN:
@@ -56,10 +57,10 @@ cdef check_ranges(CastleRampage rules, const CastleView* seen):
         placed += stack.count - least
         if at % STRUCTURES == STRUCTURES - 1:
             if placed > turns_of(common, at // STRUCTURES):
-                raise ViewError(f"stacks[{at}].count", "must be at most one more a turn")
+                raise ViewError(f"stacks[{at}].count", "must grow by at most one card a turn")
             placed = 0
         if stack.top > stack.count:
-            raise ViewError(f"stacks[{at}].top", "must be at most its count")
+            raise ViewError(f"stacks[{at}].top", "must be at most the count")
         if common.phase == SET_UP and stack.count != least:
             raise ViewError(f"stacks[{at}].count", f"must be {least} in the set-up")
         for i in range(stack.count, MAX_STACK):
@@ -69,25 +70,29 @@ cdef check_ranges(CastleRampage rules, const CastleView* seen):
             if stack.cards[i] >= CARDS:
                 raise ViewError(f"stacks[{at}].cards[{i}]", f"must be at most {CARDS - 1}")
             if stack.known[i] > SHOWN or (i < stack.top and stack.known[i] != SHOWN):
-                raise ViewError(f"stacks[{at}].known[{i}]", "must say who knows the card")
+                raise ViewError(f"stacks[{at}].known[{i}]",
+                                f"must be at most {SHOWN}, and {SHOWN} for a destroyed card")
             if (stack.cards[i] == 0) != (
                     at // STRUCTURES == other and stack.known[i] == HIDDEN):
-                raise ViewError(f"stacks[{at}].cards[{i}]", "must be what the seat knows")
+                raise ViewError(f"stacks[{at}].cards[{i}]",
+                                "must be 0 if and only if the seat does not know the card")
     if common.phase == SET_UP:
         for seat in range(SEATS):
             if common.sides[seat].history_length or common.sides[seat].hand_size != DEAL:
-                raise ViewError(f"common.sides[{seat}]", "must be as it is in the set-up")
+                raise ViewError(f"common.sides[{seat}]",
+                                f"must have {DEAL} cards and no history in the set-up")
 
 
 cdef int turns_of(const Common* common, int seat) noexcept nogil:
-    # In how many turns a seat can have strengthened.
+    # The number of turns in which a seat can have strengthened.
     if seat == common.active:
         return (common.turn - 1) // 2 + common.strengthened
     return common.turn // 2
 
 
 cdef check_account(HandAccount account):
-    # What is left must be in the numbers that everyone sees, and of the ruleset's cards.
+    # Without the cards that the view and one guess place, each card of the ruleset must be used up,
+    # and each pool must hold as many cards as its blanks and the draw pile.
     cdef const CastleView* seen = account.seen
     cdef const Common* common = &seen.common
     cdef const Guess* guess = &account.now.guesses[0]
@@ -96,9 +101,9 @@ cdef check_account(HandAccount account):
     cdef int size = account.past.hand_size - (common.set_ups if common.phase == SET_UP else 0)
     if common.sides[account.other].hand_size != size:
         raise ViewError(f"common.sides[{account.other}].hand_size",
-                        "must be what the hand history leaves")
+                        "must be the number of cards that the hand history leaves")
     if common.sides[seen.seat].hand_size != total(seen.own.hand):
-        raise ViewError("own.hand", "must be as many cards as everyone sees")
+        raise ViewError("own.hand", "must be as many cards as the hand size says")
     for card in range(CARDS):
         left[card] = account.rules.tables.copies[card] - seen.own.hand[card] - common.discards[card]
         left[card] -= guess.known[card]
@@ -122,4 +127,5 @@ cdef check_account(HandAccount account):
         if i == account.newest():
             size += common.draw_size
         if size != total(guess.pools + i * CARDS):
-            raise ViewError("common.draw_size", "must be what the draws have left")
+            raise ViewError("common.draw_size",
+                            "must be the number of cards that the draws have left")
