@@ -4,8 +4,8 @@
     python scripts/count_game.py skystones --root ../old
 
 A file belongs to a game if a part of its path begins or ends with the game's name, as in
-`engine/skystones/rules.pyx` or `service/wire/skystones.py`. This rule fits other layouts, too. A game
-is hosted if it has a schema; the others are reference games. Product lines are those outside
+`engine/skystones/rules.pyx` or `service/wire/skystones.py`. The rule fits other layouts, too. A
+game is hosted if it has a schema; the others are reference games. Product lines are those outside
 `tests/`; shared lines are those of other schemas that name the game.
 """
 

@@ -1,4 +1,4 @@
-"""The facts of the games as text, and beside each what is particular to its game."""
+"""The facts of the games as text; for each game, how its facts are written."""
 
 import importlib
 import json
@@ -8,15 +8,15 @@ from engine import games
 
 
 class Facts:
-    """How the facts of one game are written, and what tests over all games must know of it."""
+    """How the facts of one game are written, and the knowledge that tests of all games need."""
 
     # Rulesets by name: all options in turn, and other card lists, for the properties of the engine.
     rulesets: ClassVar[dict] = {"default": {}}
     # Rulesets so small that the same view comes up often, for the test of the sampler.
     small_rulesets: ClassVar[dict] = {"default": {}}
-    # No match has more joint actions.
+    # The most joint actions of a match.
     longest = 1000
-    # Fields of a view that a playthrough leaves out: what was shown already, put together.
+    # Fields of a view that a playthrough leaves out, because they repeat what it has shown.
     quiet: ClassVar[tuple] = ()
 
     def __init__(self, game_class):
@@ -33,15 +33,15 @@ class Facts:
         return json.loads(text)
 
     def set_up(self, game, given):
-        """The fields of a state in which every field of `given`, text by name, is so."""
+        """The fields of a state that has every field of `given`, text by name."""
         raise NotImplementedError
 
     def read_action(self, position, seat, text):
-        """The fields of the action that is written so."""
+        """The fields of an action, from its text."""
         return {"kind": text}
 
     def show_action(self, game, fields):
-        """How the action with these fields is written."""
+        """The text of the action with these fields."""
         return " ".join(
             [fields["kind"], *[str(value) for name, value in fields.items() if name != "kind"]]
         )
@@ -55,16 +55,16 @@ class Facts:
         return flatten(fields)
 
     def show_event(self, game, event):
-        """What happened, in a line."""
+        """The text of an event, in a line."""
         seat = [self.seats[event.seat]] if event.seat >= 0 else []
         return " ".join([*seat, event.kind, *[str(value) for value in event.values]])
 
     def check_conserved(self, game, fields):
-        """Asserts that the cards of a state are those of the ruleset, each in one place."""
+        """Assert that the cards of a state are those of the ruleset, each in one place."""
         raise NotImplementedError
 
     def hidden(self, game, fields, seat):
-        """What `seat` may not know of a state, hashable, of what makes a difference to the play."""
+        """The hidden things of a state, for `seat`, that make a difference to play; hashable."""
         raise NotImplementedError
 
 

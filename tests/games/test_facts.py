@@ -1,4 +1,4 @@
-"""Every stanza of tests/games/*/facts.txt prints what it says: see tests/support/facts.py."""
+"""Every stanza of tests/games/*/facts.txt prints what it states: see tests/support/facts.py."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_every_game_has_facts():
     assert {path.parent.name for path in FOLDER.glob("*/facts.txt")} == set(games())
 
 
-def test_a_wrong_fact_is_told_with_its_place_and_the_difference():
+def test_a_wrong_fact_is_reported_with_its_place_and_the_difference():
     path = FOLDER / "kuhn_poker" / "facts.txt"
     lines = [
         "# No.",
@@ -34,7 +34,7 @@ def test_a_wrong_fact_is_told_with_its_place_and_the_difference():
     assert "check: 1" in message
 
 
-def test_a_command_that_fails_is_told_with_its_place():
+def test_a_command_that_fails_is_reported_with_its_place():
     path = FOLDER / "kuhn_poker" / "facts.txt"
     with pytest.raises(AssertionError, match=r"kuhn_poker:2: play second bet: ActionError"):
         Stanza(path, 1, ["first = KING", "play second bet", "----"]).check()

@@ -9,25 +9,26 @@ A position is in a turn of red, with whole structures, unless something else is 
 
     active = blue
     turn = 5                   the first one in which this can be, if not said
-    strengthened = true        the last card of the active seat's structures went there in this turn
-    decisions = 799            how many there were in this turn, if not just those that are said
-    red.hand = Knight*2 Spy    as many cards as the turns give, if not said
+    strengthened = true        the active seat put its last structure card there in this turn
+    decisions = 799            the number in this turn; if not said, those that the fields imply
+    red.hand = Knight*2 Spy    if not said, as many cards as the turns give
     red.gate = Giant:seen Ogre:shown    from the top; the other seat has seen the Giant by a Spy,
-                               everyone the Ogre. The last ones went there after the set-up: all
-                               from the first purple one on, and those that are more than a set-up
-                               places. If there are fewer others, the first ones are destroyed
+                               everyone the Ogre. The last cards went there after the set-up: all
+                               from the first purple card on, and all beyond the number that the
+                               set-up places. If fewer others are left, the first ones of the
+                               set-up were destroyed
     red.castle = ...
     red.permanents = Catapult
-    discards = Archer Spy      completed by what has to be destroyed or discarded for all this
+    discards = Archer Spy      completed by all cards that had to be destroyed or discarded before
     top = Knight Dragon        the next cards of the draw pile, the first one first; or
-    pile = Knight Dragon       all of it; what is not placed anywhere is then discarded
+    pile = Knight Dragon       the whole draw pile; cards without a place are then discarded
     red.history = 1590         the hand history is filled up to so many bytes
     red.dealt = ...            five cards: a position in the first set-up instead
 
-What is not said is filled up with cards that are not purple, those with most copies first. What is
-in the hand histories is a past in which that may have come about.
+Places that are not said are filled up with cards that are not purple, the cards with most copies
+first. The hand histories hold a past that can lead to the position.
 
-An action is written as its kind and cards, and in lower case where to or what for:
+An action is written as its kind and cards, with its structure or choice in lower case:
 
     set_up Knight Archer / Giant Spy / Dragon
     strengthen Ogre castle Knight Archer
@@ -69,7 +70,7 @@ from tests.games.castle_rampage.layout import (
 
 
 def read_card_list(text):
-    """A card list for a ruleset, from how it is written."""
+    """Read a card list for a ruleset from its text."""
     cards = []
     for word in text.split():
         spec, *numbers = word.split(":")
@@ -98,7 +99,7 @@ INFORMERS = (
     "Knight*4 Axe_Man*4 Giant*2:cost=0 Mercenary*2 Veteran*9:cost=0 Ogre*8:gate=4 Spy*12 "
     "Priest*9:cost=0 Skirmish*3:bonus=1"
 )
-# What the set-up deals is nearly always alike, so that views come up often.
+# The set-ups deal nearly always the same cards, so that equal views come up often.
 SMALL_PRIEST = "Priest*10:cost=0 Knight:cost=2 Bomber*2"
 SMALL_VETERAN = "Veteran*10:cost=0:attack=1:castle=3 Knight:cost=1 Spy*2"
 SMALL_RESHUFFLE = "Archer*10:gate=2 Bomber Spy"
@@ -168,7 +169,7 @@ class CastleRampageFacts(Facts):
         return fields | {name: self.read_choice(cards[0], where[0]) if where else 0}
 
     def read_choice(self, card, word):
-        """The number of what an action is for."""
+        """The number of a structure or a choice."""
         if word.isdecimal():
             return int(word)
         if word == "extra":
@@ -195,7 +196,7 @@ class CastleRampageFacts(Facts):
         return " ".join(word for word in words if word)
 
     def show_choice(self, card, choice):
-        """What a card is played for, as it is written."""
+        """The choice of a card as text."""
         if card == PRIEST:
             return UNITS[choice]
         if card == SABOTEUR:
@@ -203,7 +204,7 @@ class CastleRampageFacts(Facts):
         return "extra" if choice else ""
 
     def show_common(self, fields):
-        """What everyone sees."""
+        """The public part of a state or view."""
         common = fields["common"]
         shown = {"phase": PHASES[common["phase"]], "turn": str(common["turn"])}
         shown["active"] = self.seats[common["active"]]
@@ -223,7 +224,7 @@ class CastleRampageFacts(Facts):
         return shown
 
     def show_stack(self, stack):
-        """What stands of a structure."""
+        """The standing cards of a structure."""
         standing = slice(stack["top"], stack["count"])
         return " ".join(
             (NAMES[card] if card else "?") + KNOWN[known]
@@ -231,7 +232,7 @@ class CastleRampageFacts(Facts):
         )
 
     def show_own(self, own):
-        """What a seat sees of its own hand."""
+        """The private part of a seat."""
         drawn = own["drawn"][: own["drawn_length"]]
         eras = [
             show_cards(cards)
@@ -337,7 +338,7 @@ def show_history(history):
 
 
 def take_counts(left):
-    """Takes the counts of cards from the beginning of what is left of a hand history."""
+    """Take the counts of cards from the beginning of the rest of a hand history."""
     cards = []
     while run := left.pop(0):
         cards += [run & CARD_MASK] * ((run >> CARD_BITS) + 1)

@@ -1,10 +1,10 @@
-"""All that may be hidden from a seat in Castle Rampage, by a naive filter.
+"""The exact distribution of the hidden cards in Castle Rampage, by a naive filter.
 
-It goes through the events that the seat saw, from the deal on, and keeps everything that may be
-hidden from it, with its probability: the opponent's hand, each card of its structures, and the draw
-pile. It knows nothing of how the engine remembers; of the engine it asks only how many actions a
-hand has. It has two accounts of an opponent: it chooses uniformly among its legal actions, or,
-blind, each card that leaves its hand is any of its cards.
+The filter goes through the events that a seat saw, from the deal on. It keeps every world that fits
+them, with its probability: the opponent's hand, each card of its structures, and the draw pile. The
+filter is independent of the engine's memory: it asks the engine only how many actions a hand has.
+It knows two models of the opponent. In the first, the opponent chooses uniformly among its legal
+actions. In the blind one, each card that leaves its hand is any of its cards.
 """
 
 import functools
@@ -26,15 +26,15 @@ from tests.games.castle_rampage.layout import (
 
 
 class World(NamedTuple):
-    """What may be hidden from a seat: sorted cards, but for the structures."""
+    """The cards that a seat does not see, sorted but for the structures."""
 
     hand: tuple
     kept: tuple
-    structures: tuple  # Gate and castle: every card that was ever put there, in that order.
+    structures: tuple  # Gate and Castle: every card that was ever put there, in that order.
     pile: tuple
 
     def lose(self, card):
-        """A world in which that card has left the hand."""
+        """The world after the card has left the hand."""
         at = self.hand.index(card)
         return self._replace(hand=self.hand[:at] + self.hand[at + 1 :])
 
@@ -47,14 +47,14 @@ class World(NamedTuple):
         return self._replace(structures=tuple(structures))
 
     def take(self, card):
-        """A world in which that card has left the draw pile."""
+        """The world after the card has left the draw pile."""
         at = self.pile.index(card)
         return self._replace(pile=self.pile[:at] + self.pile[at + 1 :])
 
 
 @functools.cache
 def number_of_actions(game, hand, strengthened, opposed):
-    """How many legal actions a hand has, against these permanent cards."""
+    """Count the legal actions of a hand against the opponent's permanent cards."""
     fields = Position.deal(game, 0).fields
     fields["common"] |= {"phase": 2, "active": 0, "strengthened": strengthened}
     fields["common"]["sides"][1] |= {
@@ -66,7 +66,7 @@ def number_of_actions(game, hand, strengthened, opposed):
 
 
 class Filter:
-    """All that may be hidden from a seat, with its probability."""
+    """All worlds that fit the events a seat saw, with their probabilities."""
 
     def __init__(self, game, seat, blind=False):
         self.game, self.seat, self.blind = game, seat, blind
@@ -81,7 +81,7 @@ class Filter:
         self.reshuffles = 0
 
     def turn_into(self, step):
-        """Replaces each world by those that `step` gives for it, with their probabilities."""
+        """Replace each world by those that `step` gives for it, with their probabilities."""
         after = defaultdict(float)
         for world, weight in self.worlds.items():
             for new, share in step(world):
@@ -95,7 +95,7 @@ class Filter:
         self.turn_into(lambda world: [(world, so(world))])
 
     def see(self, events, decider):
-        """Goes through what a joint action led to; `decider` is None for the deal and set-ups."""
+        """Follow the events of a joint action; `decider` is None for the deal and set-ups."""
         if decider == 1 - self.seat and not self.blind:
             opposed = tuple(sorted(+self.permanents[self.seat]))
             self.turn_into(
@@ -175,7 +175,7 @@ class Filter:
     # Cards that come to a hand
 
     def see_shuffled_hidden(self, mine, values):
-        # Before the first turn it changes nothing.
+        # A shuffle before the first turn tells nothing.
         if self.active is not None:
             pile = tuple(sorted(self.discards.elements()))
             assert values == (len(pile),)
@@ -184,7 +184,7 @@ class Filter:
             self.reshuffles += 1
 
     def chance(self, world, card):
-        """That the next card is this one. In the deal for the set-up, purple cards are replaced."""
+        """The probability that the next card is this one. Set-ups replace purple cards."""
         able = [card for card in world.pile if self.active is not None or not is_purple(card)]
         return able.count(card) / len(able)
 
@@ -221,7 +221,7 @@ class Filter:
         self.active = self.seat if mine else 1 - self.seat
         self.strengthened = False
 
-    # Cards that come to light
+    # Cards that are revealed
 
     def require_top(self, structure, card):
         top = self.tops[structure]
@@ -251,7 +251,7 @@ class Filter:
 
 
 def world_of(fields, seat):
-    """What is hidden from a seat in a position with these fields."""
+    """The world of a position with these fields, as hidden from a seat."""
     other = fields["own"][1 - seat]
     stacks = fields["stacks"][2 * (1 - seat) :][:2]
     return World(

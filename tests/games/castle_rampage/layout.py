@@ -1,6 +1,6 @@
-"""How a position of Castle Rampage is laid out from what a fact says of it.
+"""How a position of Castle Rampage is laid out from the fields of a fact.
 
-The fields are those at the top of tests/games/castle_rampage/__init__.py.
+The top of tests/games/castle_rampage/__init__.py describes the fields.
 """
 
 import itertools
@@ -13,13 +13,13 @@ NAMES = ["-", "Knight", "Archer", "Axe_Man", "Giant", "Mercenary", "Veteran", "D
 OGRE, SABOTEUR, SPY, PRIEST = (NAMES.index(name) for name in ("Ogre", "Saboteur", "Spy", "Priest"))
 CATAPULT, GRANARY = NAMES.index("Catapult"), NAMES.index("Granary")
 PLACED = 2
-OGRE_COST = 2  # To put it under a structure.
+OGRE_COST = 2  # Discards that strengthening with an Ogre takes.
 STRUCTURES = ["gate", "castle"]
 UNITS = ["", "knight", "archer", "axe_man"]
 PHASES = ["over", "set_up", "turn"]
 KNOWN = ["", ":seen", ":shown"]
 SHOWN = 2
-REASONS = ["", "paid", "at random", "to a priest"]  # Why cards are discarded.
+REASONS = ["", "paid", "at random", "to a priest"]  # Reasons of discards.
 PAID, AT_RANDOM, TO_PRIEST = range(1, 4)
 ENTRIES = ["decided", "drew", "spent", "lost", "placed", "took_back", "showed", "new_pile"]
 ENTRY_BITS = 3
@@ -43,7 +43,7 @@ def read_cards(text):
 
 
 def show_cards(cards):
-    """A list of cards, neighbours that are alike as one."""
+    """Write a list of cards; equal neighbours are counted."""
     groups = [(NAMES[card], len(list(same))) for card, same in itertools.groupby(cards)]
     return " ".join(f"{name}*{n}" if n > 1 else name for name, n in groups)
 
@@ -59,7 +59,7 @@ def counts_of(cards):
 
 
 def padded(values, like):
-    """As many values as in another list."""
+    """Fill values up with zeros to the length of another list."""
     return list(values) + [0] * (len(like) - len(values))
 
 
@@ -70,14 +70,14 @@ class Half:
     set_ups: int
     hand: list | None
     permanents: list
-    stacks: list  # Of each structure: its cards, each with who knows it.
-    destroyed: list  # Of each structure: those that lay above.
+    stacks: list  # For each structure, its cards, each with its `known`.
+    destroyed: list  # For each structure, the destroyed cards that lay above.
     spent: list
-    paid: list  # For Ogres, two each.
+    paid: list  # The discards for Ogres, two each.
 
     @property
     def under(self):
-        """What went under the structures after the set-up: each with its structure."""
+        """The cards that went under structures after the set-up, each with its structure."""
         stood = PLACED * self.set_ups
         return [
             (structure, card)
@@ -93,12 +93,12 @@ class Half:
 
     @property
     def kept(self):
-        """What was kept of the set-up."""
+        """The cards kept in the set-ups."""
         return [card for card in self.handled if not is_purple(card)][: self.set_ups]
 
     @property
     def drawn(self):
-        """All that was drawn, in an order in which it may have been."""
+        """All cards drawn, in a possible order."""
         cards, later = [], self.handled
         for i, kept in enumerate(self.kept):
             for stack, gone in zip(self.stacks, self.destroyed, strict=True):
@@ -108,10 +108,10 @@ class Half:
         return cards + later
 
     def history(self, draws, strengthened, opposed):
-        """The hand history: a past with so many draws in the turns until now.
+        """The hand history of a past with `draws`, the number of cards drawn in each turn.
 
         `strengthened` is None if it is not the turn of this seat; `opposed` are the permanent cards
-        of the other.
+        of the other seat.
         """
         history = []
 
@@ -155,7 +155,7 @@ class Half:
 
 
 class Layout:
-    """The cards of a position in a turn, and how they may have come there."""
+    """The cards of a position in a turn, and a past that leads to it."""
 
     def __init__(self, game, given, names):
         self.set_ups = game.ruleset["set_ups"]
@@ -185,7 +185,7 @@ class Layout:
             self.discard(left)
 
     def take(self, text):
-        """The cards of a list, which are then no longer among the rest."""
+        """Read the cards of a list and take them from the rest."""
         cards = read_cards(text)
         for card in cards:
             if not self.rest[card]:
@@ -194,7 +194,7 @@ class Layout:
         return cards
 
     def fill(self, number):
-        """So many cards of the rest that are not purple."""
+        """Take `number` cards that are not purple from the rest."""
         cards = []
         for _ in range(number):
             left = [card for card in self.rest if not is_purple(card)]
@@ -202,12 +202,12 @@ class Layout:
         return cards
 
     def discard(self, cards):
-        """Lets both seats have discarded some cards."""
+        """Add discards to the past of both seats."""
         for i, card in enumerate(cards):
             self.halves[self.active ^ i % 2].spent.append(card)
 
     def read_half(self, given, name):
-        """What is said of the cards of a seat."""
+        """Read the given fields of a seat."""
         stacks = []
         for structure in STRUCTURES:
             stack = [] if f"{name}.{structure}" in given else None
@@ -221,7 +221,7 @@ class Layout:
         return Half(self.set_ups, hand, permanents, stacks, [[], []], [], [])
 
     def complete_structures(self, half, discards):
-        """Fills up structures not given, and destroys what has stood above what is left of them."""
+        """Fill up structures that are not given; destroy the cards that stood above the rest."""
         whole = PLACED * self.set_ups
         half.stacks = [
             [(card, 0) for card in self.fill(whole)] if stack is None else stack
@@ -238,7 +238,7 @@ class Layout:
                 gone += fitting[:1] or self.fill(1)
 
     def first_turn(self):
-        """The first turn in which all this can be, if red started."""
+        """The first turn that can have this position, if red started."""
         mine, other = self.halves[self.active], self.halves[1 - self.active]
         before = max(len(mine.under) - self.strengthened, bool(mine.spent + mine.permanents))
         others = max(len(other.under), len(other.handled) > self.set_ups)
@@ -247,18 +247,18 @@ class Layout:
         return 2 * max(before + 1, others)
 
     def draws(self, seat):
-        """How many cards a seat draws in each of its turns until now."""
+        """The number of cards that a seat draws in each of its turns so far."""
         first = 1 + (self.turn - 1 + (seat != self.active)) % 2
         return [1 if turn == 1 else 2 for turn in range(first, self.turn + 1, 2)]
 
     def complete_hand(self, half, draws):
-        """Fills up the hand, and discards what was kept if it is not there."""
+        """Fill up the hand, and discard the kept cards that are not in it."""
         if half.hand is None:
             half.hand = self.fill(max(self.set_ups + draws - len(half.handled), 0))
         half.spent += self.fill(self.set_ups - len(half.kept))
 
     def fill_fields(self, fields):
-        """Writes the position into the fields of a state."""
+        """Write the position into the fields of a state."""
         common = fields["common"]
         common |= {"phase": PHASES.index("turn"), "set_ups": self.set_ups, "turn": self.turn}
         common |= {"active": self.active, "strengthened": self.strengthened}

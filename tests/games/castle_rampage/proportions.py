@@ -1,4 +1,4 @@
-"""Whether the sampler of Castle Rampage draws worlds in the proportions that a filter gives."""
+"""A test that the sampler of Castle Rampage draws worlds in the proportions of a filter."""
 
 import functools
 from collections import Counter
@@ -10,9 +10,9 @@ from tests.games.castle_rampage.filter import world_of
 from tests.support.chi_squared import p_of_distribution
 
 TURNS = 70
-DRAWS = 20  # For each world of the filter,
-MAX_DRAWS = 4000  # and how many at most.
-CERTAIN = 25  # What is expected so often comes up.
+DRAWS = 20  # Worlds drawn for each world of the filter,
+MAX_DRAWS = 4000  # and at most in all.
+CERTAIN = 25  # A world that is expected this often must come up.
 P = 1e-3
 
 
@@ -24,7 +24,7 @@ def game_with(cards, set_ups=1):
 
 @functools.cache
 def pile_of_state(game):
-    """Where the draw pile is in the bytes of a state."""
+    """The slice of the draw pile in the bytes of a state."""
     fields = Position.deal(game, 0).fields
     first = game.make_state(fields)
     fields["draw_pile"] = [card + 1 for card in fields["draw_pile"]]
@@ -37,7 +37,7 @@ def pile_of_state(game):
 
 
 def count_worlds(sampler, draws, rng):
-    """How often each world is drawn; in which order the draw pile lies is all one."""
+    """Count how often each world is drawn, whatever the order of the draw pile."""
     pile = pile_of_state(sampler.game)
     states = Counter()
     for _ in range(draws):
@@ -53,16 +53,16 @@ def count_worlds(sampler, draws, rng):
 
 
 def p_of_draws(sampler, expected, rng):
-    """The p-value of some draws; asserts that no world is drawn, or left out, wrongly."""
+    """Return the p-value of draws; check that they hold no impossible and every likely world."""
     draws = min(DRAWS * len(expected) + 200, MAX_DRAWS)
     drawn = count_worlds(sampler, draws, rng)
-    assert drawn.keys() <= expected.keys(), "a world that cannot be"
+    assert drawn.keys() <= expected.keys(), "an impossible world is drawn"
     assert drawn.keys() >= {world for world, p in expected.items() if p * draws > CERTAIN}
     return p_of_distribution(drawn, expected)
 
 
 def check_uniform(p_values):
-    """Asserts that p-values are those of draws in proportion."""
+    """Check that p-values are distributed as for draws in proportion."""
     n = len(p_values)
     assert n > 20
     assert min(p_values) > P / n

@@ -1,4 +1,4 @@
-"""Matches of Castle Rampage that are longer than a hand history has room for."""
+"""Matches of Castle Rampage that are too long for the room of a hand history."""
 
 import math
 from collections import Counter
@@ -15,9 +15,9 @@ from tests.games.castle_rampage.layout import NAMES, OGRE, SPY, is_purple, read_
 from tests.games.castle_rampage.proportions import check_uniform, game_with, p_of_draws
 from tests.support.play import seeded, told
 
-PLAY, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 3, 35, 30, 31  # Of an action.
+PLAY, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 3, 35, 30, 31  # Parts of an action.
 MAX_TURNS, MAX_HISTORY, MAX_DRAWN, MAX_DECISIONS = 200, 1600, 800, 800
-DRAW = 255  # Instead of a winner.
+DRAW = 255  # The value of `winner` in a draw.
 
 LISTS = {
     "priests": "Priest*20:cost=0 Knight*16 Archer*15 Axe_Man*16 Giant*4 Mercenary*7 Spy*4",
@@ -26,8 +26,8 @@ LISTS = {
     "walls": "Knight*20:gate=20:castle=20 Archer*20:gate=20:castle=20 Priest*20:cost=0 Volley*20",
 }
 MATCHES = 6
-SHARE = 0.02  # Of the positions of which a world is drawn.
-# Whoever has a Spy plays it, and draws it again.
+SHARE = 0.02  # The share of positions for which a world is drawn.
+# A deck with which a seat that plays a Spy draws it again.
 SPIES = "Knight*20:gate=20:castle=20 Spy*3"
 SUMMED_UP = {
     "hands": (1, "Knight*7:gate=1:castle=9 Archer*5:gate=1:castle=9 Spy*2 Ogre*2:cost=0"),
@@ -36,7 +36,7 @@ SUMMED_UP = {
     "priests": (1, "Knight*9:gate=1:castle=9 Priest*4:cost=0:castle=9 Archer*2:castle=9"),
 }
 SUMMED_UP_MATCHES = 30
-FILTERED = 8  # Decisions after which draws are tested.
+FILTERED = 8  # The number of decisions after summing up at which draws are tested.
 MAX_WORLDS = 1500
 
 
@@ -45,7 +45,7 @@ def history_lengths(position):
 
 
 def check_world(game, position, seat, seed):
-    """Asserts that the sampler draws a world that shows a seat what it sees."""
+    """Check that the sampler draws a world that has the seat's view."""
     view = position.view(seat)
     world = Sampler.of(view).sample(seed)
     assert world.view(seat) == view
@@ -69,12 +69,12 @@ def test_a_match_is_a_draw_after_200_turns_and_not_before(name):
             if common["winner"] == DRAW:
                 draws += 1
                 assert common["turn"] == MAX_TURNS
-                # That it was more than there is room for was the reason for another draw once.
+                # The history is long: a full one ended the match in a draw under the first rules.
                 assert max(history_lengths(position)) > 200
     assert draws > 0
 
 
-def test_a_turn_that_need_never_end_is_ended_and_the_match_goes_on():
+def test_an_endless_turn_is_cut_and_the_match_goes_on():
     game = games()["castle_rampage"]({"turns": 5, "cards": read_card_list(SPIES)})
     rng = seeded("spies")
     position = Position.deal(game, 5)
@@ -97,7 +97,7 @@ def test_a_turn_that_need_never_end_is_ended_and_the_match_goes_on():
                 check_world(game, position, seat, len(turns))
     common = position.fields["common"]
     assert (common["turn"], common["winner"]) == (5, DRAW)
-    # Whoever begins to play Spies plays 800, and the next turn has begun with the last.
+    # A seat that begins to play Spies plays 800, and the last of them begins the next turn.
     cuts = [at for at, kinds in enumerate(turns) if "turn_cut" in kinds]
     assert cuts
     for at in cuts:
@@ -108,10 +108,10 @@ def test_a_turn_that_need_never_end_is_ended_and_the_match_goes_on():
 
 
 def all_worlds(game, position, seat):
-    """All that may be hidden from a seat that only sees where cards lie, with its probability.
+    """All worlds of a seat that sees only where cards lie, with their probabilities.
 
-    Every way to deal out the cards that it does not see is equally probable, but that none of a
-    set-up is purple and no Ogre lies face down.
+    Every way to deal out the unseen cards is equally likely, except that no set-up card is purple
+    and no Ogre lies face down.
     """
     fields = position.fields
     seen = position.view(seat).fields
@@ -151,7 +151,7 @@ def all_worlds(game, position, seat):
 
 
 def hands(counts, size):
-    """The hands of some size out of counts of cards, and in how many ways each can be dealt."""
+    """The hands of a size out of counts of cards, with the number of ways to deal each."""
     if not counts:
         return [((), 1)] if size == 0 else []
     (card, n), *rest = counts
@@ -163,7 +163,7 @@ def hands(counts, size):
 
 
 def full(game, position, rng):
-    """The position with a history, or a memory of draws, that the next decision fills up."""
+    """The position with a history, or a memory of draws, that the next decision makes full."""
     fields = position.fields
     if rng.random() < 0.5:
         fields["common"]["sides"][position.deciders[0]]["history_length"] = MAX_HISTORY - 1
@@ -174,7 +174,7 @@ def full(game, position, rng):
 
 @pytest.mark.parametrize("name", SUMMED_UP)
 def test_draws_are_in_proportion_after_histories_were_summed_up(name):
-    # All that was told of single cards is forgotten, and what is told since counts.
+    # Summing up forgets what was told of single cards; what is told afterwards counts.
     set_ups, cards = SUMMED_UP[name]
     game = game_with(cards, set_ups)
     p_values = []
@@ -212,7 +212,7 @@ def test_draws_are_in_proportion_after_histories_were_summed_up(name):
 
 
 def start_over(game, position, seat):
-    """A filter that knows no more than where cards lie."""
+    """A filter that knows only where cards lie."""
     filtered = Filter(game, seat, blind=True)
     filtered.worlds = all_worlds(game, position, seat)
     common = position.fields["common"]
@@ -227,8 +227,8 @@ def start_over(game, position, seat):
     return filtered
 
 
-def test_the_default_list_always_has_room():
-    # What was told is then never forgotten, whatever the seats like to do.
+def test_histories_always_have_room_with_the_default_list():
+    # So nothing is ever forgotten with this list, whatever cards the seats prefer.
     game = games()["castle_rampage"]()
     longest = 0
     for seed in range(MATCHES):
@@ -239,7 +239,7 @@ def test_the_default_list_always_has_room():
             joint = {}
             for seat in position.deciders:
                 legal = position.legal(seat)
-                # A seat that strengthens is not soon beaten.
+                # Strengthening makes a match long.
                 weights = [
                     likes[action >> CARD_SHIFT & CARD_MASK]
                     * (30 if action >> KIND_SHIFT == 2 else 1)

@@ -1,4 +1,4 @@
-"""Records of Castle Rampage: their events tell the match; those of the first rules stay true."""
+"""Records of Castle Rampage: events tell the match; records of the first rules stay valid."""
 
 from collections import Counter
 from pathlib import Path
@@ -30,22 +30,22 @@ MATCHES = 12
 FIRST_RULES = Path(__file__).with_name("record_of_rules_1.json")
 PRIESTS = "Priest*20:cost=0 Knight*16 Archer*15 Axe_Man*16 Giant*4 Mercenary*7 Spy*4"
 MAX_TURNS, MAX_HISTORY = 200, 1600
-DRAW = 255  # Instead of a winner.
+DRAW = 255  # The value of `winner` in a draw.
 
 
 class Replay:
-    """A match as the events of its record tell it, one after the other.
+    """A match that follows the events of a record one after the other, and reads no action.
 
-    It draws nothing and chooses nothing: it keeps the order of the draw pile and every hand, and
-    asserts that each event is what must come of them. It reads no action.
+    A replay draws nothing and chooses nothing. It keeps the order of the draw pile and every hand,
+    and asserts that each event follows from them.
     """
 
     def __init__(self):
-        self.pile = []  # From the top.
+        self.pile = []  # The draw pile from the top.
         self.aside = []  # Purple cards that were replaced in the deal.
         self.hands = [Counter(), Counter()]
         self.kept = [[], []]
-        self.structures = [[[], []], [[], []]]  # By seat; from the top.
+        self.structures = [[[], []], [[], []]]  # By seat and structure, each from the top.
         self.permanents = [Counter(), Counter()]
         self.discards = Counter()
         self.in_play = None
@@ -73,7 +73,7 @@ class Replay:
         self.settle()
 
     def settle(self):
-        """A card that was played is discarded, or stays, when all that it did is done."""
+        """Discard the played card when its effect is done; a permanent card stays in play."""
         if self.in_play is not None:
             seat, card = self.in_play
             stays = card in (CATAPULT, GRANARY)
@@ -187,7 +187,7 @@ def test_the_events_of_a_record_tell_the_whole_match(name):
             seen.update(replay.seen)
             fields = state.match.position.fields
             common = fields["common"]
-            # The draw pile lies in a state with its top card last.
+            # In a state, the top card of the draw pile is last.
             assert replay.pile == fields["draw_pile"][: common["draw_size"]][::-1]
             assert +replay.discards == Counter(spread(common["discards"]))
             for seat in range(2):
@@ -207,7 +207,7 @@ def first_record():
     return json_format.Parse(FIRST_RULES.read_text(), match_pb2.Record())
 
 
-def test_a_record_of_the_first_rules_is_true():
+def test_a_record_of_the_first_rules_is_verified():
     record = first_record()
     assert record.rules_version == 1
     assert write_record(verify(record)) == record
@@ -217,7 +217,7 @@ def test_under_the_first_rules_the_events_do_not_tell_the_whole_match():
     record = first_record()
     with pytest.raises((AssertionError, IndexError, TypeError)):
         Replay().follow(record)
-    # The same decisions under the rules that hold now do.
+    # Under the present rules, the events of the same decisions do.
     header = verify(record).header._replace(rules_version=2)
     state = MatchState.begin(header).after(*verify(record).entries)
     replay = Replay()
@@ -239,7 +239,7 @@ def test_a_record_of_the_first_rules_is_compared_whole():
 
 
 def test_a_match_of_the_first_rules_is_a_draw_when_a_history_is_full():
-    # 1,600 bytes with 23 for each shown hand and each new draw pile.
+    # A history was full with 1,600 bytes, of which each shown hand and each new draw pile took 23.
     game = games()["castle_rampage"]({"cards": read_card_list(PRIESTS)})
     first = game.under(1)
     turns = []
@@ -259,7 +259,7 @@ def test_a_match_of_the_first_rules_is_a_draw_when_a_history_is_full():
             assert (
                 max(first_length(side) for side in before.fields["common"]["sides"]) < MAX_HISTORY
             )
-            # Under the rules that hold now, it would go on.
+            # Under the present rules, the match goes on.
             after = Position.from_bytes(game, bytes(before))
             after.apply(joint, chance)
             assert not after.over
@@ -267,7 +267,7 @@ def test_a_match_of_the_first_rules_is_a_draw_when_a_history_is_full():
 
 
 def first_length(side):
-    """How many bytes a hand history took under the first rules."""
+    """The number of bytes that a hand history took under the first rules."""
     length, at = 0, 0
     while at < side["history_length"]:
         counted = side["history"][at] & 7 in (ENTRIES.index("showed"), ENTRIES.index("new_pile"))

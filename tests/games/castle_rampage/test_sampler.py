@@ -1,4 +1,4 @@
-"""What a view of Castle Rampage tells of the opponent's cards, against a naive filter."""
+"""The exact distribution of the opponent's cards in Castle Rampage, by a naive filter."""
 
 import math
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ from tests.games.castle_rampage.proportions import (
 )
 from tests.support.play import game_of, random_joint, random_secret, seeded, told
 
-STRENGTHEN, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 2, 35, 30, 31  # Of an action.
+STRENGTHEN, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 2, 35, 30, 31  # Parts of an action.
 KNIGHT, ARCHER, AXE_MAN, GIANT, MERCENARY, VETERAN, DRAGON, OGRE, BOMBER = read_cards(
     "Knight Archer Axe_Man Giant Mercenary Veteran Dragon Ogre Bomber"
 )
@@ -38,21 +38,21 @@ RULESETS = {
     "two set-ups": (2, "Knight*20:gate=1:castle=2 Archer*3:gate=1 Spy*2"),
 }
 MATCHES = 12
-MAX_WORLDS = 1500  # Of the filter; a match goes on no further.
-SHARE = 0.2  # Of the positions that are tested.
+MAX_WORLDS = 1500  # A match is given up when the filter has more worlds.
+SHARE = 0.2  # The share of positions that are tested.
 LONG_MATCHES = 5
-LIES = 15  # Matches.
-WHIMS = 60  # Matches.
+CHANGED_MATCHES = 15
+PREFERENCE_MATCHES = 60
 
 
 def strengthens(legal, rng):
-    """An action of a seat that strengthens in each turn and seldom does anything else."""
+    """The action of a seat that strengthens in each turn and seldom does anything else."""
     options = [action for action in legal if action >> KIND_SHIFT == STRENGTHEN]
     return rng.choice(options or ([legal[-1]] if rng.random() < 0.6 else legal))
 
 
 def hoards(legal, rng):
-    """An action of a seat that keeps its better cards: it strengthens with units only."""
+    """The action of a seat that strengthens only with units, and so keeps its better cards."""
     options = [
         action
         for action in legal
@@ -72,7 +72,7 @@ LONG = {"at random": 150, "strengthens": 400, "hoards": 250}  # Decisions.
 
 
 def positions(game, rng, filters):
-    """The positions of a random match, after what they showed went through the filters."""
+    """Yield the positions of a random match, after the filters have seen their events."""
     match = Match(game, random_secret(rng))
     events, decider = match.events, None
     while True:
@@ -117,10 +117,10 @@ def test_draws_are_in_proportion(name):
 
 
 class Script:
-    """A match by hand, with one set-up; Red begins, and it is Blue's cards that Red must guess."""
+    """A scripted match with one set-up, which Red begins. The filters and samplers are Red's."""
 
     def __init__(self, cards, red, blue, top):
-        """What the seats set up, and the first cards of the draw pile."""
+        """Set up the cards of both seats and the first cards of the draw pile."""
         facts = facts_of("castle_rampage")
         self.game = game_with(cards)
         self.filters = [Filter(self.game, 0, blind) for blind in (False, True)]
@@ -146,12 +146,12 @@ class Script:
             each.see(events, decider)
 
     def play(self, *lines):
-        """Plays the actions of whoever must decide."""
+        """Play an action of the seat that must decide, for each line."""
         for line in lines:
             self.apply({self.position.deciders[0]: line})
 
     def worlds(self):
-        """What the filters say, once many draws of the sampler have agreed with each."""
+        """The worlds of both filters, after a check that the samplers draw the same."""
         rng = seeded("script")
         exact = Sampler.of(self.position.view(0))
         blind = type(exact)(self.position.view(0), exact_most=0)
@@ -162,11 +162,11 @@ class Script:
 
 
 def share(worlds, so):
-    """The probability that something is so."""
+    """The probability of the worlds for which `so` is true."""
     return sum(weight for world, weight in worlds.items() if so(world))
 
 
-def test_a_card_that_was_shown_may_lie_under_a_structure_since():
+def test_a_card_that_was_shown_may_lie_under_a_structure_later():
     script = Script(
         "Knight*8 Archer*5 Dragon Priest*2:cost=0",
         "Knight Archer / Archer Archer / Priest",
@@ -177,14 +177,15 @@ def test_a_card_that_was_shown_may_lie_under_a_structure_since():
     exact, blind = script.worlds()
     assert share(blind, lambda world: DRAGON in world.hand) == pytest.approx(2 / 3)
     assert share(blind, lambda world: world.structures[0][2] == DRAGON) == pytest.approx(1 / 3)
-    # A Dragon is no more often the one that goes there than each of the others. But he has the
-    # fewer other actions the more cards are alike, and it is the more often this one.
+    # To a blind sampler, the Dragon is as likely as each other card to be the one that was placed.
+    # But Blue has fewer legal actions if its other cards are equal, so that placing the Dragon is
+    # then more likely.
     gone = share(exact, lambda world: world.structures[0][2] == DRAGON)
     assert gone + share(exact, lambda world: DRAGON in world.hand) == pytest.approx(1)
     assert gone > 1 / 3
 
 
-def test_a_veteran_that_returned_may_lie_under_a_structure_since():
+def test_a_veteran_that_returned_may_lie_under_a_structure_later():
     script = Script(
         "Knight*8 Archer*5 Giant*2:gate=9 Veteran:cost=0",
         "Giant Archer / Archer Archer / Knight",
@@ -200,7 +201,7 @@ def test_a_veteran_that_returned_may_lie_under_a_structure_since():
     assert 0 < share(exact, lambda world: world.structures[1][2] == VETERAN) < 1
 
 
-def test_what_a_spy_saw_stays_known_and_lies_nowhere_else():
+def test_a_card_that_a_spy_saw_stays_known_and_lies_nowhere_else():
     script = Script(
         "Knight*8 Archer*4 Dragon Spy",
         "Knight Archer / Archer Archer / Knight",
@@ -220,7 +221,7 @@ def test_what_a_spy_saw_stays_known_and_lies_nowhere_else():
                 assert world.structures[0].count(DRAGON) == 1 and DRAGON not in world.structures[1]
 
 
-def test_a_shown_hand_is_certain_and_what_is_drawn_later_is_not():
+def test_a_shown_hand_is_certain_and_later_draws_are_not():
     script = Script(
         "Knight*8 Archer*5 Dragon Priest*2:cost=0",
         "Knight Archer / Archer Archer / Priest",
@@ -237,7 +238,7 @@ def test_a_shown_hand_is_certain_and_what_is_drawn_later_is_not():
         assert len(pairs) > 3
 
 
-def test_a_second_look_at_the_hand_tells_what_lies_under_a_structure():
+def test_a_second_look_at_a_hand_tells_of_the_cards_under_structures():
     script = Script(
         "Knight*8 Archer*6 Priest*2:cost=0",
         "Knight Archer / Archer Knight / Priest",
@@ -246,7 +247,7 @@ def test_a_second_look_at_the_hand_tells_what_lies_under_a_structure():
     )
     script.play("play Priest axe_man", "end_turn", "strengthen Knight gate", "end_turn")
     script.play("play Priest axe_man")
-    # Two Archers are left, one of which may be the one that was shown first.
+    # The hand is two Archers. One of them may be the Archer that was shown first.
     for worlds in script.worlds():
         assert all(world.hand == (ARCHER, ARCHER) for world in worlds)
         assert 0 < share(worlds, lambda world: world.structures[0][2] == ARCHER) < 1
@@ -266,7 +267,7 @@ def test_a_defender_that_went_back_on_top_is_known_until_it_falls():
             for world in worlds:
                 assert world.structures[0][0] == GIANT
                 assert GIANT not in world.hand + world.pile + world.structures[0][1:]
-    # The Giant falls, and a Knight. The Archer stops what is left of the Dragon, and falls too.
+    # The Giant and a Knight fall. The Archer stops the rest of the attack, and falls, too.
     script.play("play Dragon")
     for worlds in script.worlds():
         for world in worlds:
@@ -274,7 +275,7 @@ def test_a_defender_that_went_back_on_top_is_known_until_it_falls():
             assert GIANT not in world.hand + world.pile + world.structures[1]
 
 
-def test_two_reshuffles_rule_out_what_lay_in_the_discard_pile():
+def test_two_reshuffles_rule_out_the_cards_of_the_discard_pile():
     script = Script(
         "Knight*9:gate=1 Archer*2 Mercenary*4",
         "Knight Knight / Knight Knight / Archer",
@@ -286,7 +287,7 @@ def test_two_reshuffles_rule_out_what_lay_in_the_discard_pile():
     script.play("play Mercenary", "end_turn")
     assert script.filters[0].reshuffles == 1
     for worlds in script.worlds():
-        # What lies there since before the reshuffle is no Archer; what was drawn since can be one.
+        # A card placed before the reshuffle is no Archer; a card drawn since can be one.
         places = [card for world in worlds for card in (*world.structures[0], *world.structures[1])]
         assert ARCHER not in places and MERCENARY in places
         assert 0 < share(worlds, lambda world: ARCHER in world.hand) <= 1
@@ -321,7 +322,7 @@ def test_no_purple_card_is_set_up_and_no_ogre_lies_face_down():
         assert all(world.structures[1][2] == OGRE for world in worlds)
 
 
-def test_a_card_that_comes_to_light_tells_what_was_in_the_hand():
+def test_a_revealed_card_tells_of_the_hand_before():
     script = Script(
         "Knight*8:gate=2:castle=9 Archer*4:gate=2:castle=9 Dragon Priest:cost=0 "
         "Giant:attack=9:cost=0",
@@ -340,7 +341,8 @@ def test_a_card_that_comes_to_light_tells_what_was_in_the_hand():
 
 @pytest.mark.parametrize("habit", ["at random", "strengthens", "hoards"])
 def test_a_long_match_always_has_worlds(habit):
-    # With many cards face down there are far more guesses than can be kept; some always go on.
+    # With many cards face down, far more guesses fit than can be kept. Some of the kept ones must
+    # fit the rest of the match, too.
     game, facts = game_of("castle_rampage", "default")
     longest = 0
     for seed in range(LONG_MATCHES):
@@ -363,11 +365,11 @@ def test_a_long_match_always_has_worlds(habit):
     assert longest > LONG[habit]
 
 
-def test_no_deck_and_no_whim_leaves_a_view_without_worlds():
-    # Decks of any cards, some so small that they are shuffled all the time, and seats that like
-    # some actions a thousand times more than others.
+def test_every_view_has_worlds_with_any_deck_and_any_preferences():
+    # The decks are random, and some are so small that they are reshuffled all the time. The seats
+    # prefer some actions a thousand times to others.
     reshuffles = 0
-    for seed in range(WHIMS):
+    for seed in range(PREFERENCE_MATCHES):
         rng = seeded("whim", seed)
         copies = [rng.choice((0, 0, 1, 2, 3, rng.randrange(12))) for _ in NAMES]
         cards = [{"card": card, "copies": copies[card]} for card in range(1, len(NAMES))]
@@ -408,8 +410,8 @@ def test_a_structure_has_no_more_cards_than_there_were_turns():
             Sampler.of(SeatView.from_fields(script.game, lie))
 
 
-def test_what_is_no_card_is_in_no_hand():
-    # Random discards would take it for a card, and run out of cards in the end.
+def test_a_hand_with_card_0_is_refused():
+    # Random discards would count card 0, and in the end run out of cards.
     game = games()["castle_rampage"]()
     fields = Position.deal(game, 0).view(0).fields
     fields["own"]["hand"][0] = 1
@@ -418,7 +420,7 @@ def test_what_is_no_card_is_in_no_hand():
 
 
 @pytest.mark.parametrize("name", ["cards", "known"])
-def test_a_structure_has_no_cards_beyond_their_number(name):
+def test_a_structure_with_cards_beyond_its_count_is_refused(name):
     game = games()["castle_rampage"]()
     fields = Position.deal(game, 0).view(0).fields
     fields["stacks"][3][name][10] = 1
@@ -426,11 +428,11 @@ def test_a_structure_has_no_cards_beyond_their_number(name):
         Sampler.of(SeatView.from_fields(game, fields))
 
 
-def test_any_byte_of_a_hand_history_can_be_a_lie():
+def test_a_changed_byte_of_a_hand_history_is_refused_or_possible():
     game, _ = game_of("castle_rampage", "informers")
     rng = seeded("story")
     refused = taken = 0
-    for seed in range(LIES):
+    for seed in range(CHANGED_MATCHES):
         position = Position.deal(game, seed)
         for _ in range(rng.randrange(20, 60)):
             if len(position.deciders):

@@ -4,13 +4,14 @@ Cards are written as KING QUEEN PAWN*2, in any order. A position is in a Champio
 
     white.hand = KING PAWN*2 ...   as many cards as hand_size, unless nothing can be drawn
     white.top = ROOK SWORD         the next cards of the battle deck, the first one first; or
-    white.deck = ROOK SWORD        all of it; what is not placed anywhere is then defeated
-    white.reserve = ...            nothing if not said
+    white.deck = ROOK SWORD        the whole deck; cards without a place are then defeated
+    white.reserve = ...            empty if not said
     white.defeated = ...
     white.castling_used = true
 
-and the same for black. What is not placed is in the deck, below what was said; a hand that is not
-given holds one of each card, nobles first. Only its owner knows how hand and deck are parted.
+and the same for black. Cards without a place are in the deck, below the cards that are given. A
+hand that is not given holds one of each card, nobles first. Only the owner knows which cards are in
+the hand and which in the deck.
 
 An action is written as its cards, `-` for none, and `KING castle`. The phase tells its kind;
 another kind is written with `champion`, `aid` or `end` in front.
@@ -42,7 +43,7 @@ def read_cards(text):
 
 
 def show_cards(cards):
-    """A list of cards, neighbours that are alike as one."""
+    """Write a list of cards; equal neighbours are counted."""
     words = []
     for card in cards:
         if words and words[-1][0] == card:
@@ -63,7 +64,7 @@ def counts_of(cards):
 
 
 def show_counts(counts):
-    """A multiset."""
+    """Write a multiset."""
     return show_cards(cards_of(counts))
 
 
@@ -76,7 +77,7 @@ def remove(cards, taken):
 
 
 def copies(game):
-    """How many copies of each card a deck holds."""
+    """The copies of each card in a deck."""
     return [spec["copies"] for spec in game.ruleset["cards"]]
 
 
@@ -139,7 +140,7 @@ class ChampionChessFacts(Facts):
         return fields
 
     def lay_out(self, game, fields, seat, piles, used):
-        """Lays out the cards of one seat."""
+        """Lay out the cards of one seat."""
         rest = [card for card, n in enumerate(copies(game)) for _ in range(n)]
         for card in itertools.chain.from_iterable(piles.values()):
             rest.remove(card)
@@ -205,7 +206,7 @@ class ChampionChessFacts(Facts):
         return shown
 
     def show_side(self, name, side):
-        """What everyone sees of a side but for its sizes."""
+        """The public part of a side, without its sizes."""
         champion = NAMES[side["champion"] - 1] if side["champion"] else ""
         return {
             f"{name}.reserve": show_counts(side["reserve"]),
@@ -230,7 +231,7 @@ class ChampionChessFacts(Facts):
         return shown
 
     def own_deck(self, game, fields):
-        """What the viewer knows to be in its battle deck."""
+        """The cards that the viewer knows to be in its battle deck."""
         side, own = fields["side"][fields["seat"]], fields["own"]
         deck = [
             n - own["hand"][card] - side["reserve"][card] - side["defeated"][card]
@@ -241,7 +242,7 @@ class ChampionChessFacts(Facts):
         return deck
 
     def show_memory(self, memory):
-        """A memory in a line: where it begins, then the turns."""
+        """Write a memory in a line: its beginning, then the turns."""
         parts = [
             f"hand {show_counts(memory['hand']) or '-'}",
             f"deck {show_counts(memory['deck']) or '-'}",

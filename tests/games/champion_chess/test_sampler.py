@@ -1,7 +1,7 @@
 """The exact distribution of the opponent's cards in Champion Chess, by a naive filter.
 
-The filter follows every order that the opponent's deck can have, one by one, through what is seen
-of him. It knows the rules on its own and nothing of how the engine infers a hand.
+The filter follows every order that the opponent's deck can have, one by one, through the events
+that the seat sees. It has rules of its own, and is independent of the engine's inference.
 """
 
 import collections
@@ -56,7 +56,7 @@ def orders(cards):
 
 
 def choices_of_aid(hand):
-    """How many choices of aid a hand has: any Pawns, one of every other kind."""
+    """Count the choices of aid of a hand: any number of Pawns, one of every other kind."""
     aid = [card for card in hand if card >= len(NOBLES)]
     chosen = {
         tuple(sorted(some)) for n in range(len(aid) + 1) for some in itertools.combinations(aid, n)
@@ -65,7 +65,7 @@ def choices_of_aid(hand):
 
 
 def choices_of_discards(hand):
-    """How many different sets of cards can be discarded."""
+    """Count the different multisets of cards that can be discarded."""
     return len(
         {
             tuple(sorted(some))
@@ -76,7 +76,7 @@ def choices_of_discards(hand):
 
 
 class Filter:
-    """All that a seat's hand (sorted), deck (top first) and first time to castle can be."""
+    """All that a seat's hand (sorted), deck (top first) and castling flag can be."""
 
     def __init__(self, game, seat):
         self.size = game.ruleset["hand_size"]
@@ -88,7 +88,7 @@ class Filter:
         self.fill()
 
     def follow(self, step):
-        """Replaces each world by those that `step` makes of it, with their probabilities."""
+        """Replace each world by those that `step` gives for it, with their probabilities."""
         worlds = collections.defaultdict(float)
         for world, p in self.worlds.items():
             for after, share in step(*world):
@@ -98,7 +98,7 @@ class Filter:
         self.worlds = {world: p / total for world, p in worlds.items()}
 
     def fill(self):
-        """Draws until no hand is short, or nothing is left to draw."""
+        """Draw until the hand is full, or nothing is left to draw."""
         ran_out = False
 
         def draw(hand, deck, used):
@@ -110,7 +110,7 @@ class Filter:
             ran_out = True
             return [((hand, order, used), p) for order, p in orders(self.reserve).items()]
 
-        # Hands and decks of all worlds are equally large, so all run out at once.
+        # The hands and decks of all worlds have equal sizes, so all decks run out at the same time.
         while True:
             before = self.worlds
             self.follow(draw)
@@ -120,7 +120,7 @@ class Filter:
                 return
 
     def see(self, event):
-        """Takes in an event of this seat as everyone sees it."""
+        """Follow an event of this seat as everyone sees it."""
         kind, values = event.kind, event.values
         if kind == "mulligan":
             self.follow(
@@ -155,12 +155,12 @@ class Filter:
             self.fill()
 
     def choose(self):
-        """Whoever chooses a champion holds a noble."""
+        """Drop worlds without a noble in hand: the seat chooses a champion."""
         if self.choosing:
             self.follow(lambda *world: [(world, 1)] if has_noble(world[0]) else [])
 
     def play(self, hand, deck, used, champion, castled):
-        """The worlds after a champion, with the probability of choosing him."""
+        """The worlds after a champion is played, with the probability of that choice."""
         nobles = [card for card in hand if card < len(NOBLES)]
         forced = self.castling and nobles == [KING]
         may_castle = forced and not used and ROOK in deck
@@ -176,7 +176,7 @@ class Filter:
 
 
 def places_of(game, seat):
-    """Where a state keeps a seat's hand, its castling flag and its deck: the bytes that change."""
+    """The places of a seat's hand, castling flag and deck in a state: the bytes that change."""
     fields = Position.deal(game, 0).fields
     before = bytes(Position.from_fields(game, fields))
 
@@ -194,7 +194,7 @@ def places_of(game, seat):
 
 
 def draw_worlds(game, sampler, seat, deck_size, rng):
-    """How often each hand, flag and next card is drawn; reading all fields would take longer."""
+    """Count how often each hand, flag and next card is drawn. Reading all fields takes longer."""
     hand, flag, deck = places_of(game, seat)
     top = deck + deck_size - 1
     drawn = collections.Counter()
@@ -210,7 +210,7 @@ def draw_worlds(game, sampler, seat, deck_size, rng):
 
 
 def joint_with_much_to_infer(position, rng):
-    """Every other decision keeps as much as possible in hand, which tells most of what it holds."""
+    """A joint action. About half of the actions keep all cards that they can: that tells most."""
     first = {seat: position.legal(seat)[0] for seat in position.deciders}
     return {
         seat: rng.choice([action, first[seat]])

@@ -9,11 +9,11 @@ A position is at the start of a half, unless there is an attack:
 
     half = 2                   1 if not said
     goals = 1 0                of home and away, in the first half
-    first_kick_off = away      who kicked off the first half: home if not said
+    first_kick_off = away      the seat that kicked off the first half: home if not said
     home.hand = Pass_1 ...     completed with the first cards of the list that are left
     home.draw_pile = Save_3 ...    the cards on top, the top one first; the others lie below
-    attack = Pass_1 Cross_4    standing possession cards, in order, as pass and dribble: they were
-                               held besides the hand, and answered by declining with Saves
+    attack = Pass_1 Cross_4    standing possession cards, in order, as pass and dribble. Their seat
+                               held them besides its hand; the other declined with Saves
 
 An action is written as the card and the role it is played in: `Pass_3 pass`, `Save_1 give_up`.
 """
@@ -45,7 +45,7 @@ PASSES = ("pass", "cross")
 
 
 def read_card_list(text):
-    """A card list for a ruleset, from how it is written."""
+    """Read a card list for a ruleset from its text."""
     cards = []
     for spec in text.split(","):
         role, power, *copies = spec.split()
@@ -61,7 +61,7 @@ def spread(counts):
 
 SMALL = "PASS 2 *2, SHOOT 1, STAR_PLAYER 3, INTERCEPT 2 *2, LONG_RANGE_SHOT 4 *3, SAVE 4"
 STARS = "STAR_PLAYER 1 *4, STAR_PLAYER 5 *3, CROSS 1 *2, FANCY_FOOTWORK 1, SHOOT 20 *3"
-# More cards of several copies than the sampler counts.
+# More types with several copies than the sampler counts.
 PAIRS = ", ".join(
     f"{role} {power} *2"
     for role in ("PASS", "DRIBBLE", "SHOOT", "TACKLE", "INTERCEPT", "SAVE")
@@ -86,7 +86,7 @@ class PowerShotSoccerFacts(Facts):
             "hand_size": 1, "cards": read_card_list("DRIBBLE 1, LONG_RANGE_SHOT 2 *2"),
         },
     }  # fmt: skip
-    # In each half either seat plays 44 cards at the most.
+    # In each half, each seat plays at most 44 cards.
     longest = 4 * 44
     quiet = ("discarded",)
 
@@ -94,11 +94,11 @@ class PowerShotSoccerFacts(Facts):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)
 
     def title(self, game, card):
-        """How a card is written."""
+        """The text of a card."""
         return game.cards()[card]["title"].replace(" ", "_")
 
     def titles(self, game, cards):
-        """How some cards are written."""
+        """The text of some cards."""
         names = [card["title"].replace(" ", "_") for card in game.cards()]
         return " ".join(names[card] for card in cards)
 
@@ -129,7 +129,8 @@ class PowerShotSoccerFacts(Facts):
             rest = list(left.elements())
             size = game.ruleset["hand_size"]
             missing = size - len(hand)
-            # What the attack plays is held first; each play draws a card of the hand to be.
+            # At first the hand holds the cards of the attack. Each play draws a card of the hand that
+            # was given.
             held = played[seat] + hand + rest[:missing]
             pile = held[size:] + top + rest[missing:]
             own = fields["own"][seat]
@@ -146,7 +147,7 @@ class PowerShotSoccerFacts(Facts):
         return position.fields
 
     def show_kick_off(self, game, fields):
-        """Has one pair of kick-off cards, from the draw piles then, decide who kicked off."""
+        """Show one pair of kick-off cards of the draw piles that gives the kick-off to its seat."""
         common = fields["common"]
         powers = [spec["power"] for spec in game.ruleset["cards"]]
         piles = [
@@ -165,7 +166,7 @@ class PowerShotSoccerFacts(Facts):
         common["kick_off_cards"] = [pair, *none]
 
     def play(self, position, text):
-        """Has the seat whose turn it is play a card."""
+        """Play a card of the seat that must decide."""
         seat = position.deciders[0]
         action = position.game.make_action(self.read_action(position, seat, text))
         position.apply({seat: action}, 0)
@@ -179,7 +180,7 @@ class PowerShotSoccerFacts(Facts):
         return f"{self.title(game, fields['card'])} {ROLES[fields['role']]}"
 
     def show_plays(self, game, plays):
-        """Some plays, and what became of them."""
+        """The text of some plays and their outcomes."""
         return ", ".join(
             f"{self.seats[play['seat']]} {self.show_action(game, play)}"
             + (f" {OUTCOMES[play['outcome']]}" if play["outcome"] else "")
@@ -187,7 +188,7 @@ class PowerShotSoccerFacts(Facts):
         )
 
     def show_common(self, game, common):
-        """What everyone sees."""
+        """The public part of a state or view."""
         plays = common["plays"][: common["play_count"]]
         shows = common["kick_off_cards"][: common["kick_offs"]]
         return {
@@ -245,7 +246,7 @@ class PowerShotSoccerFacts(Facts):
             assert cards == dict(enumerate(copies))
 
     def hidden(self, game, fields, seat):
-        # The draw piles' next cards too, as far as small rulesets allow.
+        # The next cards of the draw piles, too, as far as small rulesets allow.
         top = [
             own["draw_pile"][max(0, size - 2) : size]
             for own, size in zip(fields["own"], fields["common"]["draw_sizes"], strict=True)

@@ -1,7 +1,7 @@
 """The exact distribution of the opponent's hand in PowerShot Soccer, by a naive filter.
 
-The filter keeps every hand that the opponent may have, with its probability when he chooses
-uniformly among his legal actions. Its rules are written here again, slowly.
+The filter keeps every hand that the opponent may have, with its probability if the opponent chooses
+uniformly among its legal actions. The filter has slow rules of its own.
 """
 
 import random
@@ -31,19 +31,19 @@ RULESETS = {
     "stars": (3, "STAR_PLAYER 1 *2, STAR_PLAYER 5 *3, CROSS 1 *2, SHOOT 20 *2, SAVE 3"),
     "short halves": (5, "PASS 1 *3, STAR_PLAYER 2 *2, DRIBBLE 4, LONG_RANGE_SHOT 2, SAVE 1"),
 }
-SHARE = 0.3  # Of the positions.
-DRAWS = 15  # For each hand that the opponent may have.
+SHARE = 0.3  # The share of positions that are tested.
+DRAWS = 15  # Worlds drawn for each hand that the opponent may have.
 DEFENCES = {"pass": "intercept", "dribble": "tackle", "shoot": "save"}
 
 
 class Half:
-    """A half under the rules, as far as everybody sees it."""
+    """The public part of a half, under the rules."""
 
     def __init__(self, cards, hand_size, attacker):
         self.cards = cards
         self.attacker = attacker
-        self.attack = []  # Standing cards, with the roles they were played in.
-        self.pending = None  # The card to be answered.
+        self.attack = []  # The standing cards with the roles in which they were played.
+        self.pending = None  # The card that the defender must answer.
         self.goals = [0, 0]
         deck = sum(card.get("copies", 1) for card in cards)
         self.left = [deck - hand_size] * 2
@@ -72,7 +72,7 @@ class Half:
         return [(card, role) for card in sorted(set(hand)) for role in self.roles(card)]
 
     def play(self, card, role):
-        """Plays a card; whether that ends the half."""
+        """Play a card. Return whether that ends the half."""
         self.left[self.seat()] -= 1
         if self.pending is None:
             if role == "give_up":
@@ -111,7 +111,7 @@ class Half:
 
 
 def first_hands(deck, hand_size, shown):
-    """The hands that an opponent may be dealt who then shows these cards of his draw pile."""
+    """The hands that an opponent may be dealt if its draw pile then shows these cards."""
     hands = Counter()
     for hand in combinations(deck, hand_size):
         pile = Counter(deck) - Counter(hand)
@@ -124,7 +124,7 @@ def first_hands(deck, hand_size, shown):
 
 
 def after_play(half, hands, unseen, played):
-    """The hands after the opponent has played a card, and drawn one."""
+    """The hands after the opponent has played a card and drawn one."""
     after = defaultdict(float)
     for hand, weight in hands.items():
         choices = half.choices(hand)
@@ -140,7 +140,7 @@ def after_play(half, hands, unseen, played):
 
 
 def positions(game, seed, seat):
-    """Each position of a random match, with what `seat` knows of the opponent's hand."""
+    """Yield each position of a random match with `seat`'s knowledge of the opponent's hand."""
     chance = random.Random(seed)
     cards, hand_size = game.ruleset["cards"], game.ruleset["hand_size"]
     deck = spread(card["copies"] for card in cards)
@@ -202,9 +202,9 @@ def test_draws_are_in_proportion(name):
                     opponents_hand(sampler.sample(chance.getrandbits(64)), seat)
                     for _ in range(DRAWS * len(expected))
                 )
-                assert drawn.keys() <= expected.keys(), "a hand that cannot be"
+                assert drawn.keys() <= expected.keys(), "an impossible hand is drawn"
                 p_values.append(p_of_distribution(drawn, expected))
-    # Uniform, if all are right.
+    # The p-values are uniform if all draws are right.
     n = len(p_values)
     assert n > 20
     assert min(p_values) > 1e-3 / n
@@ -231,7 +231,7 @@ def test_all_worlds_have_their_probability(name):
 
 
 def test_a_hand_that_could_not_have_been_played_is_refused():
-    # Away answers with a card of one copy that he had shown at the kick-off, before he drew any.
+    # Away answers with the only copy of a card that it showed at the kick-off, before it drew any.
     game = games()["powershot_soccer"]()
     for seed in range(20):
         with told(seed=seed):

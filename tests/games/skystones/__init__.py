@@ -7,14 +7,14 @@ titles, elements and points, north east south west, with copies if there are sev
 
 A position is in round 1, and before the first pick unless hands are given:
 
-    first.hand = Furnace_Ram ...   the cards picked, in that order, as many for either seat; a hand
-                                   that is not given while the other is, is of the cheapest cards
-    first.pile = ...               cards that are in the pile then
+    first.hand = Furnace_Ram ...   the cards picked, in that order, as many for each seat. If only
+                                   one hand is given, the other is of the cheapest cards
+    first.pile = ...               cards that are still in the pile
     aside = Ashwing                the card set aside
     fields = 0 BLOCKED, 4 FIRE     the special fields
     starter = second               first if not said
 
-What is not placed goes to the piles, that of the first seat first, and then aside.
+The other cards fill up the pile of the first seat, then that of the second, and then are aside.
 
 An action is written as `Furnace_Ram` to pick and `Furnace_Ram 4` to place on square 4.
 """
@@ -32,7 +32,7 @@ NO_SEAT = 255
 
 
 def read_card_list(text):
-    """A card list for a ruleset, from how it is written."""
+    """Read a card list for a ruleset from its text."""
     cards = []
     for spec in text.split(","):
         title, element, points, *copies = spec.split()
@@ -73,7 +73,8 @@ class SkystonesFacts(Facts):
             "cards": read_card_list("A FIRE 0100 *3, B EARTH 2001 *2, C EARTH 0012 *2"),
         },
     }  # fmt: skip
-    # Each of the 45 rounds of hand_size 1 would take three; small_board has at most 11, of six.
+    # Each of the 45 rounds with hand_size 1 takes at most three joint actions; small_board has at
+    # most 11 rounds, of six.
     longest = 130
     quiet = ("placements",)
 
@@ -81,11 +82,11 @@ class SkystonesFacts(Facts):
         return read_card_list(text) if name == "cards" else super().read_option(name, text)
 
     def title(self, card, cards):
-        """How a card is written."""
+        """The text of a card."""
         return cards[card]["title"].replace(" ", "_")
 
     def titles(self, game, cards):
-        """How some cards are written."""
+        """The text of some cards."""
         return " ".join(self.title(card, game.ruleset["cards"]) for card in cards)
 
     def read_cards(self, game, text):
@@ -126,7 +127,7 @@ class SkystonesFacts(Facts):
         return self.pick(game, fields, hands) if any(hands) else fields
 
     def counts(self, cards, like):
-        """The multiset of some cards, with as many counts as another."""
+        """The multiset of some cards, with as many counts as `like`."""
         return [cards.count(card) for card in range(len(like))]
 
     def pick(self, game, fields, hands):
@@ -156,7 +157,7 @@ class SkystonesFacts(Facts):
         return f"{title} {fields['square']}" if "square" in fields else title
 
     def show_common(self, game, common):
-        """What everyone sees."""
+        """The public part of a state or view."""
         shown = {"phase": PHASES[common["phase"]], "round": str(common["round"])}
         for name in ("starter", "turn"):
             shown[name] = self.seats[common[name]]
@@ -235,5 +236,5 @@ class SkystonesFacts(Facts):
 
 
 def total(game, card):
-    """What a card's edges add up to."""
+    """The sum of the edges of a card."""
     return sum(game.ruleset["cards"][card][edge] for edge in EDGES)

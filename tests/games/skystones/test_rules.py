@@ -1,4 +1,4 @@
-"""What is particular to Skystones: its characters, and views that are not to be trusted."""
+"""Tests particular to Skystones: its characters, and forged views."""
 
 import csv
 from collections import Counter
@@ -15,7 +15,7 @@ from engine.sampler import Sampler
 from tests.games.skystones import EDGES
 from tests.support.play import cases, game_of, random_joint, random_secret, seeded, told
 
-# As printed on the pages of the rule sheet, each row with its element.
+# The characters as the pages of the rule sheet print them, each row with its element.
 TOTALS = """
 FIRE 2 3 4  EARTH 1 3 2  ELECTRO 3 4 2  AIR 1 5 1  WATER 2 3 1
 FIRE 2 3 5  EARTH 2 3 2  ELECTRO 5 4 2  AIR 2 5 1  WATER 3 6 3
@@ -87,7 +87,7 @@ def test_a_view_that_was_tampered_with_is_refused_or_possible(game_id, ruleset):
 
 
 def test_the_largest_rulesets_are_sampled_too():
-    # So many hands that those of some rounds are not all weighed.
+    # With so many possible hands, the sampler does not weigh all hands of some rounds.
     chance = seeded("large")
     cards = [
         {"element": 1 + i % 5, "copies": 1 + (i < 29)}

@@ -1,7 +1,7 @@
 """The exact distribution of the hidden cards in Skystones, by a naive filter.
 
-The filter keeps every world that a seat cannot tell from the true one, with its probability when
-the opponent chooses uniformly among his legal actions. Its rules are written here again, slowly.
+The filter keeps every world that a seat cannot tell from the true one, with its probability if the
+opponent chooses uniformly among its legal actions. The filter has slow rules of its own.
 """
 
 import random
@@ -198,7 +198,7 @@ def hidden(position, other):
 
 
 def positions(game, seed, seat):
-    """Each position of a random match, with the worlds that `seat` cannot tell from it."""
+    """Yield each position of a random match with the worlds that `seat` cannot tell from it."""
     chance = random.Random(seed)
     other = 1 - seat
     position = Position.deal(game, seed)
@@ -269,7 +269,7 @@ def test_draws_are_in_proportion(name):
                 sampler = Sampler.of(position.view(seed % 2))
                 samples = [sampler.sample(seeds.getrandbits(64)) for _ in range(draws)]
                 drawn = Counter(hidden(sample, 1 - seed % 2) for sample in samples)
-                assert set(drawn) <= set(expected), "a world that cannot be"
+                assert set(drawn) <= set(expected), "an impossible world is drawn"
                 several += len(expected) > 1
                 chi, degrees = distance(expected, drawn, draws)
                 assert chi < degrees + 5.5 * (2 * degrees) ** 0.5 + 12
