@@ -22,13 +22,13 @@ from tests.support.sequence_form import LeftToChanceError, Rest, TooLargeError, 
 
 # Positions of each case; `make soak` sets more.
 POSITIONS = int(os.environ.get("CROUPIER_ENDINGS", "25"))
-CHOICES = 20  # Of either kind: the opponent knows enough to choose, or does not.
+CHOICES = 20  # Tested for each answer: whether the opponent knows enough to choose.
 NODES = 4_000
 EXACT = 1e-7  # The precision of the linear programmes.
 
 
 def cases():
-    """Games with endings that are solved, and how many turns before the end to begin."""
+    """Games with solvable endings, and the number of last decisions to test."""
     yield pytest.param("skystones", {}, 3, id="skystones")
     yield pytest.param("powershot_soccer", {}, 2, id="powershot_soccer")
     for game_id, name in (
@@ -41,7 +41,7 @@ def cases():
 
 
 def late_decisions(game, case, last):
-    """The seed, position and seat of late decisions among several actions, in random matches."""
+    """Yield the seed, position and seat of late decisions with a choice, in random matches."""
     for seed in itertools.count():
         rng = seeded("ending", case, seed)
         position = Position.deal(game, seed)
@@ -56,7 +56,7 @@ def late_decisions(game, case, last):
 
 
 def proofs(game, case, last):
-    """The seed, position and seat of proven decisions, with the proof and the naive solver."""
+    """Yield the seed, position and seat of proven decisions, with proof and naive solver."""
     for seed, position, seat in late_decisions(game, case, last):
         sampler = Sampler.of(position.view(seat))
         proof = prove(sampler, position.legal(seat), nodes=NODES)
@@ -90,7 +90,7 @@ def test_a_naive_solver_finds_the_same(request, game_id, ruleset, last):
 
 
 @pytest.mark.parametrize("name", ["five", "copies"])
-def test_what_the_opponent_cannot_know_must_not_matter(name):
+def test_an_ending_that_depends_on_what_the_opponent_cannot_know_is_not_proven(name):
     game = games()["skystones"](facts_of("skystones").small_rulesets[name])
     seen = Counter()
     for seed, position, seat in late_decisions(game, name, 3):
@@ -108,11 +108,12 @@ def test_what_the_opponent_cannot_know_must_not_matter(name):
 def needs_no_knowledge(game, view):
     """Whether the opponent's last choice is clear to it, whatever the seat of the view holds.
 
-    None if there is more to decide than that choice.
+    None if the position has more decisions than that choice.
     """
     me, other = view.seat, 1 - view.seat
-    best = collections.defaultdict(list)  # By what it knows: its best choices in each world.
-    clear = True  # Whether its choices are equally good in the worlds of the view.
+    # The opponent's best choices in each world, by its view.
+    best = collections.defaultdict(list)
+    clear = True  # Whether the opponent's choices are equally good in the worlds of the view.
     own = set()
     for known in {world.view(other) for world in Sampler.of(view).worlds(NODES)}:
         for world in Sampler.of(known).worlds(NODES):
@@ -135,7 +136,7 @@ def needs_no_knowledge(game, view):
 
 
 def final_score(position, seat):
-    """What a seat scores where nothing is left to decide; None where something is left."""
+    """The score of a seat if no choice is left in the position; else None."""
     while not position.over:
         if any(len(position.legal(decider)) > 1 for decider in position.deciders):
             return None

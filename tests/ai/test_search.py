@@ -1,4 +1,4 @@
-"""The search: properties in every game, and its answers where the right answer is known."""
+"""The search: its properties in every game, and its answers to problems with known answers."""
 
 import os
 import statistics
@@ -24,7 +24,7 @@ GAMES = list(games())
 
 
 def start(game_id, seed=1):
-    """A new deal, and the view of the first seat that must decide."""
+    """Return a new deal and the view of the first seat that must decide."""
     position = Position.deal(games()[game_id](), seed)
     return position, position.view(position.deciders[0])
 
@@ -35,7 +35,7 @@ def test_a_seed_gives_the_same_answer(game_id):
     assert search(view, iterations=500, seed=5) == search(view, iterations=500, seed=5)
     results = [search(view, iterations=500, seed=seed) for seed in range(5, 25)]
     if games()[game_id].from_deal:
-        # All answers are read off the same search; the seed samples the action.
+        # A search from the deal does not depend on the seed. The seed only samples the action.
         assert all(result.actions == results[0].actions for result in results)
         assert len({result.action for result in results}) > 1
     else:
@@ -136,7 +136,7 @@ def test_a_single_action_needs_no_long_search():
     assert only.expected_score == pytest.approx(result.win + result.draw / 2)
     assert only.expected_score == result.expected_score
 
-    # A bot searches as long with one action as with many, so that its time shows nothing.
+    # A bot searches as long with one action as with many, so that its time gives nothing away.
     unlimited = Parameters(single_action=0)
     result = search(position.view(seat), iterations=1000, seed=1, parameters=unlimited)
     assert (result.stop_reason, result.iterations) == ("iterations", 1000)
@@ -207,7 +207,7 @@ def test_the_search_beats_random_play(game_id):
     assert score / (2 * pairs) > 0.7
 
 
-# A position of Champion Chess that is one game of matching pennies within another.
+# A position of Champion Chess in which one game of matching pennies follows another.
 #
 # Four nobles whose numbers make King beat Rook, Rook beat Bishop and Queen, Queen beat King, and
 # Bishop and King capture each other. White holds King and Bishop, with the Queen in the deck; Black

@@ -1,4 +1,4 @@
-"""Arguments are read, or refused by name, and each kind of failure has one exit status."""
+"""Arguments are read or refused by name; each kind of failure has one exit status."""
 
 import argparse
 

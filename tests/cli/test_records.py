@@ -1,4 +1,4 @@
-"""The life of a match: listed, exported, imported, played again, and deleted in the end."""
+"""The life of a match: listed, exported, imported, played again in a rematch, and deleted."""
 
 import asyncio
 import json
@@ -113,7 +113,7 @@ def test_all_matches_are_listed_newest_first_page_by_page(operate):
         assert names(some) == [each.match for each in whole if each.game == f"games/{game_id}"]
 
 
-def test_what_changes_between_two_pages_makes_no_gap_and_no_double(operate):
+def test_changes_between_two_pages_make_no_gap_and_no_duplicate(operate):
     operated = operate()
     made = [operated.client.create_match(GAMES[0]) for _ in range(6)]
     pages = operated.operator.matches(page_size=2)
@@ -123,7 +123,7 @@ def test_what_changes_between_two_pages_makes_no_gap_and_no_double(operate):
     assert sorted(seen) == sorted(match.name for match in made)
 
 
-def test_a_summary_tells_who_plays_and_no_card(operate):
+def test_a_summary_names_the_players_and_no_card(operate):
     operated = operate()
     operated.client.create_match(GAMES[0], (bot("casual"), OPEN))
     (summary,) = operated.operator.matches()
@@ -141,7 +141,7 @@ def test_only_the_operator_lists(operate):
     with pytest.raises(CroupierError) as caught:
         operated.client.call(operated.client.match_stub.ListMatches, match_pb2.ListMatchesRequest())
     assert caught.value.reason == "TOKEN_MISSING"
-    # It shows records, but of matches that are over, and plays no seat.
+    # The operator reads records of matches that are over, and plays no seat.
     assert refusal(operated.operator.record, match.name) == "MATCH_NOT_OVER"
     assert refusal(operated.operator.record, "matches/none") == "MATCH_NOT_FOUND"
     assert refusal(Seat(operated.client, match.name, TOKEN).view) == "TOKEN_INVALID"
@@ -158,7 +158,7 @@ def test_without_an_operator_nobody_lists(operate):
         assert "--operator-token-file" in caught.value.message
 
 
-def test_a_page_token_is_good_for_its_filters_only(operate):
+def test_a_page_token_is_valid_only_for_its_filters(operate):
     operated = operate()
     for _ in range(3):
         operated.client.create_match(GAMES[0])
@@ -223,7 +223,7 @@ def test_old_matches_are_deleted_and_no_others(place):
                 assert await store.read(f"m{number}", 0) == []
                 assert not await store.append(f"m{number}", 1, action(0), NOTHING)
             assert (await store.load("m6")).entries == [resignation(0, at=106)]
-            # Its name is free again, and nothing is left of it.
+            # The name of a deleted match is free again, and nothing is left of the match.
             await store.create(header("m0"), NOTHING)
             assert await store.append("m0", 0, action(0), NOTHING)
             assert await store.list_matches(Query(over=True), 9) == [
@@ -234,7 +234,7 @@ def test_old_matches_are_deleted_and_no_others(place):
 
 
 def until(condition):
-    """Waits until something is so."""
+    """Wait until a condition is true."""
     end = time.monotonic() + SECONDS
     while not condition():
         assert time.monotonic() < end
@@ -248,11 +248,11 @@ def gone(seat):
     return False
 
 
-def test_a_server_deletes_what_has_been_over_for_so_long(operate):
+def test_a_server_deletes_matches_that_ended_long_enough_ago(operate):
     operated = operate(retain_finished=0.0)
     running, over = (operated.client.create_match(GAMES[0]) for _ in range(2))
     over.seats[0].resign()
-    # Also out of the memory of the server.
+    # The match leaves the memory of the server, too.
     until(lambda: gone(over.spectator))
     assert refusal(over.spectator.record) == "MATCH_NOT_FOUND"
     assert refusal(over.seats[0].rematch) == "MATCH_NOT_FOUND"
@@ -260,7 +260,7 @@ def test_a_server_deletes_what_has_been_over_for_so_long(operate):
     assert names(operated.operator.matches()) == [running.name]
 
 
-def test_what_is_not_old_enough_stays(servers, operate):
+def test_a_match_that_is_not_old_enough_stays(servers, operate):
     operated = operate(retain_finished=3600.0)
     match = operated.client.create_match(GAMES[0])
     match.seats[0].resign()
@@ -281,15 +281,15 @@ def test_each_seat_gets_the_other_seat_of_the_same_rematch(operate, first):
     again = [match.seats[seat].rematch() for seat in (first, 1 - first)]
     assert len({each.name for each in again} - {match.name}) == 1
     assert len({each.secret_hash for each in again} - {match.secret_hash}) == 1
-    # Nobody gets the token of a seat that is not his.
+    # A seat gets no token of another seat.
     assert [list(each.seats) for each in again] == [[1 - first], [first]]
     assert again[0].seats[1 - first].view().seat == 1 - first
     assert again[1].seats[first].view().seat == first
-    # Whoever asks again is told the same.
+    # A repeated call gets the same answer.
     repeated = match.seats[first].rematch()
     assert repeated.seats[1 - first].token == again[0].seats[1 - first].token
     assert repeated.name == again[0].name
-    # The token of the old match is none of the new one.
+    # The token of the old match is not valid for the new one.
     old = Seat(operated.client, again[0].name, match.seats[0].token)
     assert refusal(old.view) == "TOKEN_OF_OTHER_MATCH"
     again[0].seats[1 - first].resign()
@@ -307,7 +307,7 @@ def test_a_rematch_has_the_same_bot_and_is_played(operate):
     again = match.seats[0].rematch()
     assert list(again.seats) == [1]
     seat = again.seats[1]
-    # It was asked for entropy, so it is again.
+    # The first match asked for entropy, so the rematch asks, too.
     assert seat.view().entropy_owed.hash_seats == [1]
     seat.contribute()
     for view in seat.turns():
@@ -329,7 +329,7 @@ def test_a_rematch_of_a_seeded_match_is_not_seeded(shared_server):
         assert record.secret != match.spectator.record().secret
 
 
-def test_two_servers_asked_at_once_make_one_rematch(servers, postgres):
+def test_two_servers_that_are_asked_at_the_same_time_make_one_rematch(servers, postgres):
     place = PostgresPlace(postgres)
     stores = [place.store(), place.store()]
     for store in stores:
@@ -405,11 +405,11 @@ def test_records_are_exported_verified_and_imported(operate, tmp_path, form, cap
             return [await store.load(match.name.removeprefix("matches/")) for match in made]
 
     for match, each in zip(made, asyncio.run(stored()), strict=True):
-        # As if it had been played there.
+        # The store has the match as if it had been played there.
         assert write_record(MatchState.load(each)) == match.spectator.record()
 
 
-def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
+def test_an_imported_match_is_in_the_log_as_over(tmp_path, postgres):
     state = played(GAMES[0], "default", seeded("import"))
     path = record_files.write(write_record(state), tmp_path, "json")
     place = PostgresPlace(postgres)
@@ -425,7 +425,7 @@ def test_an_import_is_in_the_log_as_a_match_that_is_over(tmp_path, postgres):
     assert found.version == state.version
 
 
-def test_nothing_is_imported_if_one_record_is_not_true(tmp_path, capsys):
+def test_nothing_is_imported_if_one_record_is_false(tmp_path, capsys):
     for number in range(3):
         record = write_record(played(GAMES[0], "default", seeded("import", number)))
         if number == 1:
@@ -448,7 +448,7 @@ def test_another_match_of_the_same_name_is_not_overwritten(tmp_path, capsys):
     assert "another match" in capsys.readouterr().err
 
 
-def test_verify_says_what_is_wrong_and_exits_with_1(tmp_path):
+def test_verify_names_the_fault_and_exits_with_1(tmp_path):
     record = write_record(played(GAMES[0], "default", seeded("verify")))
     path = record_files.write(record, tmp_path, "json")
     fine = run("verify", path)
@@ -478,7 +478,7 @@ def test_verify_says_what_is_wrong_and_exits_with_1(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"{", b'{"unknown": 1}', b"\xff" * 40, b"[1]", b'{"match": 5}']
 )
-def test_what_is_no_record_is_told_so(tmp_path, content, capsys):
+def test_a_file_that_holds_no_record_is_not_true(tmp_path, content, capsys):
     path = tmp_path / "what.json"
     path.write_bytes(content)
     assert status("verify", path) == 1
@@ -486,7 +486,7 @@ def test_what_is_no_record_is_told_so(tmp_path, content, capsys):
     assert line.startswith(f"{path}: not true: ")
 
 
-def test_what_cannot_be_read_is_told_so(tmp_path, capsys):
+def test_a_path_without_records_is_reported(tmp_path, capsys):
     assert status("verify", tmp_path / "none.json") == 1
     assert "No such file" in capsys.readouterr().err
     assert status("verify", tmp_path) == 1

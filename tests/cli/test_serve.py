@@ -45,7 +45,7 @@ class Process:
         self.address = found[1]
 
     def end(self, number=signal.SIGTERM):
-        """Sends a signal; returns the exit code and what was logged."""
+        """Send a signal; return the exit code and the log."""
         self.process.send_signal(number)
         _, log = self.process.communicate(timeout=END)
         return self.process.returncode, log
@@ -109,7 +109,7 @@ def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
     code, log = server.end()
     assert code == 0
     assert "MatchService/SubmitAction OK" in log
-    # Neither log nor metrics tell a secret, not even that of a match that is over.
+    # Neither the log nor the metrics hold a secret, not even the secret of a match that is over.
     secrets = [
         *(player.token for player in (*table.everyone(), *other.everyone())),
         table.name.removeprefix("matches/"),
@@ -119,7 +119,7 @@ def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
     assert not [secret for secret in secrets if secret in log or secret in metrics]
 
 
-def test_an_interrupt_ends_a_server_too(start):
+def test_an_interrupt_ends_a_server(start):
     assert start("--metrics-port", "0").end(signal.SIGINT)[0] == 0
 
 
@@ -143,7 +143,7 @@ def test_streams_end_when_the_server_stops(start):
     assert server.process.returncode == 0
 
 
-def test_a_port_in_use_is_said_in_one_line(start):
+def test_a_port_in_use_is_reported_in_one_line(start):
     server = start("--metrics-port", "0")
     for options in (
         ["--listen", server.address, "--metrics-port", "0"],
@@ -163,14 +163,14 @@ def test_a_port_in_use_is_said_in_one_line(start):
         assert line == f"croupier: cannot listen on {server.address}: Address already in use"
 
 
-def test_a_host_that_cannot_be_looked_up_is_said_in_one_line():
+def test_a_host_without_an_address_is_reported_in_one_line():
     failed = run("serve", "--listen", "300.1.1.1:50051")
     assert failed.returncode == 1
     (line,) = failed.stderr.splitlines()
     assert line == "croupier: cannot listen on 300.1.1.1:50051: the host has no address"
 
 
-def test_a_token_key_that_cannot_be_used_is_said(tmp_path):
+def test_an_unusable_token_key_is_reported(tmp_path):
     short = tmp_path / "short"
     short.write_bytes(b"x" * 31)
     for path, said in ((short, "at least 32 bytes"), (tmp_path / "missing", "No such file")):
@@ -183,13 +183,13 @@ def test_a_token_key_that_cannot_be_used_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["50051", "host:", "host:x", "host:65536", ":1"])
-def test_an_address_that_is_none(address):
+def test_an_invalid_address_is_refused(address):
     failed = run("serve", "--listen", address)
     assert failed.returncode == 2
     assert "--listen" in failed.stderr
 
 
-def test_the_commands_that_ask_a_server(start):
+def test_the_commands_health_and_games_ask_a_server(start):
     server = start("--metrics-port", "0")
     healthy = run("health", "--server", server.address)
     assert (healthy.returncode, healthy.stdout) == (0, "SERVING\n")
@@ -220,7 +220,7 @@ def test_the_catalog_describes_every_game(client):
         assert game.rules
         assert game.rules_version
         assert len(game.seat_titles) == 2
-        # The default ruleset, sent back, is the game that it is said to be.
+        # The default ruleset of the catalog creates the same match as no ruleset.
         table = client.create(game.default_ruleset, seed=4)
         same = client.create(ruleset_of(game_id), seed=4)
         for one, other in zip(table.everyone(), same.everyone(), strict=True):
@@ -257,7 +257,7 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(start, tmp_path
     assert line == f"croupier: {tmp_path} is in use by another server"
 
 
-def test_a_store_that_is_none_is_said_in_one_line():
+def test_an_unknown_store_is_reported_in_one_line():
     failed = run("serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", "--store", "mysql://x")
     assert failed.returncode == 1
     (line,) = failed.stderr.splitlines()
@@ -277,7 +277,7 @@ def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
     play_on(table, rng)
     seen = [[each.SerializeToString(deterministic=True) for each in stream] for stream in streams]
     assert len(seen[0]) == len(seen[1]) == table.spectator.view().version + 1
-    # One ends; a match goes on at the other.
+    # One server ends, and a match of it goes on at the other.
     other = clients[0].create(ruleset_of("skystones"))
     assert one.end()[0] == 0
     for player in other.everyone():

@@ -36,7 +36,7 @@ from croupier.v1 import catalog_pb2_grpc, game_pb2
 from tests.support.replicas import Replica
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 30.0  # Seconds until something that does not happen is given up.
+LIMIT = 30.0  # Seconds until a wait is given up.
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_the_catalog_is_listed_and_a_game_has_its_cards(client: Client) -> None:
     assert [card.title for card in by_long.cards][:2] == ["King", "Queen"]
 
 
-def test_seats_are_handed_out_as_they_were_asked_for(client: Client) -> None:
+def test_open_seats_are_handed_out_as_requested(client: Client) -> None:
     assert set(client.create_match("champion_chess").seats) == {0, 1}
     match = client.create_match("champion_chess", (bot("random"), OPEN))
     assert set(match.seats) == {1}
@@ -110,7 +110,7 @@ def test_a_match_is_played_turn_by_turn_and_its_record_fits_the_hash(
     assert hashlib.sha256(record.secret).digest() == match.secret_hash
 
 
-def test_a_clock_is_shown_and_its_end_is_waited_for(client: Client) -> None:
+def test_a_clock_is_shown_and_a_caller_can_wait_for_its_end(client: Client) -> None:
     match = client.create_match(
         "powershot_soccer", time_control=clock(0.3, 60, 1.5, default_action=False)
     )
@@ -124,14 +124,14 @@ def test_a_clock_is_shown_and_its_end_is_waited_for(client: Client) -> None:
     assert final.result.scores[view.deciders[0]] == 0
 
 
-def test_a_clock_can_play_on_by_itself(client: Client) -> None:
+def test_a_clock_can_play_default_actions(client: Client) -> None:
     match = client.create_match("powershot_soccer", time_control=clock(0.1, default_action=True))
     assert match.spectator.view(wait_for_version=2).version >= 2
 
 
-def test_a_turn_is_never_one_that_was_answered_already(match: NewMatch) -> None:
-    # Seat 1 always decides first, and seat 0 answers to the view from before that: the stream has
-    # then shown a view in between, in which seat 0 still owes what it has sent.
+def test_a_turn_that_was_answered_is_not_repeated(match: NewMatch) -> None:
+    # Seat 1 always decides first, and seat 0 answers with the version from before. The stream has
+    # then shown a view in between, in which seat 0 still owes the decision that it has sent.
     first, second = match.seats[0], match.seats[1]
     watch = match.spectator.watch()
     for view in itertools.islice(first.turns(), 10):
@@ -148,7 +148,7 @@ def test_submit_takes_the_version_of_the_newest_view(match: NewMatch) -> None:
     assert first.submit(action).deciders == [1]
     after = second.submit(second.view().legal_actions[0])
     assert after.version == 2
-    # Seat 0 has not looked since; what it answers to is no longer what it would see.
+    # Seat 0 has not read a view since, so its version is stale.
     refusal = refused(lambda: first.submit(action))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.ABORTED, "STALE_VERSION")
     assert refusal.metadata == {"current_version": "2"}
@@ -171,7 +171,7 @@ def test_resigning_ends_the_match(match: NewMatch) -> None:
     assert match.seats[0].view().result == view.result
 
 
-# Refusals.
+# Refusals
 
 
 def refused(call: object) -> CroupierError:
@@ -199,7 +199,7 @@ def test_a_refusal_carries_code_reason_metadata_and_fields(client: Client, match
 
 
 class Refusing(catalog_pb2_grpc.CatalogServiceServicer):
-    """Refuses with whatever status it is told to."""
+    """Refuses every call with `status`."""
 
     status = status_pb2.Status()
 
@@ -251,7 +251,7 @@ def test_every_detail_of_an_error_is_read(refusing: tuple[Refusing, Client]) -> 
     assert str(error) == "TOO_MANY_SEARCHES: busy; a.b: must be odd; c: is required"
 
 
-def test_an_error_of_somebody_else_has_no_reason(refusing: tuple[Refusing, Client]) -> None:
+def test_an_error_of_another_domain_has_no_reason(refusing: tuple[Refusing, Client]) -> None:
     servicer, client = refusing
     info = error_details_pb2.ErrorInfo(domain="proxy.example", reason="TOO_BIG")
     servicer.status = status_pb2.Status(
@@ -262,7 +262,7 @@ def test_an_error_of_somebody_else_has_no_reason(refusing: tuple[Refusing, Clien
     assert str(error) == "INTERNAL: no"
 
 
-# A bad network.
+# A bad network
 
 
 class Cable:
@@ -276,7 +276,7 @@ class Cable:
         self.lock = threading.Lock()
         self.pairs: list[tuple[socket.socket, socket.socket]] = []
         self.connections = 0
-        self.deaf = False  # The server's answers get lost, and then the connection.
+        self.deaf = False  # Whether the server's next answer is lost, and then the connection.
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self) -> None:
@@ -337,12 +337,12 @@ def far_seat(client: Client, match: NewMatch) -> Seat:
     return Seat(client, match.name, match.seats[0].token)
 
 
-def test_a_stream_that_is_refused_does_not_try_again(match: NewMatch) -> None:
+def test_a_refused_stream_does_not_try_again(match: NewMatch) -> None:
     stream = match.spectator.watch(after_version=9, patience=float("inf"))
     assert refused(lambda: next(stream)).reason == "VERSION_IN_FUTURE"
 
 
-def test_a_stream_that_cannot_go_on_says_so(client: Client, cable: Cable) -> None:
+def test_a_stream_that_cannot_go_on_raises(client: Client, cable: Cable) -> None:
     match = client.create_match("champion_chess")
     with Client(cable.address) as far:
         stream = far_seat(far, match).watch(patience=0.0)
@@ -381,7 +381,7 @@ def test_a_match_whose_name_was_lost_is_created_once(
         matches = Operator(far, operator.read_text()).matches()
         assert [each.match for each in matches] == [match.name]
         assert match.seats[1].view().seat == 1
-        # Another one is another one, and who keeps its request id has it again.
+        # The same request id gives the same match again; without one, each match is another.
         request_id = str(uuid.uuid4())
         kept = far.create_match("champion_chess", request_id=request_id)
         again = far.create_match("champion_chess", request_id=request_id)
@@ -428,7 +428,7 @@ def test_an_action_is_tried_until_the_server_is_up_again(
         assert not pauses
         assert seat.submit(action).version == 1
         assert len(pauses) >= 2
-        # So is a match.
+        # The creation of a match is tried in the same way.
         server.kill()
         pauses.clear()
         with pytest.raises(CroupierError) as caught:
@@ -446,7 +446,7 @@ def test_the_client_imports_nothing_of_the_server() -> None:
     assert not {"ai", "engine", "service", "rich"} & set(imported.split())
 
 
-def test_an_analysis_is_followed_and_given_up(address: str) -> None:
+def test_an_analysis_can_be_followed_and_given_up(address: str) -> None:
     with Client(address) as client:
         seat = client.create_match("skystones", seed=1).seats[0]
         reports = list(seat.analyze(iterations=2000, seed=1))

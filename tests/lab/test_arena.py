@@ -1,4 +1,4 @@
-"""The arena: which games it plays, that its runs repeat, and what its command prints."""
+"""The arena: its games, the repetition of its runs, and the output of its command."""
 
 import json
 import random
@@ -35,7 +35,7 @@ def pairing(game_id, first, second):
 
 
 def figures(result):
-    """The JSON of a result without what depends on the clock."""
+    """The JSON of a result without the figures that depend on the clock."""
     found = json.loads(json.dumps(result.as_json()))
     for effort in found["efforts"]:
         del effort["seconds"]
@@ -44,7 +44,7 @@ def figures(result):
 
 @dataclass(frozen=True)
 class Spy:
-    """Plays the first legal action, or the given one, and records what it was shown."""
+    """A player that plays the first legal action, or a given one, and records its views."""
 
     name: str
     seen: list = field(default_factory=list, compare=False)
@@ -57,7 +57,7 @@ class Spy:
 
 @pytest.fixture
 def spies(monkeypatch):
-    """The list in which two players, "left" and "right", record what they were shown."""
+    """The list in which two players, "left" and "right", record their views."""
     seen = []
     arena._player.cache_clear()
     for name in ("left", "right"):
@@ -73,7 +73,7 @@ def spies(monkeypatch):
 @pytest.mark.parametrize("game_id", GAMES)
 def test_games_of_a_pair_share_their_chance_and_exchange_seats(game_id, spies):
     arena.play_pair(Task(game_id, "left", "right", 3, 5))
-    # Both play the same, so the second game is the first with the names exchanged.
+    # Both players play alike, so the second game is the first with the names exchanged.
     half = len(spies) // 2
     first, second = spies[:half], spies[half:]
     assert [(view, chance) for _, view, chance in first] == [
@@ -97,7 +97,7 @@ def test_chance_of_a_player_differs_between_decisions(spies):
     for pair in range(3):
         arena.play_pair(Task("champion_chess", "left", "right", 1, pair))
     chances = [chance for _, _, chance in spies]
-    assert len(set(chances)) == len(chances) / 2  # Each once in either game of its pair.
+    assert len(set(chances)) == len(chances) / 2  # Each once in each game of its pair.
 
 
 @pytest.mark.parametrize("game_id", GAMES)
@@ -116,7 +116,7 @@ def test_an_illegal_action_is_not_played(spies, monkeypatch):
 # Runs
 
 
-def test_a_run_repeats_whatever_the_number_of_workers():
+def test_a_run_repeats_with_any_number_of_workers():
     one = pairing("skystones", "search:iterations=30", "policy")
     alone = arena.run(one, pairs=6, seed=2)
     assert figures(alone) == figures(arena.run(one, pairs=6, seed=2, workers=2))
@@ -144,14 +144,14 @@ def test_sprt_ends_a_run(first, second, pairs, ended):
     )
     assert result.ended == ended
     assert (len(result.pairs) < pairs) == (ended != "games")
-    # The pair that decided is the last.
+    # The last pair is the one that decided.
     before = Result(result.pairing, 1, result.sprt)
     for pair in result.pairs[:-1]:
         before.add(pair)
     assert result.sprt.verdict(before.outcomes) == ""
 
 
-def test_a_search_beats_random_play_and_more_of_it_less():
+def test_a_search_beats_random_play_and_a_shorter_search():
     for stronger, weaker in (("beginner", "random"), ("uct:iterations=400", "uct:iterations=10")):
         result = arena.run(pairing("skystones", stronger, weaker), pairs=20, seed=4, workers=2)
         assert result.statistics()["elo"]["low"] > 0, (stronger, weaker)
@@ -208,7 +208,7 @@ def test_configurations_are_read(text, player):
         ("search@HEAD", "needs a limit"),
     ],
 )
-def test_an_error_says_what_is_wrong_with_a_configuration(text, why):
+def test_an_error_names_the_fault_of_a_configuration(text, why):
     with pytest.raises(ConfigurationError, match=why):
         Configuration.read(text)
 
@@ -229,7 +229,7 @@ def test_workers_leave_each_thread_a_processor_if_time_counts(monkeypatch):
 # Bots and plain UCT
 
 
-def test_every_strength_of_a_bot_is_in_the_table():
+def test_the_table_has_every_strength_of_a_bot():
     assert set(BOT_STRENGTHS) == set(BotStrength.values()) - {BotStrength.BOT_STRENGTH_UNSPECIFIED}
     assert list(BOT_STRENGTHS.values()) == list(STRENGTHS.values())
 
@@ -267,7 +267,7 @@ def test_plain_uct_finds_obvious_actions():
         assert game.read_action(action) == {"kind": answer}
 
 
-def test_plain_uct_refuses_where_there_is_no_choice():
+def test_plain_uct_refuses_a_view_without_a_choice():
     game = games()["champion_chess"]()
     for seed in range(200):
         with told(seed=seed):
@@ -406,7 +406,7 @@ def test_command_climbs_a_ladder():
     assert "kuhn_poker" not in table
 
 
-def test_command_shows_how_far_it_is_on_a_terminal(monkeypatch):
+def test_command_shows_its_progress_on_a_terminal(monkeypatch):
     done = run(
         *("random", "random", "--game", "kuhn_poker", "--games", "40"),
         env={"FORCE_COLOR": "1", "COLUMNS": "120", "TERM": "xterm", "PATH": ""},
@@ -419,7 +419,7 @@ def test_command_shows_how_far_it_is_on_a_terminal(monkeypatch):
 @pytest.mark.parametrize(
     ("workers", "number"), [("1", signal.SIGINT), ("2", signal.SIGINT), ("2", signal.SIGTERM)]
 )
-def test_interrupted_command_says_what_it_has(workers, number, tmp_path):
+def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path):
     written = tmp_path / "results.json"
     command = [*ARENA, "uct:iterations=2000", "random", "--game", "skystones", "--games=100000"]
     process = subprocess.Popen(
@@ -431,7 +431,7 @@ def test_interrupted_command_says_what_it_has(workers, number, tmp_path):
     )
     assert process.stdout.readline().startswith("2 games, Elo")
     process.send_signal(number)
-    # The pipes close when the last process ends, so the workers have ended too.
+    # The pipes close when the last process ends, so the workers have ended, too.
     output, errors = process.communicate(timeout=END)
     assert (process.returncode, errors) == (130, "")
     assert "uct:iterations=2000 against random, interrupted" in output
@@ -454,7 +454,7 @@ def test_interrupted_command_says_what_it_has(workers, number, tmp_path):
         (["search@none:ms=1", "random", "--game", "skystones"], "no such revision"),
     ],
 )
-def test_command_says_what_is_wrong_with_it(arguments, why):
+def test_command_names_the_fault_of_its_arguments(arguments, why):
     done = run(*arguments)
     assert done.returncode == 2
     assert why in done.stderr

@@ -1,4 +1,4 @@
-"""The statistics of the arena, against other programs' figures and by simulation."""
+"""The statistics of the arena, compared with figures of other programs and with simulations."""
 
 import math
 import random
@@ -21,7 +21,7 @@ def simulated(rng, weights, pairs):
     return Counter(rng.choices(PENTANOMIAL, weights, k=pairs))
 
 
-def test_elo_and_score_are_each_others_inverse():
+def test_elo_and_score_are_inverse_functions():
     for difference in (-700, -40, 0, 3.5, 190.8):
         assert elo.elo_of(elo.score_of(difference)) == pytest.approx(difference)
     assert elo.score_of(400) == pytest.approx(10 / 11)
@@ -64,7 +64,7 @@ def test_likelihood_ratio_of_wins_and_losses_is_that_of_a_coin():
     assert Sprt(0, 100).llr({0.0: lost, 1.0: won}) == pytest.approx(expected, rel=1e-3)
 
 
-def test_likelihood_ratio_does_not_depend_on_who_is_first():
+def test_likelihood_ratio_does_not_depend_on_the_order_of_players():
     outcomes = pentanomial(5, 20, 31, 40, 9)
     mirrored = {1 - score: n for score, n in outcomes.items()}
     assert Sprt(-3, 25).llr(outcomes) == pytest.approx(-Sprt(-25, 3).llr(mirrored))
@@ -79,7 +79,7 @@ def test_bounds_are_walds():
     "weights", [(2, 14, 25, 8, 1), (20, 0, 60, 0, 20), (0, 0, 3, 4, 33), (0, 0, 1, 0, 14)]
 )
 @pytest.mark.parametrize("pairs", [20, 200])
-def test_interval_holds_the_truth_95_times_of_100(weights, pairs):
+def test_interval_holds_the_truth_95_times_in_100(weights, pairs):
     rng = random.Random(f"{SEED}/{weights}/{pairs}")
     truth = sum(map(math.prod, zip(weights, PENTANOMIAL, strict=True))) / sum(weights)
     held = 0
@@ -106,7 +106,7 @@ def test_interval_where_nothing_varies():
 
 @pytest.mark.parametrize(("truth", "wrong"), [(0, "elo1"), (60, "elo0")])
 def test_sprt_errs_as_rarely_as_it_says(truth, wrong):
-    # Pairs of two games that are won, drawn or lost each, at a true Elo of one of the hypotheses.
+    # Each game of a pair is won, drawn or lost. The true Elo is that of one of the hypotheses.
     rng = random.Random(f"{SEED}/{truth}")
     score = elo.score_of(truth)
     drawn = 0.3

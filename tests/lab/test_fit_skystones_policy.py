@@ -1,4 +1,4 @@
-"""The fit of the playout policy of Skystones rests on the policy as it is."""
+"""The fit of the playout policy of Skystones, compared with the policy itself."""
 
 import random
 import subprocess
@@ -28,7 +28,7 @@ DRAWS = 2_000
 
 
 def placements_of(ruleset, seed):
-    """The placements with a choice of a match by the policy."""
+    """The placements with a choice, of a match that the policy plays."""
     game = games()["skystones"](ruleset)
     policy = PlayoutPolicy.of(game)
     chance = random.Random(seed)
@@ -63,7 +63,7 @@ def test_the_policy_plays_with_the_probabilities_of_its_constants(ruleset):
     assert min(p_values) > 1e-3 / len(p_values)
 
 
-def test_the_fit_finds_the_constants_that_decisions_were_made_with():
+def test_the_fit_finds_the_constants_behind_the_decisions():
     made_with = Constants(6, 7, (3, 1, 0, 0))
     chance = random.Random(1)
     decisions = []
@@ -79,13 +79,13 @@ def test_the_fit_finds_the_constants_that_decisions_were_made_with():
     assert fit(found, decisions).likelihood > fit(default_constants(), decisions).likelihood + 0.1
 
 
-def test_constants_that_take_beat_constants_that_do_not():
+def test_constants_that_take_cards_beat_constants_that_do_not():
     constants = default_constants()
     scores = score_against(constants, constants._replace(taken=0), 20, 3)
     assert sum(scores) > 12
 
 
-def test_the_script_prints_both():
+def test_the_script_prints_default_and_fitted_constants():
     command = [sys.executable, "-m", "lab.fit_skystones_policy"]
     command += ["--matches", "3", "--iterations", "10", "--pairs", "2"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -18,10 +18,9 @@ SEED = 41
 
 
 def walk(ours, theirs, meet):
-    """Walks both game trees side by side; our utilities are half of OpenSpiel's stakes."""
-    if (
-        ours.is_chance_node()
-    ):  # An adapted game has one at every step; in Kuhn poker it draws nothing.
+    """Walk both game trees side by side. Our utilities are half of OpenSpiel's stakes."""
+    # An adapted game has a chance node at every step; in Kuhn poker it draws nothing.
+    if ours.is_chance_node():
         ours.apply_action(0)
     assert ours.is_terminal() == theirs.is_terminal()
     if ours.is_terminal():
@@ -31,7 +30,7 @@ def walk(ours, theirs, meet):
     assert player == theirs.current_player()
     meet(ours.information_state_string(), theirs.information_state_string())
     legal = {ours.action_to_string(player, action): action for action in ours.legal_actions()}
-    # Check and fold, or bet and call.
+    # Our actions: check and fold are pass for OpenSpiel, bet and call are bet.
     for kinds, number in ((("check", "fold"), 0), (("bet", "call"), 1)):
         [action] = [legal[text] for kind in kinds if (text := str({"kind": kind})) in legal]
         mine, other = ours.clone(), theirs.clone()
@@ -51,7 +50,7 @@ def test_kuhn_poker_is_that_of_openspiel():
         for card in cards:
             theirs.apply_action(card - 1)
         walk(adapted.at(position), theirs, lambda *pair: keys.add(pair))
-    # One information state of ours for each of theirs: 12 in Kuhn poker.
+    # Each information state of OpenSpiel has one of ours: 12 in Kuhn poker.
     assert len(keys) == len({mine for mine, _ in keys}) == len({key for _, key in keys}) == 12
 
 
@@ -78,7 +77,7 @@ def test_random_play_through_openspiel_keeps_its_rules(game_id, leader):
 
 
 @pytest.mark.parametrize("leader", [0, 1])
-def test_a_decision_that_is_held_back_is_hidden_from_the_other(leader):
+def test_a_held_decision_is_hidden_from_the_other_seat(leader):
     position = Position.deal(games()["champion_chess"](), SEED)
     assert position.deciders == (0, 1)
     adapted = AdaptedGame(position.game, leader)
@@ -96,7 +95,7 @@ def test_a_decision_that_is_held_back_is_hidden_from_the_other(leader):
 
 
 def test_playouts_are_random_play_to_the_end():
-    # Also where a decision is held back: it stays, and the other one is random.
+    # A held decision stays in the playout, and the other one is random.
     adapted = AdaptedGame(games()["champion_chess"](), seed=SEED)
     state = adapted.at(Position.deal(adapted.shared.game, SEED))
     whole = Counter(tuple(PlayoutEvaluator().evaluate(state)) for _ in range(2000))

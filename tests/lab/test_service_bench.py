@@ -1,4 +1,4 @@
-"""The benchmark of the service counts what was answered, and nothing else."""
+"""The benchmark of the service counts answered calls and nothing else."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from lab.service_bench.servers import SUBMIT
 from service.store import SqliteStore
 
 SECONDS = 0.2
-CALLS = 4_000  # More than can be made.
+CALLS = 4_000  # More than a run can make.
 
 
 async def entries_of(directory):
@@ -44,7 +44,7 @@ def test_a_call_that_fails_ends_the_measurement(tmp_path):
         client.close()
 
 
-def test_the_same_server_echoes(tmp_path):
+def test_the_measured_server_can_echo(tmp_path):
     with hosting(tmp_path / "log", write_scripts("skystones", 1), 1) as host:
         client = Client([[Request("token", b"message")]])
         run = client.run(Run(host.server.address, ECHO, 4, SECONDS, True))

@@ -1,4 +1,4 @@
-"""`croupier play` as its user meets it: another process, a real server, pipes and terminals."""
+"""`croupier play` as its users run it: another process, a real server, pipes and terminals."""
 
 import contextlib
 import io
@@ -29,7 +29,7 @@ DRAWINGS = [
     *sorted((ROOT / "tests" / "games").glob("*/drawing.txt")),
 ]
 COMMAND = (sys.executable, "-m", "cli")
-# No setting of the machine that runs the tests may decide what is printed.
+# No setting of the machine that runs the tests may change the output.
 ENVIRONMENT = {
     **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
     "TERM": "xterm-256color",
@@ -84,7 +84,7 @@ def auto(address: str, game: str, seed: int, *words: str) -> str:
     return done.stdout
 
 
-# To the end by itself.
+# With --auto
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -114,11 +114,11 @@ def test_cards_are_named_in_another_language(server: str, game: str) -> None:
     printed = auto(server, game, 7, "--language", "de-CH")
     assert any(re.search(rf"\b{title}\b", printed) for title in german - titles)
     assert not any(re.search(rf"\b{title}\b", printed) for title in titles - german)
-    # The match is the same one.
+    # The language does not change the match.
     assert printed.splitlines()[-1] == auto(server, game, 7).splitlines()[-1]
 
 
-# A session of a player.
+# A session of a player
 
 
 def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(server: str) -> None:
@@ -135,7 +135,7 @@ def test_a_player_chooses_by_number_and_by_name_asks_for_a_hint_and_resigns(serv
 
 
 def test_a_player_places_stones_by_name_and_square(server: str) -> None:
-    # Small boards, so that a round is short: two picks, then a card by its name and square.
+    # A round on a small board is short: two picks, then a card by its name and square.
     words = ("skystones", "--seed", "11", "--opponent", "random", "--option", "hand_size=1")
     done = run_play(server, *words, "--option", "board_size=2", typed="1\nlist\n1\nq\n")
     assert (done.returncode, done.stderr) == (0, "")
@@ -153,7 +153,7 @@ def test_a_player_shares_out_cards_and_looks_them_up_in_german(server: str) -> N
 
 
 @pytest.mark.parametrize("typed", ["", "q\n"])
-def test_leaving_says_which_match_stays_open(server: str, typed: str) -> None:
+def test_leaving_names_the_match_that_stays_open(server: str, typed: str) -> None:
     done = run_play(server, "champion_chess", typed=typed)
     assert (done.returncode, done.stderr) == (0, "")
     last = done.stdout.splitlines()[-1]
@@ -167,7 +167,7 @@ def test_a_terminal_has_colours_and_ends_cleanly_on_an_interrupt(server: str) ->
 
 
 def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
-    # Starts a match on a terminal and interrupts it at the prompt; returns what it showed.
+    # Starts a match on a terminal, interrupts it at the prompt and returns the output.
     master, slave = pty.openpty()
     process = subprocess.Popen(
         (*COMMAND, "play", "champion_chess", "--server", address, *words),
@@ -179,8 +179,8 @@ def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
     )
     os.close(slave)
     shown = read_until(master, "> ")
-    # A Python that has printed its prompt but does not read yet notes an interrupt and then waits
-    # for the line, as if there had been none: a player interrupts again, and so does this.
+    # If Python has printed its prompt but does not read yet, it can miss an interrupt and wait for
+    # the line. A player then interrupts again, and so does this loop.
     tries = 20
     while "unfinished" not in shown:
         assert (tries := tries - 1), shown
@@ -193,17 +193,17 @@ def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
 
 
 def read_until(terminal: int, text: str, patience: float = LIMIT) -> str:
-    # What the terminal shows up to the text, or until nothing more comes.
+    # Returns the output of the terminal up to the text, or until no more output comes.
     shown = ""
     while text not in shown and select.select([terminal], [], [], patience)[0]:
         shown += os.read(terminal, 65536).decode(errors="replace")
     return shown
 
 
-# What can be wrong from the start.
+# Faults at the start
 
 
-def test_without_a_server_it_says_how_to_start_one() -> None:
+def test_without_a_server_the_error_says_how_to_start_one() -> None:
     with socket.socket() as taken:  # Bound but not listening: nobody can answer there.
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -237,14 +237,14 @@ def test_a_wrong_option_is_named(server: str, option: str, complaint: str) -> No
     assert complaint in done.stderr
 
 
-def test_a_server_that_takes_no_seeds_says_how_to_start_one_that_does() -> None:
+def test_without_seeds_the_error_says_how_to_start_a_server_with_them() -> None:
     with serving() as address:
         done = run_play(address, "skystones", "--seed", "1")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert f"croupier serve --listen {address} --allow-seeds" in done.stderr
 
 
-def test_time_cannot_repeat_a_match(server: str) -> None:
+def test_a_seed_needs_hints_that_are_limited_by_iterations(server: str) -> None:
     done = run_play(server, "skystones", "--auto", "--seed", "1", "--hint-time", "1")
     assert done.returncode == 2
     assert "--hint-iterations" in done.stderr
@@ -257,11 +257,11 @@ def test_options_are_read_by_the_schema() -> None:
     )
 
 
-# What is typed.
+# Typed lines
 
 
 def discards() -> tuple[drawing.Drawing, game_pb2.View]:
-    """Every discard of a hand of a Rook, two Pawns, a Sword and a Shield."""
+    """A hand of a Rook, two Pawns, a Sword and a Shield, with every discard as an action."""
     hand = [4, 6, 6, 9, 11]
     view = game_pb2.View(champion_chess={"phase": 3, "hand": hand})  # type: ignore[arg-type]
     sizes = range(len(hand) + 1)
@@ -285,7 +285,7 @@ def placements() -> tuple[drawing.Drawing, game_pb2.View]:
 
 
 def castle_rampage(phase: int, *actions: str) -> tuple[drawing.Drawing, game_pb2.View]:
-    """A hand of a Knight, two Axe Men, a Dragon and a Spy, and what can be done with it."""
+    """A hand of a Knight, two Axe Men, a Dragon and a Spy, with some actions."""
     names = {1: "Knight", 3: "Axe Man", 7: "Dragon", 12: "Spy", 15: "Priest", 2: "Archer"}
     game = catalog_pb2.Game(name="games/castle_rampage")
     for card, name in names.items():
@@ -297,7 +297,7 @@ def castle_rampage(phase: int, *actions: str) -> tuple[drawing.Drawing, game_pb2
 
 
 def set_ups() -> tuple[drawing.Drawing, game_pb2.View]:
-    """Some ways to share a hand out."""
+    """A set-up with some ways to share the hand out."""
     ways = ((1, 3, 3, 7, 12), (1, 3, 7, 3, 12), (3, 1, 3, 7, 12))
     return castle_rampage(
         1,
@@ -306,7 +306,7 @@ def set_ups() -> tuple[drawing.Drawing, game_pb2.View]:
 
 
 def turn() -> tuple[drawing.Drawing, game_pb2.View]:
-    """Some of the actions of a turn."""
+    """A turn with some of its actions."""
     return castle_rampage(
         2,
         "strengthen { card: 1 structure: 1 }",
@@ -374,7 +374,7 @@ def turn() -> tuple[drawing.Drawing, game_pb2.View]:
         (turn, "digger", []),
     ],
 )
-def test_what_is_typed_means_actions(
+def test_typed_lines_mean_actions(
     given: Callable[[], tuple[drawing.Drawing, game_pb2.View]], typed: str, meant: list[str] | str
 ) -> None:
     draw, view = given()
@@ -386,12 +386,12 @@ def test_what_is_typed_means_actions(
         assert found == meant
 
 
-# What it draws.
+# Drawings
 
 
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.parent.name)
 def test_drawings(server: str, path: Path) -> None:
-    """Each stanza: a comment, what the server sends, and how it is drawn. REWRITE=1 rewrites."""
+    """Each stanza has a comment, a message of the server and its drawing. REWRITE=1 rewrites."""
     stanzas = []
     with Client(server) as client:
         for stanza in path.read_text().split("\n====\n"):

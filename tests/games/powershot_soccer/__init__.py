@@ -129,8 +129,8 @@ class PowerShotSoccerFacts(Facts):
             rest = list(left.elements())
             size = game.ruleset["hand_size"]
             missing = size - len(hand)
-            # At first the hand holds the cards of the attack. Each play draws a card of the hand that
-            # was given.
+            # At first the hand holds the cards of the attack. Each play draws a card of the given
+            # hand.
             held = played[seat] + hand + rest[:missing]
             pile = held[size:] + top + rest[missing:]
             own = fields["own"][seat]
