@@ -87,7 +87,7 @@ def test_it_beats_random_play(game: Game) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_seat_expects_what_the_other_does_not(game: Game) -> None:
+def test_both_seats_expect_equal_scores_over_many_deals(game: Game) -> None:
     # Both seats have the same chances, so over many deals their mean scores are equal.
     scores = [
         PlayoutPolicy.of(game).playouts(Position.deal(game, seed), 20, seed)[0]
