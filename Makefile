@@ -7,7 +7,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest
 SOURCES := setup.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
-# Searches give way to everything else, so the tests beside them must not come first.
+# Searches run at the lowest priority. Tests run at it too, so that they do not starve the searches.
 LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS
 
@@ -19,7 +19,7 @@ help: ## list the targets
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
-tools: build .venv/tools ## also install what tests, checks and measures
+tools: build .venv/tools ## also install the packages for tests, checks and measurements
 
 serve: build ## run the server
 	.venv/bin/croupier serve $(ARGS)
@@ -27,7 +27,7 @@ serve: build ## run the server
 test: tools ## run the tests
 	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-soak: tools ## the long form of the tests that repeat: long memories, searches given up, endings, crashes, races
+soak: tools ## run the long form of the tests that repeat something: samplers, cancelled searches, endings, crashes, races
 	scripts/soak.sh $(ARGS)
 
 check: tools ## run every linter and type checker; changes nothing
@@ -37,23 +37,23 @@ format: tools ## rewrite Python and proto files in the house format
 	$(PY) -m ruff format . && $(PY) -m ruff check --fix .
 	.venv/bin/buf format -w
 
-bench: tools ## speed and fingerprint of the search, random self-play in numbers, what calls cost
+bench: tools ## measure the speed and fingerprint of the search, random self-play, and the cost of calls
 	$(PY) -m lab.search_bench $(ARGS)
 	$(PY) -m lab.self_play && $(PY) -m lab.service_bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
 
-records: tools ## verify a thousand records and find every change of whole ones (half an hour)
+records: tools ## verify a thousand records, and test every change of whole records (half an hour)
 	CROUPIER_RECORDS=1000 $(PYTEST) -o faulthandler_timeout=0 tests/service/hosting/test_records.py $(ARGS)
 
-coverage: tools ## line coverage, Cython included (hours: a traced build in build/coverage; ARGS= picks tests)
+coverage: tools ## measure line coverage, Cython included (hours: a traced build in build/coverage; ARGS= picks tests)
 	scripts/coverage.sh $(ARGS)
 
-sanitize: tools ## test what is compiled under the address and undefined-behaviour sanitizers
+sanitize: tools ## test compiled code under the address and undefined-behaviour sanitizers
 	scripts/sanitize.sh $(ARGS)
 
-wheel: tools ## sdist and wheel in dist/
+wheel: tools ## build the sdist and the wheel in dist/
 	$(PY) -m build -q --no-isolation
 
 constraints: build ## pin the newest versions that pyproject.toml allows
@@ -62,7 +62,7 @@ constraints: build ## pin the newest versions that pyproject.toml allows
 clean: ## remove everything that was built
 	scripts/clean.sh
 
-# Each of these files marks a step of the build that is done.
+# Each of these files marks a finished step of the build.
 
 .venv/installed: constraints.txt
 	scripts/make_venv.sh
@@ -72,11 +72,11 @@ clean: ## remove everything that was built
 	@echo 'Compiling the schemas and the extensions.'
 	$(PY) setup.py -q build_proto --inplace build_ext --inplace && touch $@
 
-# After the extensions, so that an error in one of them is shown as it is, without pip's wrapping.
+# This follows the extensions, so that a compiler error appears without pip's wrapping.
 .venv/linked: .venv/installed pyproject.toml setup.py | .venv/compiled
 	$(PIP) install --no-build-isolation -c constraints.txt -e '.[postgres]'
 	@touch $@
 
 .venv/tools: .venv/linked
-	@echo 'Installing what the tests need into .venv; this takes a minute.'
+	@echo 'Installing the packages for tests into .venv. This takes a minute.'
 	scripts/install_tools.sh && touch $@

@@ -1,4 +1,4 @@
-"""Check that what the docs name exists.
+"""Check that the paths, names and links in the docs exist.
 
 Reads README.md and docs/**/*.md, and looks up three kinds of names:
 
@@ -6,9 +6,9 @@ Reads README.md and docs/**/*.md, and looks up three kinds of names:
     service/hosting/leases.py:leased_status  a path and a name: the file must contain the name
     [text](search.md#known-limits)           a link: the file, and the heading, must exist
 
-In a path, * and <game> stand for any text; one file at least must fit. Words with a slash that are
-not files count as paths only if they begin with a folder of the checkout or end as a source does.
-Prints a line for each name that is missing, and then exits with 1.
+In a path, * and <game> stand for any text, and at least one file must match. A word with a slash
+counts as a path only if it begins with a folder of the checkout or ends like a source file. Prints
+a line for each missing name, and exits with status 1 if there is one.
 """
 
 import argparse
@@ -23,12 +23,12 @@ SOURCE = re.compile(r"\.(csv|md|proto|pxd|pyi?|pyx|toml|txt)$")
 
 
 def pages(root: Path) -> list[Path]:
-    """The pages that are checked."""
+    """The pages to check."""
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def missing(root: Path, page: Path) -> Iterator[str]:
-    """What one page names and the checkout does not have."""
+    """The names on one page that the checkout does not have, each as a line."""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         where = f"{page.relative_to(root)}:{number}"
         for path, name in CODE.findall(line):
@@ -50,7 +50,7 @@ def contains(file: Path, name: str) -> bool:
 
 
 def broken(page: Path, target: str) -> Iterator[str]:
-    """What is wrong with a link, if anything."""
+    """The fault of a link, if it has one."""
     if re.match(r"[a-z]+:", target):
         return
     path, _, anchor = target.partition("#")
@@ -62,7 +62,7 @@ def broken(page: Path, target: str) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page, as links name them."""
+    """The headings of a page in the form that links use."""
     headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
     return {
         re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings

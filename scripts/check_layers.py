@@ -1,9 +1,9 @@
-"""Check that no import points up, and that no imports go round in a circle.
+"""Check that no import points up, and that no imports form a circle.
 
 Prints the number of modules, of arrows (one module imports another) and of circles (sets of modules
 that import each other), and each arrow that breaks a layer. Python and Cython count alike, and so
-does `cimport`: an import-linter contract would not do, since that library reads `.py` files
-alone. A `.pyx` and its `.pxd` and `.pyi` are one module.
+do `import` and `cimport`. An import-linter contract would not do, because that library reads only
+`.py` files. A `.pyx` and its `.pxd` and `.pyi` are one module.
 
 Exit status: 0 if nothing is wrong, else 1.
 """
@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Lowest first. A module may import from its own layer and from those below, unless the layers are
-# in one group: then they do not know of each other.
+# Lowest first. A module may import from its own layer and from those below. Layers in one group may
+# not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
     ("ai", "croupier"),
@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lab",),
     ("cli",),
 )
-# What a layer may not import, although it lies below.
+# Modules below a layer that the layer may not import even so.
 FORBIDDEN = {"service": ("croupier.client", "croupier.terminal"), "croupier": ("engine", "ai")}
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
 STATEMENT = re.compile(
@@ -38,7 +38,7 @@ STATEMENT = re.compile(
 
 
 def read_modules(root: Path) -> dict[str, set[str]]:
-    """What each module under the folders of the product imports of them."""
+    """The imports of each module of the product, as far as they are modules of the product."""
     folders = sorted({layer.partition(".")[0] for group in LAYERS for layer in group})
     texts: dict[str, str] = {}
     for folder in folders:
@@ -68,7 +68,7 @@ def imports(module: str, text: str, known: dict[str, str]) -> Iterator[str]:
 
 
 def layer_of(module: str) -> tuple[int, str]:
-    """The height of the layer that a module belongs to, and its name: the longest that fits."""
+    """The height and the name of the layer of a module. The longest matching name counts."""
     found = [
         (len(layer), height, layer)
         for height, group in enumerate(LAYERS)
@@ -80,7 +80,7 @@ def layer_of(module: str) -> tuple[int, str]:
 
 
 def upward(graph: dict[str, set[str]]) -> Iterator[str]:
-    """The arrows that no layer allows, each as a line."""
+    """The arrows that break a layer, each as a line."""
     for module, targets in graph.items():
         height, layer = layer_of(module)
         for target in sorted(targets):
@@ -122,8 +122,8 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def rooms(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The same between the folders that modules lie in."""
+def folder_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The graph of imports between the folders of the modules."""
     folders = {
         m: m if any(o.startswith(f"{m}.") for o in graph) else m.rpartition(".")[0] for m in graph
     }
@@ -143,7 +143,7 @@ def main() -> int:
     chosen = parser.parse_args()
     graph = read_modules(chosen.root)
     found = circles(graph)
-    folders = rooms(graph)
+    folders = folder_graph(graph)
     print(
         f"modules: {len(graph)}, arrows: {sum(map(len, graph.values()))}, circles: {len(found)}; "
         f"folders: {len(folders)}, arrows: {sum(map(len, folders.values()))}, "

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the format and the style of the schemas, and that clients of the last release, which is the
-# last tag, still understand them.
+# Checks the format and the style of the schemas, and their compatibility with clients of the last
+# release, which is the last tag.
 set -eu
 cd "$(dirname "$0")/.."
 root="$PWD"

@@ -1,8 +1,8 @@
-"""Proves that two builds of the server give the same answers, byte by byte.
+"""Check that two builds of the server give the same answers, byte by byte.
 
     .venv/bin/python scripts/compare_answers.py --against ../other
 
-Random matches are played on both in step: the same requests go to either server. See --help.
+Plays random matches on both servers in step, with the same requests to each. See --help.
 """
 
 import argparse
@@ -32,22 +32,26 @@ from grpc.experimental import ChannelOptions
 
 from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
 
-CALL_SECONDS = 600.0  # So long that no search minds it.
-EVERY = 8  # Decisions, about, from one hint to the next, and from one wrong request to the next.
+CALL_SECONDS = 600.0  # Long enough for this deadline to end no search.
+EVERY = 8  # The average number of decisions between two hints, and between two wrong requests.
 LIMITS = hint_pb2.SearchLimits(iterations=200)
-SECRET = "operator" * 4  # What tokens are made with, and the token of the operator.
+SECRET = "operator" * 4  # The key of all tokens, and the operator's token.
 SPECTATOR = 2
-METHODS = {  # Path and type of answer.
+METHODS = {  # The path of each method, and the type of its answer.
     method.name: (f"/{service.full_name}/{method.name}", GetMessageClass(method.output_type))
     for module in (catalog_pb2, match_pb2, hint_pb2)
     for service in module.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
-# What a clock tells, and so is not compared.
+# Fields that depend on the time of day, and so are not compared.
 TIMES = ["GetViewResponse.server_time", "SuggestActionResponse.search_time", "RecordEntry.time"]
 TIMES += ["AnalyzePositionResponse.search_time", "Record.create_time", "Record.digest"]
-CLOCKS = ["Clocks.time", "SeatClock.deadline", "SeatClock.time_left"]  # Only with a time control.
-# Besides the default ruleset of a game, and what becomes of that when it is spoilt.
+CLOCKS = [
+    "Clocks.time",
+    "SeatClock.deadline",
+    "SeatClock.time_left",
+]  # Cleared only with a time control.
+# Matches also use the default ruleset of a game and random changes of it.
 RULESETS = """
 castle_rampage {turns: 40 cards: [{card: 3 copies: 9}, {card: 6 copies: 9}, {card: 15 copies: 9}]}
 castle_rampage {set_ups: 1 cards: [{card: 1 copies: 9}, {card: 5 copies: 2}, {card: 18 copies: 2}]}
@@ -62,14 +66,14 @@ skystones {cards: [{title: "A" element: 1 copies: 9 north: 1}, {element: 2 copie
 
 @functools.cache
 def holds(kind: Descriptor, names: frozenset[str]) -> bool:
-    """Whether a message has one of these fields, or something in it has."""
+    """Whether a message has one of these fields, itself or in a nested message."""
     return any(name.rpartition(".")[0] == kind.full_name for name in names) or any(
         holds(field.message_type, names) for field in kind.fields if field.message_type
     )
 
 
 def clear(message: Message, names: frozenset[str]) -> Message:
-    """The message after these fields were cleared, wherever they are in it, and nothing else."""
+    """Clears these fields of a message and of all nested messages, and returns the message."""
     if f"{message.DESCRIPTOR.full_name}.unknown" in names:
         message.DiscardUnknownFields()
     for field, value in message.ListFields():
@@ -81,25 +85,25 @@ def clear(message: Message, names: frozenset[str]) -> Message:
     return message
 
 
-def spoil(message: Message, rng: random.Random) -> None:
-    """Changes something somewhere in a message, or by chance nothing."""
+def change_randomly(message: Message, rng: random.Random) -> None:
+    """Makes a random change somewhere in a message, or sometimes none."""
     name = rng.choice([*message.DESCRIPTOR.fields_by_name, ""])
     value = getattr(message, name, None)
     if isinstance(value, Message):
-        spoil(value, rng)
+        change_randomly(value, rng)
     elif isinstance(value, (int, float, str, bytes)):
-        setattr(message, name, _otherwise(value, rng))
+        setattr(message, name, _other_value(value, rng))
     elif value:
         place = rng.randrange(len(value))
         if not rng.randrange(4):
             del value[place]
         elif isinstance(value[place], Message):
-            spoil(value[place], rng)
+            change_randomly(value[place], rng)
         else:
-            value[place] = _otherwise(value[place], rng)
+            value[place] = _other_value(value[place], rng)
 
 
-def _otherwise(value: Any, rng: random.Random) -> Any:
+def _other_value(value: Any, rng: random.Random) -> Any:
     if isinstance(value, (int, float)):
         return not value if isinstance(value, bool) else max(0, value + rng.choice((-1, 1, 1, 5)))
     place = rng.randrange(len(value) + 1)
@@ -108,11 +112,11 @@ def _otherwise(value: Any, rng: random.Random) -> Any:
 
 @contextmanager
 def serving(directory: Path, secret: Path) -> Iterator[str]:
-    """The server of a checkout, wherever its modules are; its address."""
+    """Runs the server of a checkout of any layout, and yields its address."""
     project = tomllib.loads((directory / "pyproject.toml").read_text())
     module, _, function = project["project"]["scripts"]["croupier"].partition(":")
     packages = directory / project["tool"]["setuptools"].get("package-dir", {}).get("", ".")
-    # An editable installation may be of another checkout, that of which this one is a copy.
+    # If the checkout was copied, its editable installation belongs to the original one.
     program = f"import sys; sys.path.insert(0, {str(packages)!r}); import {module} as module\n"
     program += f"assert module.__file__.startswith(sys.path[0] + '/'); module.{function}()"
     options = "serve --listen 127.0.0.1:0 --metrics-port 0 --store memory --allow-seeds "
@@ -130,14 +134,14 @@ def serving(directory: Path, secret: Path) -> Iterator[str]:
 
 
 class Answer(NamedTuple):
-    """What came back: messages, and how the call ended."""
+    """The messages that a call returned, and how it ended."""
 
     messages: list[bytes]
-    refusal: str = ""  # The status code and its message,
-    details: Any = b""  # and the google.rpc.Status as it was sent.
+    refusal: str = ""  # The status code and its message.
+    details: Any = b""  # The google.rpc.Status as the server sent it.
 
     def without(self, method: str, names: frozenset[str]) -> "Answer":
-        """It without some fields; bytes in which none of them can be stay as they came."""
+        """The answer without some fields. Messages that cannot have them keep their bytes."""
         kind = METHODS[method][1]
         if not holds(kind.DESCRIPTOR, names):
             return self
@@ -145,14 +149,14 @@ class Answer(NamedTuple):
         return self._replace(messages=[each.SerializeToString(deterministic=True) for each in left])
 
     def lines(self, method: str) -> list[str]:
-        """It as text, for people."""
+        """The answer as text for people."""
         read = [METHODS[method][1].FromString(message) for message in self.messages]
         shown = "".join(text_format.MessageToString(m, print_unknown_fields=True) for m in read)
         return [*shown.splitlines(), f"refused: {self.refusal}", f"details: {self.details!r}"]
 
 
 def ask(channel: grpc.Channel, method: str, request: bytes, token: str | None) -> Answer:
-    """What a server answers; raises RuntimeError if it is not that which answers."""
+    """Calls a server. RuntimeError if an error comes from gRPC instead of the server."""
     metadata = None if token is None else (("authorization", f"Bearer {token}"),)
     streams = method in ("WatchMatch", "AnalyzePosition")
     call: Any = channel.unary_stream if streams else channel.unary_unary
@@ -166,16 +170,16 @@ def ask(channel: grpc.Channel, method: str, request: bytes, token: str | None) -
         if details is None:
             raise RuntimeError(f"{method}: {error.code()}: {error.details()}") from None
         return Answer(messages, f"{error.code().name}: {error.details()}", details)
-    # When an analysis reports is up to the clock, but for its end.
+    # The clock decides when an analysis reports, so only the final report is compared.
     return Answer(messages[-1:] if method == "AnalyzePosition" else messages)
 
 
 class Different(Exception):
-    """Two answers are not the same; the message says how."""
+    """Two answers differ; the message says how."""
 
 
 class Match:
-    """One match on both servers, and everything that is asked about it."""
+    """One match on both servers, and all requests about it."""
 
     def __init__(self, title: str, servers: Sequence[str], ignored: str) -> None:
         self._title, self._game, self._ignored = title, title.partition(",")[0], ignored
@@ -186,14 +190,14 @@ class Match:
         self._bot = rng.choice((0, 1, 1, 1)) if rng.random() < 1 / 8 else -1
         times = [f"croupier.v1.{name}" for name in TIMES + (CLOCKS if self._timed else [])]
         self._cleared = frozenset([*times, *ignored.split(",")])
-        self._seen: set[bytes] = set()  # Actions that were legal at some time.
-        self.view = game_pb2.View()  # Of whoever decides next.
+        self._seen: set[bytes] = set()  # Actions that have been legal at some time.
+        self.view = game_pb2.View()  # The view of the seat that decides next.
         self._tokens: dict[int, str] = {}
         self.counts = Counter({"matches": 1, "decisions": 0})
         self.hash = hashlib.sha256()
 
     def play(self) -> None:
-        """Plays it; raises Different."""
+        """Plays the match. Raises Different at the first difference."""
         rng = self._rng
         self._create()
         views: dict[int, game_pb2.View] = {}
@@ -220,7 +224,7 @@ class Match:
             answer = self._submit(token, action)
             assert not answer.refusal, f"{self._title}: a legal action: {answer.refusal}"
             if self._bot < 0 and rng.randrange(EVERY):
-                # It is what GetView would show: the other viewers are asked, and he at times.
+                # This is the view that GetView would return, so the seat mostly does not ask.
                 views[seat] = match_pb2.SubmitActionResponse.FromString(answer.messages[0]).view
         for method in ("WatchMatch", "GetRecord", "SuggestAction"):
             for token in self._tokens.values():
@@ -228,14 +232,14 @@ class Match:
         self._ask("GetRecord", SECRET)
 
     def _ask(self, method: str, token: str | None, request: Message | None = None) -> Answer:
-        # What the own server answers, after comparing; asked about the match if nothing is said.
-        # All requests about a match name it in the same field.
+        # Returns the answer of the own server after comparing both. Without a request it sends only
+        # the name of the match, which is the same field in all requests about a match.
         data = (request or match_pb2.GetViewRequest(match=self._name)).SerializeToString()
         answer, other = (ask(channel, method, data, token) for channel in self._channels)
         own, others = (each.without(method, self._cleared) for each in (answer, other))
         if own != others:
             texts = own.lines(method), others.lines(method)
-            if texts[0] == texts[1]:  # They say the same in other bytes.
+            if texts[0] == texts[1]:  # The texts are equal, so only the bytes differ.
                 texts = repr(own).split("\\n"), repr(others).split("\\n")
             diff = list(difflib.unified_diff(*texts, "own", "other", "", "", 2, ""))
             who = [viewer for viewer, shown in self._tokens.items() if shown == token]
@@ -255,9 +259,9 @@ class Match:
         rulesets = [game_pb2.Ruleset(**{game: {}})]
         choice = rng.random()
         if choice < 0.15:
-            # If it is not allowed now, both say so, and the default one is played.
+            # Both servers refuse an invalid change, and the match then uses the default.
             rulesets.append(catalog_pb2.GetGameResponse.FromString(got).game.default_ruleset)
-            spoil(getattr(rulesets[-1], game), rng)
+            change_randomly(getattr(rulesets[-1], game), rng)
         elif choice < 0.4 and lines:
             rulesets.append(text_format.Parse(rng.choice(lines), game_pb2.Ruleset()))
         request = match_pb2.CreateMatchRequest(seats=[{"open": {}}] * 2, seed=rng.getrandbits(64))
@@ -270,14 +274,14 @@ class Match:
             request.ruleset.CopyFrom(rulesets.pop())
             request.request_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
             answer = self._ask("CreateMatch", None, request)
-        self._ask("CreateMatch", None, request)  # Again: it is answered alike.
+        self._ask("CreateMatch", None, request)  # The answer must be the same.
         created = match_pb2.CreateMatchResponse.FromString(answer.messages[0])
         self._name = created.match
         self._tokens = {each.seat: each.token for each in created.seat_tokens}
         self._tokens[SPECTATOR] = created.spectator_token
 
     def _wait_for_bot(self) -> None:
-        # Which of two that decide at the same time is first is left to chance: so it is the bot.
+        # In a simultaneous decision either seat may be first. Waiting makes the bot the first one.
         for channel in self._channels if self._bot >= 0 else ():
             request = match_pb2.GetViewRequest(match=self._name)
             view = game_pb2.View(deciders=[self._bot])
@@ -303,13 +307,13 @@ class Match:
         if not rng.randrange(4):
             request.include_actions.extend(legal[: rng.randrange(1, 9)])
         if not self._ignored and rng.randrange(2):
-            # Else what is ignored could be something else to the other server.
+            # With ignored fields the two servers could read the same view differently.
             request.view.CopyFrom(self.view)
-        # In these fields the requests of both methods are alike.
+        # The requests of both methods have these fields in common.
         self._ask("SuggestAction" if rng.randrange(EVERY) else "AnalyzePosition", token, request)
 
     def _ask_wrongly(self, token: str) -> bool:
-        # Whether the match has gone on by it: the action may be a legal one in other words.
+        # Returns whether the match has gone on: a changed action may still be legal.
         rng, view = self._rng, self.view
         legal = [action.SerializeToString() for action in view.legal_actions]
         what = rng.randrange(8)
@@ -317,7 +321,7 @@ class Match:
         action = game_pb2.Action.FromString(rng.choice(old or legal))
         if what < 4:
             if not old:
-                spoil(getattr(action, self._game), rng)
+                change_randomly(getattr(action, self._game), rng)
             return not self._submit(token, action).refusal
         if what == 4:
             self._submit(token, action, ahead=1)
@@ -332,7 +336,9 @@ class Match:
             self._ask("GetView", None)
         elif not self._ignored:
             request = hint_pb2.SuggestActionRequest(view=view, limits=LIMITS, seed=1)
-            spoil(rng.choice((request.view, *[getattr(request.view, self._game)] * 3)), rng)
+            change_randomly(
+                rng.choice((request.view, *[getattr(request.view, self._game)] * 3)), rng
+            )
             self._ask("SuggestAction", None, request)
         return False
 
@@ -347,7 +353,7 @@ def _compare(title: str, servers: list[str], ignored: str) -> tuple[Counter[str]
 
 
 def compare_game(pool: Executor, servers: list[str], game: str, chosen: argparse.Namespace) -> bool:
-    """Compares the matches of a game, and prints what came of it; whether they are the same."""
+    """Compares matches of a game and prints the result. Returns whether all are the same."""
     ignored = dict(given.split("=") for given in chosen.ignore_fields).get(game, "")
     titles = [f"{game}, match {n} of seed {chosen.seed}" for n in range(chosen.matches)]
     total, whole, difference = Counter[str](), hashlib.sha256(), ""
@@ -366,23 +372,30 @@ def compare_game(pool: Executor, servers: list[str], game: str, chosen: argparse
 
 
 def main() -> int:
-    """Compares two builds; the exit status."""
+    """Compares two builds, and returns the exit status."""
     parser = argparse.ArgumentParser(
         description="Plays random matches on the servers of this checkout and of another one, with "
-        "the same requests, and compares all answers byte by byte, but for times and the digests "
-        "of records, which hold times. Exits with 1 at the first difference, and shows it.",
+        "the same requests, and compares all answers byte by byte, except times and the digests "
+        "of records, which depend on times. Shows the first difference, and exits with status 1.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
     add("--against", metavar="DIR", type=Path, required=True, help="the other checkout, built")
-    add("--matches", metavar="N", type=int, default=200, help="of each game")
+    add("--matches", metavar="N", type=int, default=200, help="matches of each game")
     games = [field.name for field in game_pb2.Ruleset.DESCRIPTOR.fields]
-    add("--games", metavar="GAME", nargs="+", default=games, choices=games, help="which ones")
-    add("--seed", metavar="N", type=int, default=1, help="other seeds, other matches")
-    add("--workers", metavar="N", type=int, default=3, help="processes that ask")
-    ignore = "for a difference that is meant: fields that are cleared in a game before comparing, "
-    ignore += "as croupier.v1.CastleRampageSide.story, or croupier.v1.CastleRampageSide.unknown "
-    ignore += "for what only the other revision knows. No views are then sent for hints"
+    add(
+        "--games",
+        metavar="GAME",
+        nargs="+",
+        default=games,
+        choices=games,
+        help="the games to compare",
+    )
+    add("--seed", metavar="N", type=int, default=1, help="the seed of the matches")
+    add("--workers", metavar="N", type=int, default=3, help="processes that play")
+    ignore = "fields of a game to clear before comparing, for intended differences, such as "
+    ignore += "croupier.v1.CastleRampageSide.story, or croupier.v1.CastleRampageSide.unknown "
+    ignore += "for fields that only the other revision knows. No views are then sent for hints"
     add("--ignore-fields", metavar="GAME=FIELD,...", action="append", default=[], help=ignore)
     chosen = parser.parse_args()
     with tempfile.NamedTemporaryFile() as secret, ExitStack() as stack:

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Copies the sources to a new folder, to build them there in another way: the build of the checkout
-# stays as it is.
+# Copies the sources to a new folder. A special build there leaves the build of the checkout as it is.
 set -eu
 cd "$(dirname "$0")/.."
 

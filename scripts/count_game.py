@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 LONGEST = 10
 SOURCES = {".c", ".proto", ".pxd", ".py", ".pyi", ".pyx"}
-# The parts of a game, and the paths of their files; a file counts for the first part that fits.
+# The parts of a game, and patterns of their paths. A file counts for the first part that matches.
 PARTS = {
     "tests": r"^tests/.*\.py$",
     "facts": r"^tests/",
@@ -31,7 +31,7 @@ PARTS = {
 
 
 def tracked(root: Path) -> list[PurePosixPath]:
-    """The files of a checkout that git knows or would add, and that are still there."""
+    """The existing files of a checkout that git tracks or would add."""
     command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return [PurePosixPath(name) for name in sorted(set(listed)) if (root / name).is_file()]
@@ -43,7 +43,7 @@ def lines(path: Path) -> int:
 
 
 def games(files: Iterable[PurePosixPath]) -> list[str]:
-    """The games that have facts: `tests/games/<game>/facts.txt`, or `tests/games/<game>.txt`."""
+    """The games with facts: `tests/games/<game>/facts.txt`, or `tests/games/<game>.txt`."""
     found = set()
     for file in files:
         if match := re.fullmatch(r"tests/games/(\w+)(?:/facts)?\.txt", str(file)):
@@ -57,12 +57,12 @@ def files_of(game: str, files: Iterable[PurePosixPath]) -> list[PurePosixPath]:
 
 
 def part_of(file: PurePosixPath) -> str:
-    """The part of a game that a file is."""
+    """The part of its game that a file belongs to."""
     return next(part for part, pattern in PARTS.items() if re.search(pattern, str(file)))
 
 
 def shared_lines(game: str, root: Path, files: Iterable[PurePosixPath]) -> int:
-    """The lines, comments apart, that name a game in schemas that are not its own."""
+    """The number of lines, except comments, that name a game in schemas other than its own."""
     own = set(files_of(game, files))
     schemas = [file for file in files if file.suffix == ".proto" and file not in own]
     texts = [(root / file).read_text(encoding="utf-8").splitlines() for file in schemas]
@@ -71,7 +71,7 @@ def shared_lines(game: str, root: Path, files: Iterable[PurePosixPath]) -> int:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    """Prints a Markdown table, the first row as its head and all columns but one to the right."""
+    """Prints a Markdown table. The first row is its head, and all columns but one align right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rows.insert(
         1, ["-" * width if i == 0 else "-" * (width - 1) + ":" for i, width in enumerate(widths)]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Measures which lines the tests cover, Cython included, in a traced build. Arguments go to pytest.
-# Traced searches are a hundred times slower, and a test that waits for one can fail: the coverage is
-# reported all the same, and the exit status is that of the tests.
+# Traced searches are a hundred times slower, so a test that waits for one can fail. The script reports
+# the coverage even then, and exits with the status of the tests.
 set -eu
 cd "$(dirname "$0")/.."
 python="$PWD/.venv/bin/python"

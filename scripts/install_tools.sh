@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs into .venv what the tests, checks and measurements need.
+# Installs the packages for tests, checks and measurements into .venv.
 set -eu
 cd "$(dirname "$0")/.."
 

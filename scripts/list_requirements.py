@@ -1,6 +1,7 @@
-"""Print the requirements under keys of pyproject.toml, one a line: `dependency-groups.dev`.
+"""Print the requirements under keys of pyproject.toml, such as `dependency-groups.dev`.
 
-This stands in for `pip install --group`, which needs a newer pip than Python 3.11 comes with.
+Prints one requirement per line. This replaces `pip install --group`, which needs a newer pip than
+Python 3.11 comes with.
 """
 
 import sys

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes .venv with what builds Croupier, after checking that this machine has what that needs.
-# PYTHON is the interpreter to make it with.
+# Creates .venv with the packages that build Croupier. First checks that this machine has a suitable
+# Python, gcc and the C headers. PYTHON names the interpreter for .venv.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ fail() {
 }
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    fail 'Croupier needs Python 3.11 or newer: install one and run make PYTHON=python3.11'
+    fail 'Croupier needs Python 3.11 or newer: install it and run, for example, make PYTHON=python3.11'
 "$python" -c 'import ensurepip' ||
     fail 'Python has no venv: install the package python3-venv'
 command -v gcc >/dev/null ||
@@ -21,7 +21,7 @@ headers="$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))'
 echo '#include <Python.h>' | gcc -E -x c -I"$headers" - >/dev/null 2>&1 ||
     fail 'no C headers: install the packages python3-dev and libc6-dev'
 
-echo 'Installing what Croupier needs into .venv; this takes a minute.'
+echo 'Installing the packages that build Croupier into .venv. This takes a minute.'
 "$python" -m venv --clear .venv
 .venv/bin/python scripts/list_requirements.py build-system.requires |
     .venv/bin/python -m pip --disable-pip-version-check -q install -c constraints.txt -r /dev/stdin

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Pins in constraints.txt the newest versions that pyproject.toml allows.
+# Pins the newest versions that pyproject.toml allows in constraints.txt.
 set -eu
 cd "$(dirname "$0")/.."
 

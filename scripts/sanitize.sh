@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests what is compiled under the address and undefined-behaviour sanitizers. Arguments go to pytest.
+# Runs the tests of compiled code under the address and undefined-behaviour sanitizers. Arguments go
+# to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 python="$PWD/.venv/bin/python"

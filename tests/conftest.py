@@ -1,4 +1,4 @@
-"""Fixtures that need a server: a real one, on a real socket; and signals as tests expect them."""
+"""Fixtures that run real servers on real sockets, and the signal handling that tests rely on."""
 
 import signal
 
@@ -10,15 +10,15 @@ from tests.support.serving import Client, Servers
 
 
 def pytest_configure():
-    # A shell lets what it runs in the background ignore interrupts, and so would the programs that
-    # tests start and interrupt.
+    # A shell makes background jobs ignore SIGINT. The programs that tests start would inherit this,
+    # and tests interrupt them.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def servers():
-    """Where a test starts servers of its own."""
+    """Starts servers in this process for tests that need their own."""
     running = Servers()
     yield running
     running.close()
@@ -26,7 +26,7 @@ def servers():
 
 @pytest.fixture(scope="session")
 def shared_server(servers):
-    """A server that takes seeds, and its address; tests share it, each with its own matches."""
+    """A server that allows seeds, and its address. Tests share it, each with matches of its own."""
     return servers.start(allow_seeds=True, search_threads=2)
 
 
@@ -42,7 +42,7 @@ def client(shared_server):
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A PostgreSQL that tests share, each with a schema of its own."""
+    """A PostgreSQL server that tests share, each with a schema of its own."""
     server = Postgres()
     yield server
     server.close()
@@ -50,7 +50,7 @@ def postgres():
 
 @pytest.fixture
 def replicas(tmp_path):
-    """Starts servers as processes, each at an address of its own, which end with the test."""
+    """Starts server processes, each at an address of its own. They end with the test."""
     started = []
 
     def start(*options, **command):

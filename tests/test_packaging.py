@@ -1,4 +1,4 @@
-"""What is installed is what the sources say: pins agree, nothing is forgotten or left over."""
+"""Packages match the sources: versions are pinned consistently, and no file is missing or extra."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ CONSTRAINTS = by_name(
 )
 
 
-def test_stubs_are_made_by_the_oldest_grpc_that_may_run_them():
+def test_stubs_are_generated_by_the_oldest_grpc_that_may_run_them():
     pin = str(BUILD["grpcio-tools"].specifier).removeprefix("==")
     assert f">={pin}" in str(RUN["grpcio"].specifier)
     assert RUN["protobuf"].specifier == by_name(requires("grpcio-tools"))["protobuf"].specifier
@@ -61,7 +61,8 @@ def sources(*folders):
 
 
 def test_sdist_holds_every_source_and_nothing_built(tmp_path):
-    # One test, since sdist links its files into a folder of the checkout: two would collide there.
+    # All of it is one test because sdist links its files into a folder of the checkout, where two
+    # tests would collide.
     command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path]
     command += ["sdist", "--formats=tar", "--dist-dir", tmp_path]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)

@@ -29,7 +29,7 @@ from tests.support.play import (
 
 MATCHES = 8
 WORLDS = 8
-HABITS = int(os.environ.get("CROUPIER_HABITS", "60"))  # Matches.
+STYLED_MATCHES = int(os.environ.get("CROUPIER_PLAY_STYLES", "60"))
 SIMULATED = 60_000
 STEPS = 6  # Joint actions.
 MAX_VIEWS = 30  # Tested views: the most frequent ones after each number of steps,
@@ -66,20 +66,20 @@ def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_every_view_of_a_match_has_worlds(game_id, ruleset):
-    # Players with habits reach positions that random ones do not: long memories, full hands, empty
-    # piles.
+    # Seats that often play the first or the last legal action reach positions that uniform play
+    # does not: long memories, full hands, empty piles.
     game, _ = game_of(game_id, ruleset)
-    for seed in range(HABITS):
+    for seed in range(STYLED_MATCHES):
         with told(seed=seed):
             rng = seeded("habit", game_id, ruleset, seed)
-            habit = rng.random()
+            share = rng.random()  # Of the decisions that follow the play style.
             position = Position.deal(game, seed)
             while not position.over:
                 for seat in position.deciders:
                     Sampler.of(position.view(seat))
                 joint = random_joint(position, rng)
                 for seat in joint:
-                    if rng.random() < habit:
+                    if rng.random() < share:
                         joint[seat] = position.legal(seat)[-rng.randrange(2)]
                 position.apply(joint, rng.getrandbits(64))
 

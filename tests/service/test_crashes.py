@@ -9,7 +9,7 @@ import pytest
 
 from cli import record_files
 from croupier.client import Client, Operator
-from tests.support.chaos import Ordeal, kill, pause
+from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.postgresql import Postgres
 
 KILLS = int(os.environ.get("CROUPIER_KILLS", "4"))
@@ -28,7 +28,7 @@ def operator(tmp_path):
     return ("--operator-token-file", str(file))
 
 
-def check_log(replica, ordeal, operator, tmp_path):
+def check_log(replica, run, operator, tmp_path):
     """All matches are in the log as they were when they ended, and `croupier verify` accepts it.
 
     There are no other matches: no match was created whose creation was not answered.
@@ -40,11 +40,11 @@ def check_log(replica, ordeal, operator, tmp_path):
     subprocess.run([*command, *export], check=True, timeout=END)
     subprocess.run([*command, "verify", "-q", folder], check=True, timeout=END)
     exported = {record.match: record for record in map(record_files.read, folder.iterdir())}
-    for record in ordeal.records:
+    for record in run.records:
         assert exported[record.match] == record
     with Client(replica.address) as client:
         created = [match.match for match in Operator(client, OPERATOR).matches()]
-    assert sorted(created) == sorted(record.match for record in ordeal.records)
+    assert sorted(created) == sorted(record.match for record in run.records)
 
 
 def end(replica):
@@ -52,22 +52,22 @@ def end(replica):
     assert " failed: " not in replica.log.read_text()
 
 
-def tell(ordeal):
+def tell(run):
     # The server that was killed was at work.
-    assert ordeal.figures["calls lost"] and ordeal.figures["streams resumed"]
-    print(f"seed {ordeal.seed}:", *(f"{n} {what}," for what, n in sorted(ordeal.figures.items())))
+    assert run.figures["calls lost"] and run.figures["streams resumed"]
+    print(f"seed {run.seed}:", *(f"{n} {what}," for what, n in sorted(run.figures.items())))
 
 
 def test_a_server_that_is_killed_loses_nothing(replicas, operator, tmp_path):
     replica = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), *operator)
     rng = random.Random(f"sqlite {SEED}")
-    with Ordeal(SEED, [replica.address], TABLES) as ordeal:
+    with ChaosRun(SEED, [replica.address], TABLES) as run:
         for _ in range(KILLS):
-            kill([replica], rng, ordeal)
+            kill([replica], rng, run)
         replica.ready()
-        ordeal.finish()
-    tell(ordeal)
-    check_log(replica, ordeal, operator, tmp_path)
+        run.finish()
+    tell(run)
+    check_log(replica, run, operator, tmp_path)
     end(replica)
 
 
@@ -79,15 +79,15 @@ def database():
     server.close()
 
 
-def restart(database, mode, replicas, rng, ordeal):
+def restart(database, mode, replicas, rng, run):
     """Stops the database under load, and starts it again."""
     for replica in replicas:
         # A server that starts now would find no database, and exit.
         replica.ready()
-    ordeal.wait_answers(rng.randint(1, 60), timeout=5)
+    run.wait_answers(rng.randint(1, 60), timeout=5)
     database.stop(mode)
     database.start()
-    ordeal.count(f"databases stopped ({mode})")
+    run.count(f"databases stopped ({mode})")
 
 
 def test_replicas_and_a_database_that_are_killed_lose_nothing(
@@ -98,18 +98,18 @@ def test_replicas_and_a_database_that_are_killed_lose_nothing(
     rng = random.Random(f"postgresql {SEED}")
     # So that the short form has both ways to stop.
     stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
-    with Ordeal(SEED, [replica.address for replica in pair], TABLES) as ordeal:
+    with ChaosRun(SEED, [replica.address for replica in pair], TABLES) as run:
         for number in range(KILLS):
             mode = stops.get(number) or (rng.choice(MODES) if rng.random() < 0.1 else None)
             if mode:
-                restart(database, mode, pair, rng, ordeal)
+                restart(database, mode, pair, rng, run)
             if number % 4 == 1:
-                pause(rng.choice(pair), rng, ordeal)
-            kill(rng.choice((pair[:1], pair[1:], pair[:1], pair[1:], pair)), rng, ordeal)
+                pause(rng.choice(pair), rng, run)
+            kill(rng.choice((pair[:1], pair[1:], pair[:1], pair[1:], pair)), rng, run)
         for replica in pair:
             replica.ready()
-        ordeal.finish()
-    tell(ordeal)
-    check_log(pair[0], ordeal, operator, tmp_path)
+        run.finish()
+    tell(run)
+    check_log(pair[0], run, operator, tmp_path)
     for replica in pair:
         end(replica)

@@ -8,8 +8,8 @@ import grpc
 import pytest
 
 from service import wire
-from tests.support.history import Decision, History, Write, faults
-from tests.support.notes import log_of, refusal_of
+from tests.support.history import Decision, History, Write, violations
+from tests.support.observations import log_of, refusal_of
 from tests.support.play import seeded, told
 from tests.support.serving import TIMEOUT, Client, Player, ruleset_of
 
@@ -128,7 +128,7 @@ class Contested:
 
     def check(self):
         """The winning actions, and no others, are in the record."""
-        assert faults(self.history, log_of(self.table.spectator.record())) == []
+        assert violations(self.history, log_of(self.table.spectator.record())) == []
 
 
 def test_of_two_that_race_one_wins_and_the_other_is_told_the_version(pair, request):

@@ -1,4 +1,4 @@
-"""Every change of one thing in a message, by its descriptor."""
+"""Enumerates all changes of a message that alter one thing, from its descriptor."""
 
 from google.protobuf.descriptor import FieldDescriptor
 
@@ -11,12 +11,12 @@ _INTEGERS = {
 
 
 def changes(message):
-    """All changes, each with the path of what it changes."""
+    """All changes of a message: pairs of the path of the changed field and a function of a copy."""
     return list(_of_message(lambda copy: copy, message, ""))
 
 
 def changed_by(message, change):
-    """A message with one change."""
+    """A copy of a message with one change."""
     changed = type(message)()
     changed.CopyFrom(message)
     change(changed)
@@ -27,7 +27,7 @@ def changed_by(message, change):
 
 
 def _of_message(find, message, path):
-    # `find` gets the part of a copy that `message` is of the original.
+    # `find` takes a copy of the whole message and returns its part that corresponds to `message`.
     for field in message.DESCRIPTOR.fields:
         name = f"{path}.{field.name}" if path else field.name
         if field.is_repeated:
@@ -44,7 +44,7 @@ def _of_part(find, message, field, name):
         part = getattr(message, field.name)
         yield from _of_message(lambda copy: getattr(find(copy), field.name), part, name)
     else:
-        # In a oneof, it takes the place of what is set.
+        # In a oneof this replaces the field that is set.
         yield f"{name}", lambda copy: getattr(find(copy), field.name).SetInParent()
 
 
@@ -60,7 +60,7 @@ def _of_scalar(find, message, field, name):
 
 
 def others(field, value):
-    """Values that are not this one."""
+    """Some values of a field other than this one."""
     if field.cpp_type in _INTEGERS:
         least = 0 if "UINT" in _type_name(field) else -1
         return [each for each in (value + 1, value - 1) if each >= least]
@@ -73,7 +73,7 @@ def others(field, value):
     if field.type == FieldDescriptor.TYPE_BYTES:
         flipped = [value[:-1] + bytes([value[-1] ^ 1]), value[:-1]] if value else []
         return [*flipped, value + b"\0"]
-    # Within what the schema allows of a name, and beyond it.
+    # One stays within the characters that the schema allows in a name, the other does not.
     return [value + "a", value + "é", *([value[:-1]] if value else [])]
 
 
@@ -97,7 +97,7 @@ def _of_list(find, message, field, name):
         twice = [*values[: number + 1], *values[number:]]
         yield f"{path} doubled", lambda copy, twice=twice: put(copy, twice)
         for other in range(number + 1, len(values)):
-            # Each with its neighbour, and the first with all.
+            # Each element is swapped with its neighbour, and the first one with every other.
             if (number and other > number + 1) or values[other] == value:
                 continue
             swapped = list(values)

@@ -1,8 +1,8 @@
-"""Matches that are played to their ends while the servers that host them are killed.
+"""Plays matches to their ends while the servers that host them are killed.
 
-The clients are careful: each sends a request again, under the same request_id and to any of the
-servers, until it is answered, and sometimes also then. They note what they are told; when a match
-is over, its history is compared with its record.
+Each client repeats a request, with the same request_id and at any of the servers, until it is
+answered, and sometimes even after that. The clients note all answers. When a match is over, its
+history is compared with its record.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ import grpc
 from croupier.v1 import clock_pb2, match_pb2, match_pb2_grpc
 from engine.game import SPECTATOR
 from service import wire
-from tests.support.history import Decision, History, Read, Received, Stream, Write, faults
-from tests.support.notes import log_of, mistaken_pictures, picture_of, refusal_of
+from tests.support.history import Decision, History, Read, Received, Stream, Write, violations
+from tests.support.observations import log_of, refusal_of, view_bytes, wrong_observations
 from tests.support.play import told
 from tests.support.serving import OPEN, bot, ruleset_of
 
 UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-PATIENCE = 90  # Seconds for which one request is sent again and again.
-ATTEMPT = 3  # Seconds that one attempt may take.
-WAITING = 5
-ENDING = 180  # Seconds within which all matches end when nothing is killed any more.
-PAUSE = 0.03
+RETRY_SECONDS = 90  # How long a client repeats one request.
+ATTEMPT_SECONDS = 3  # The deadline of one attempt,
+WAIT_SECONDS = 5  # and of one that waits for a version or follows a match.
+FINISH_SECONDS = 180  # Within this time all matches end once the servers stay up.
+RETRY_DELAY_SECONDS = 0.03
 
 _CHANNEL = (
     ("grpc.initial_reconnect_backoff_ms", 50),
@@ -39,16 +39,16 @@ _CHANNEL = (
 )
 
 
-class GaveUp(Exception):
-    """Something went wrong elsewhere."""
+class Aborted(Exception):
+    """The run has been aborted because another thread failed."""
 
 
-class Inexplicable(AssertionError):
-    """What clients were told, and no course of the match explains."""
+class ContradictoryHistory(AssertionError):
+    """The answers to the clients contradict each other or the record."""
 
 
-class Ordeal:
-    """Tables at which one match after the other is played, until it is said that it is enough."""
+class ChaosRun:
+    """Threads that each play one match after the other until `finish`."""
 
     def __init__(self, seed, addresses, tables, games=None):
         self.seed = seed
@@ -56,8 +56,8 @@ class Ordeal:
         self.figures = Counter()
         self.records = []
         self._addresses = addresses
-        self._enough = threading.Event()
-        self._given_up = threading.Event()
+        self._finishing = threading.Event()
+        self._aborted = threading.Event()
         self._failures = []
         self._playing = {}
         self._changed = threading.Condition()
@@ -72,50 +72,50 @@ class Ordeal:
         return self
 
     def __exit__(self, kind, *_):
-        self._enough.set()
+        self._finishing.set()
         if kind is not None:
-            self._give_up()
+            self._abort()
         for table in self._tables:
             table.join()
 
     def attempt(self, run, *arguments):
-        """Runs something; when it fails, everything is given up, and the failure kept."""
+        """Calls a function. A failure is kept for `check` and aborts the whole run."""
         try:
             run(*arguments)
-        except GaveUp:
+        except Aborted:
             pass
-        # Whatever it is, `check` raises it in the thread of the test.
+        # `check` raises the error, of whatever class, in the thread of the test.
         except BaseException as error:
             self._failures.append(error)
-            self._give_up()
+            self._abort()
 
-    def _give_up(self):
+    def _abort(self):
         with self._changed:
-            self._given_up.set()
+            self._aborted.set()
             self._changed.notify_all()
 
     def check(self):
-        """Raises what has gone wrong first."""
+        """Raises the first failure, if there is one."""
         if self._failures:
             raise self._failures[0]
 
     def wait_answers(self, count, timeout):
-        """Returns when so many more actions have been answered, or the time is over.
+        """Waits until `count` more actions have been answered, at most `timeout` seconds.
 
-        Raises what has gone wrong.
+        Raises the first failure, if there is one.
         """
         with self._changed:
             until = self.figures["actions answered"] + count
             self._changed.wait_for(
-                lambda: self._given_up.is_set() or self.figures["actions answered"] >= until,
+                lambda: self._aborted.is_set() or self.figures["actions answered"] >= until,
                 timeout,
             )
         self.check()
 
     def finish(self):
-        """Lets every match end; raises what has gone wrong."""
-        self._enough.set()
-        until = monotonic() + ENDING
+        """Lets every match end. Raises the first failure, if there is one."""
+        self._finishing.set()
+        until = monotonic() + FINISH_SECONDS
         for table in self._tables:
             table.join(max(0.0, until - monotonic()))
         self.check()
@@ -127,15 +127,15 @@ class Ordeal:
             self._changed.notify_all()
 
     def wait(self, seconds):
-        """Waits; raises GaveUp if something has gone wrong."""
-        if self._given_up.wait(seconds):
-            raise GaveUp
+        """Waits. Raises Aborted if the run has failed."""
+        if self._aborted.wait(seconds):
+            raise Aborted
 
     def _play_on(self, number):
         channels = [grpc.insecure_channel(address, _CHANNEL) for address in self._addresses]
         clients = [match_pb2_grpc.MatchServiceStub(channel) for channel in channels]
         played = 0
-        while not self._enough.is_set():
+        while not self._finishing.is_set():
             rng = random.Random(f"{self.seed}/{number}/{played}")
             game_id = self._games[(number + played) % len(self._games)]
             with told(seed=self.seed, table=number, match=played):
@@ -148,32 +148,32 @@ class Ordeal:
             channel.close()
 
 
-def kill(victims, rng, ordeal):
-    """Kills servers that are at work, or while they start, and starts them again."""
+def kill(victims, rng, run):
+    """Kills servers, mostly while they serve and sometimes while they start, and restarts them."""
     if rng.random() < 0.1:
-        ordeal.wait_answers(sys.maxsize, timeout=rng.random())
+        run.wait_answers(sys.maxsize, timeout=rng.random())
     else:
         for replica in victims:
             replica.ready()
-        ordeal.wait_answers(rng.randint(1, 60), timeout=5)
+        run.wait_answers(rng.randint(1, 60), timeout=5)
     for replica in victims:
         replica.kill()
     for replica in victims:
         replica.start()
-    ordeal.count("servers killed", len(victims))
+    run.count("servers killed", len(victims))
 
 
-def pause(replica, rng, ordeal):
-    """Pauses a server that is at work, while others go on, and resumes it."""
+def pause(replica, rng, run):
+    """Pauses a server while the others serve, and resumes it."""
     replica.ready()
-    ordeal.wait_answers(rng.randint(1, 60), timeout=5)
+    run.wait_answers(rng.randint(1, 60), timeout=5)
     replica.pause()
-    ordeal.wait_answers(rng.randint(1, 60), timeout=2)
+    run.wait_answers(rng.randint(1, 60), timeout=2)
     replica.resume()
-    ordeal.count("servers paused")
+    run.count("servers paused")
 
 
-# A limit in milliseconds, an increment, and what happens when the time is up.
+# Time controls: a limit and its milliseconds, the increment, and the policy on expiry.
 _FORFEIT, _DEFAULT = (
     clock_pb2.ExpiryPolicy.EXPIRY_POLICY_FORFEIT,
     clock_pb2.ExpiryPolicy.EXPIRY_POLICY_DEFAULT_ACTION,
@@ -183,7 +183,7 @@ _CONTROLS = (
     ("per_match", 20_000, 200, _FORFEIT),
     ("per_match", 2000, 20, _DEFAULT),
 )
-_CONTROLS_OF_NOBODY = (
+_CONTROLS_OF_ABSENT = (
     ("per_decision", 1500, 0, _FORFEIT),
     ("per_match", 3000, 200, _FORFEIT),
     ("per_match", 500, 20, _DEFAULT),
@@ -199,15 +199,15 @@ def _control(limit, milliseconds, increment, on_expiry):
 
 
 class Match:
-    """One match, everyone at it, and what they were told."""
+    """One match, its clients, and its history."""
 
-    def __init__(self, ordeal, clients, game_id, rng):
-        self.ordeal = ordeal
+    def __init__(self, run, clients, game_id, rng):
+        self.run = run
         self.clients = clients
         self.history = History.new()
         self._rng = rng
         request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(game_id))
-        kind = rng.choice(("open", "open", "open", "bot", "bot", "bots", "left", "entropy"))
+        kind = rng.choice(("open", "open", "open", "bot", "bot", "bots", "absent", "entropy"))
         self._kind = kind
         if kind in ("bot", "bots"):
             strengths = [rng.choice(("RANDOM", "BEGINNER")) for _ in range(2)]
@@ -215,19 +215,19 @@ class Match:
             if kind == "bot":
                 request.seats[rng.randrange(2)].CopyFrom(OPEN)
         request.entropy_from_seats = kind == "entropy"
-        if kind == "left":
-            # Nobody plays one of the seats: only its clock does.
-            request.time_control.CopyFrom(_control(*rng.choice(_CONTROLS_OF_NOBODY)))
+        if kind == "absent":
+            # No client plays one of the seats, so only its clock moves the match on.
+            request.time_control.CopyFrom(_control(*rng.choice(_CONTROLS_OF_ABSENT)))
         elif kind != "bots" and rng.random() < 0.4:
             request.time_control.CopyFrom(_control(*rng.choice(_CONTROLS)))
         self._timed = request.HasField("time_control")
         request.request_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
         self._created = self.call(rng, "CreateMatch", request, token=None)
         if rng.random() < 0.1:
-            # As if the answer had been lost.
+            # The client repeats the request as if the answer had been lost.
             again = self.call(rng, "CreateMatch", request, token=None)
             if again != self._created:
-                raise Inexplicable(f"{self}: asked for again, it is {again.match}")
+                raise ContradictoryHistory(f"{self}: the repeated request created {again.match}")
 
     @property
     def name(self):
@@ -236,12 +236,12 @@ class Match:
     def __repr__(self):
         return f"{self.name}, {self._kind}"
 
-    def call(self, rng, method, request, token, timeout=ATTEMPT):
-        """Calls one of the servers after the other until one answers."""
+    def call(self, rng, method, request, token, timeout=ATTEMPT_SECONDS):
+        """Calls random servers until one answers, for at most RETRY_SECONDS."""
         metadata = () if token is None else (("authorization", f"Bearer {token}"),)
-        give_up = monotonic_ns() + PATIENCE * 10**9
+        give_up = monotonic_ns() + RETRY_SECONDS * 10**9
         while True:
-            self.ordeal.wait(0)
+            self.run.wait(0)
             client = rng.choice(self.clients)
             try:
                 return getattr(client, method)(
@@ -250,45 +250,48 @@ class Match:
             except grpc.RpcError as error:
                 if error.code() not in UNANSWERED or monotonic_ns() > give_up:
                     raise
-            self.ordeal.count("calls lost")
-            self.ordeal.wait(PAUSE)
+            self.run.count("calls lost")
+            self.run.wait(RETRY_DELAY_SECONDS)
 
     def play(self):
-        """Plays it to its end, and finds nothing that it cannot explain."""
-        everyone = []
+        """Plays the match to its end, and checks its history against its record."""
+        players = []
         seats = {each.seat: each.token for each in self._created.seat_tokens}
-        if self._kind == "left":
+        if self._kind == "absent":
             seat = self._rng.choice(sorted(seats))
-            everyone.append(Watcher(self, seat, seats.pop(seat)))
+            players.append(Watcher(self, seat, seats.pop(seat)))
         for seat, token in seats.items():
-            # Two clients that hold the token of a seat race for it.
-            everyone += [Player(self, seat, token) for _ in range(self._rng.choice((1, 1, 2)))]
+            # Two clients with the token of the same seat race for it.
+            players += [Player(self, seat, token) for _ in range(self._rng.choice((1, 1, 2)))]
         spectator = self._created.spectator_token
-        everyone += [Watcher(self, SPECTATOR, spectator) for _ in range(self._rng.choice((1, 2)))]
-        rngs = [random.Random(self._rng.random()) for _ in everyone]
-        with ThreadPoolExecutor(len(everyone)) as pool:
-            for each, rng in zip(everyone, rngs, strict=True):
-                pool.submit(self.ordeal.attempt, each.run, rng)
-        self.ordeal.wait(0)
+        players += [Watcher(self, SPECTATOR, spectator) for _ in range(self._rng.choice((1, 2)))]
+        rngs = [random.Random(self._rng.random()) for _ in players]
+        with ThreadPoolExecutor(len(players)) as pool:
+            for each, rng in zip(players, rngs, strict=True):
+                pool.submit(self.run.attempt, each.run, rng)
+        self.run.wait(0)
         request = match_pb2.GetRecordRequest(match=self.name)
         try:
             record = self.call(self._rng, "GetRecord", request, spectator).record
         except grpc.RpcError as error:
-            what = f"all have seen the end, and there is no record: {error.details()}"
-            raise Inexplicable(f"{self}: {what}") from error
-        found = [*faults(self.history, log_of(record)), *mistaken_pictures(self.history, record)]
+            what = f"all clients have seen the end, but there is no record: {error.details()}"
+            raise ContradictoryHistory(f"{self}: {what}") from error
+        found = [
+            *violations(self.history, log_of(record)),
+            *wrong_observations(self.history, record),
+        ]
         if found:
-            raise Inexplicable(f"{self}: " + "; ".join(found[:10]))
-        self.ordeal.records.append(record)
-        self.ordeal.count("matches")
-        self.ordeal.count(f"matches of {wire.game_of(record.ruleset)}")
+            raise ContradictoryHistory(f"{self}: " + "; ".join(found[:10]))
+        self.run.records.append(record)
+        self.run.count("matches")
+        self.run.count(f"matches of {wire.game_of(record.ruleset)}")
         if self._timed:
             expired = sum(entry.HasField("expiry") for entry in record.entries)
-            self.ordeal.count("clocks expired", expired)
+            self.run.count("clocks expired", expired)
 
 
 class Player:
-    """A client that plays a seat, carefully."""
+    """A client that plays a seat and repeats requests until they are answered."""
 
     def __init__(self, match, seat, token):
         self._match = match
@@ -308,9 +311,9 @@ class Player:
     def _look(self, rng, **wait):
         request = match_pb2.GetViewRequest(match=self._match.name, **wait)
         called = monotonic_ns()
-        timeout = WAITING if wait else ATTEMPT
+        timeout = WAIT_SECONDS if wait else ATTEMPT_SECONDS
         view = self._match.call(rng, "GetView", request, self._token, timeout).view
-        read = Read(self._seat, called, monotonic_ns(), view.version, picture_of(view))
+        read = Read(self._seat, called, monotonic_ns(), view.version, view_bytes(view))
         self._match.history.reads.append(read)
         return view
 
@@ -323,13 +326,13 @@ class Player:
         )
         decided = self._send(rng, request)
         if decided is not None and rng.random() < 0.1:
-            # As if the answer had been lost.
+            # The client repeats the request as if the answer had been lost.
             self._send(rng, request)
         return decided
 
     def _send(self, rng, request):
-        # The view that answers it; None if it is refused as another was first.
-        ordeal, history = self._match.ordeal, self._match.history
+        # Returns the view of the answer, or None for a refusal: then another client was first.
+        run, history = self._match.run, self._match.history
         decision = Decision(self._seat, request.action.SerializeToString(deterministic=True))
         expected = request.expected_version
         called = monotonic_ns()
@@ -338,15 +341,15 @@ class Player:
             view = self._match.call(rng, "SubmitAction", request, self._token).view
         except grpc.RpcError as error:
             history.refusals.append(refusal_of(error, request.request_id, expected, called))
-            ordeal.count("actions refused")
+            run.count("actions refused")
             return None
-        except GaveUp:
+        except Aborted:
             history.writes.append(write)
             raise
         history.writes.append(
-            write._replace(returned=monotonic_ns(), version=view.version, view=picture_of(view))
+            write._replace(returned=monotonic_ns(), version=view.version, view=view_bytes(view))
         )
-        ordeal.count("actions answered")
+        run.count("actions answered")
         return view
 
     def _contribute(self, rng, view):
@@ -360,7 +363,7 @@ class Player:
 
 
 class Watcher:
-    """A client that follows a match, and resumes where it was when it loses the stream."""
+    """A client that follows a match, and resumes a lost stream where it ended."""
 
     def __init__(self, match, viewer, token):
         self._match = match
@@ -387,15 +390,15 @@ class Watcher:
             if ended or refused:
                 return
             after = received[-1].version if received else after
-            self._match.ordeal.count("streams resumed")
-            self._match.ordeal.wait(PAUSE)
+            self._match.run.count("streams resumed")
+            self._match.run.wait(RETRY_DELAY_SECONDS)
 
     def _follow(self, rng, request, received):
-        # Whether it has come to its end.
+        # Returns whether the stream ended with the match.
         call = rng.choice(self._match.clients).WatchMatch(
             request,
             metadata=(("authorization", f"Bearer {self._token}"),),
-            timeout=WAITING,
+            timeout=WAIT_SECONDS,
             wait_for_ready=True,
         )
         most = rng.randint(1, 200)
@@ -404,7 +407,7 @@ class Watcher:
                 events = b"".join(
                     event.SerializeToString(deterministic=True) for event in message.events
                 )
-                view = picture_of(message.view) if message.HasField("view") else None
+                view = view_bytes(message.view) if message.HasField("view") else None
                 received.append(Received(monotonic_ns(), message.version, events, view))
                 if len(received) == most:
                     call.cancel()

@@ -1,12 +1,12 @@
-"""Chi-squared tests of counts: were they drawn from one distribution?"""
+"""Chi-squared tests of whether counts were drawn from one distribution."""
 
 import math
 
-FEWEST = 5  # Expected in a cell; rarer cells are pooled.
+MIN_EXPECTED = 5  # Cells with a smaller expected count are pooled.
 
 
 def compare(first, second):
-    """The statistic of two Counters and its degrees of freedom, if they have one source."""
+    """The statistic of two Counters that have one source, and its degrees of freedom."""
     a, b = first.total(), second.total()
     cells = pool([(first[key], second[key]) for key in first | second], a, b)
     statistic = sum((x * math.sqrt(b / a) - y * math.sqrt(a / b)) ** 2 / (x + y) for x, y in cells)
@@ -18,23 +18,23 @@ def p_of_distribution(seen, probabilities):
     if any(probabilities.get(key, 0) == 0 for key in seen):
         return 0.0
     n = seen.total()
-    scale = 1e12  # The expected counts are exact: like a sample without end.
+    scale = 1e12  # The expected counts are exact, as those of an unlimited sample.
     cells = pool([(seen[key], p * scale) for key, p in probabilities.items()], n, scale)
     statistic = sum((x - y / scale * n) ** 2 / (y / scale * n) for x, y in cells)
     return upper_tail(statistic, len(cells) - 1)
 
 
 def pool(cells, a, b):
-    """Joins cells in which less than FEWEST are expected of either sample."""
+    """Joins cells in which fewer than MIN_EXPECTED are expected of either sample."""
     share = min(a, b) / (a + b)
     common, rare_x, rare_y = [], 0, 0
     for x, y in sorted(cells, key=lambda cell: -sum(cell)):
-        if (x + y) * share >= FEWEST:
+        if (x + y) * share >= MIN_EXPECTED:
             common.append((x, y))
         else:
             rare_x, rare_y = rare_x + x, rare_y + y
     if rare_x + rare_y:
-        if (rare_x + rare_y) * share >= FEWEST or not common:
+        if (rare_x + rare_y) * share >= MIN_EXPECTED or not common:
             common.append((rare_x, rare_y))
         else:
             common[-1] = (common[-1][0] + rare_x, common[-1][1] + rare_y)
@@ -42,9 +42,10 @@ def pool(cells, a, b):
 
 
 def upper_tail(statistic, degrees):
-    """The probability of a chi-squared statistic at least so large: the incomplete gamma function.
+    """The probability of a chi-squared statistic at least this large.
 
-    The series and the continued fraction of Abramowitz and Stegun, 6.5.29 and 6.5.31.
+    This is the incomplete gamma function, computed by the series and the continued fraction of
+    Abramowitz and Stegun, 6.5.29 and 6.5.31.
     """
     if degrees < 1 or statistic <= 0:
         return 1.0

@@ -13,12 +13,12 @@ commands that show it and, below a line of dashes, the output of the commands:
 If several commands print, each output is headed by its command.
 
 No stanza depends on another. With REWRITE=1 in the environment the runner writes the output into
-the file instead of comparing it, and the diff is reviewed.
+the file instead of comparing it. Review the diff then.
 
 Set-up, before all other commands of a stanza:
     ruleset.OPTION = VALUE     an option of the ruleset, as JSON or as the game writes it
     FIELD = VALUE              a field of the position; the other fields are filled in to fit
-    deal SEED                  a new deal instead, as in a match whose secret is made of the seed
+    deal SEED                  a new deal instead, as in a match whose secret is the seed
     seed N                     the chance of all later actions; 0 by default
 
 Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spectator` or `record`.
@@ -32,7 +32,8 @@ Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spec
     scores                             the scores, after the end
     state [FIELD...]                   the state: all fields, or those named
     view READER [FIELD...]             the view of a seat or of the spectator
-    events READER                      the events of the deal or of the last `play` that it reads
+    events READER                      the events of the deal or of the last `play` that the reader
+                                       may see
     possible SEAT FIELD                all values of that field in 2,000 worlds drawn by the
                                        sampler of the seat's view
     perft DEPTH                        lines of 1, 2, ... DEPTH joint actions
@@ -62,11 +63,11 @@ DRAWS = 2000
 
 
 def deal(game, seed):
-    """Return a match whose secret is made of a seed."""
+    """Return a match whose secret is a seed, in 32 bytes."""
     return Match(game, seed.to_bytes(32, "big"), "facts")
 
 
-class Stage:
+class StanzaRunner:
     """Runs the commands of one stanza."""
 
     def __init__(self, facts: Facts):
@@ -317,13 +318,13 @@ class Stanza:
 
     def run(self):
         """Run the commands; return their output and, for each line of it, the command."""
-        stage = Stage(facts_of(self.path.parent.name))
+        runner = StanzaRunner(facts_of(self.path.parent.name))
         outputs = []
         for offset, line in enumerate(self.head):
             if not line.startswith("#"):
                 where = f"{self.path.parent.name}:{self.line + offset}: {line}"
                 try:
-                    lines = stage.run(line)
+                    lines = runner.run(line)
                 except Exception as error:  # Any error must name the command.
                     raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
                 if lines:
@@ -331,11 +332,11 @@ class Stanza:
         if len(outputs) > 1:
             outputs = [(where, line, head(line, lines)) for where, line, lines in outputs]
         printed = [text for _, _, lines in outputs for text in lines]
-        return stage, printed, [where for where, _, lines in outputs for _ in lines]
+        return runner, printed, [where for where, _, lines in outputs for _ in lines]
 
     def check(self):
         """Assert that the commands print what is expected."""
-        stage, printed, sources = self.run()
+        runner, printed, sources = self.run()
         if printed == self.expected:
             return
         same = 0
@@ -345,7 +346,7 @@ class Stanza:
         message += difflib.unified_diff(self.expected, printed, "expected", "got", lineterm="", n=1)
         if "perft" in message[0]:
             depth = int(message[0].split()[-1])
-            message += [f"divide {depth}:", *stage.divide(depth)]
+            message += [f"divide {depth}:", *runner.divide(depth)]
         raise AssertionError("\n".join(message))
 
 

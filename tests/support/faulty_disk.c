@@ -1,13 +1,13 @@
-/* A disk with faults, for tests. Preloaded, it stands between a program and libc, and does three
- * things with calls on the files of a SQLite log:
+/* A disk with faults, for tests. This library is preloaded, stands between a program and libc, and
+ * does three things with calls on the files of a SQLite log:
  *
- * - it fails those that it is told to, or does half of them, or kills the program in the middle;
- * - it keeps, in another directory, what would be on the disk if the power went: what was written
- *   is there once it was synced, and what a sync failed for never will be, unless it is written
- *   again, as Linux has it;
- * - it counts, so that a test can go through all calls one by one.
+ * - it makes chosen calls fail, performs only half of them, or kills the program in the middle;
+ * - it keeps, in another directory, what would be on the disk after a power cut: written data is
+ *   there once it was synced, and data whose sync failed is never there unless the program writes
+ *   it again, as on Linux;
+ * - it counts the calls, so that a test can let each of them fail in turn.
  *
- * It is told through a file that both map. */
+ * A test controls it through a file that both processes map. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -29,21 +29,21 @@
 enum { READ = 1, WRITE = 2, SYNC = 4 };
 enum { FAIL, HALF, KILL };
 
-/* tests/support/faulty_disk.py has the same. */
+/* tests/support/faulty_disk.py packs the same layout. */
 struct control {
-    int32_t calls; /* Which calls: the sum of READ, WRITE and SYNC; 0 for none. */
-    int32_t files; /* On which files: the sum of 1 << kind. */
+    int32_t calls; /* The calls that fail: a sum of READ, WRITE and SYNC; 0 for none. */
+    int32_t files; /* The files on which they fail: a sum of 1 << kind. */
     int32_t what;
     int32_t error;
-    int64_t skip;  /* So many are let pass first. */
-    int64_t times; /* So many are failed. */
+    int64_t skip;  /* The number of such calls that succeed first. */
+    int64_t times; /* The number of such calls that then fail. */
     int64_t seen;
     int64_t failed;
 };
 
-struct change { /* What was done to a file since it was synced. */
+struct change { /* A change of a file since its last sync. */
     off_t offset;
-    off_t length; /* -1: it was cut off at the offset. */
+    off_t length; /* -1: the file was truncated at the offset. */
 };
 
 static const char *const endings[KINDS] = {"", "-wal", "-shm", "-journal"};

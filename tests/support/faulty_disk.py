@@ -1,4 +1,4 @@
-"""A disk with faults: what a program under it is to meet, and what a power cut would leave."""
+"""A disk that can fail under a program, and that knows what a power cut would leave on it."""
 
 import errno
 import mmap
@@ -20,36 +20,36 @@ ALWAYS = 1 << 62
 
 
 class Control:
-    """Tells a disk what to do."""
+    """Tells a faulty disk which calls fail."""
 
     def __init__(self, path):
         with open(path, "r+b") as file:
             self._mapped = mmap.mmap(file.fileno(), _CONTROL.size)
 
     def fail(self, calls, files=EVERY_FILE, error=errno.EIO, what=FAIL, skip=0, times=ALWAYS):
-        """From now on, such calls on such files fail, after `skip` of them and so many times."""
+        """From now on these calls on these files fail: `times` of them, after the first `skip`."""
         self.mend()
         whole = _CONTROL.pack(0, files, what, error, skip, times, 0, 0)
         self._mapped[4:] = whole[4:]
         self._mapped[:4] = struct.pack("<i", calls)
 
     def mend(self):
-        """No call fails any more."""
+        """Lets all calls succeed again."""
         self._mapped[:4] = bytes(4)
 
     @property
     def seen(self):
-        """How many calls there were that could have failed."""
+        """The number of calls since `fail` that could have failed."""
         return _COUNTS.unpack_from(self._mapped, _CONTROL.size - _COUNTS.size)[0]
 
     @property
     def failed(self):
-        """How many calls have failed."""
+        """The number of calls since `fail` that have failed."""
         return _COUNTS.unpack_from(self._mapped, _CONTROL.size - _COUNTS.size)[1]
 
 
 class FaultyDisk(Control):
-    """A disk for the log of a program that is started with its environment."""
+    """A disk for the log of a program that runs in `environment`."""
 
     def __init__(self, directory):
         library, control = directory / "faulty_disk.so", directory / "control"
@@ -58,7 +58,7 @@ class FaultyDisk(Control):
         control.write_bytes(bytes(_CONTROL.size))
         super().__init__(control)
         self.data = directory / "data"
-        self.kept = directory / "kept"  # What would outlast a power cut.
+        self.kept = directory / "kept"  # A copy of what would survive a power cut.
         self.environment = {
             **os.environ,
             "LD_PRELOAD": str(library),
@@ -69,14 +69,14 @@ class FaultyDisk(Control):
         self.clear()
 
     def clear(self):
-        """An empty disk, without faults."""
+        """Empties the disk and ends all faults."""
         self.mend()
         for folder in (self.data, self.kept):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
 
     def cut_power(self):
-        """Leaves of the log what was synced. No program may use it meanwhile."""
+        """Reduces the log to what was synced. No program may use it meanwhile."""
         self.mend()
         shutil.rmtree(self.data)
         shutil.copytree(self.kept, self.data)

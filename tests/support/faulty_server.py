@@ -1,7 +1,7 @@
-"""A server that answers before it commits, as a checker of histories must find out.
+"""A server that answers before it commits: a fault that the checker of histories must detect.
 
-It is started as `croupier` is. An action is in the memory of the server at once, and in its log a
-moment later: if nothing happens to the server, nobody can tell.
+It starts like `croupier`. An action is in the memory of the server at once and in its log a moment
+later, so no client can notice the fault unless the server dies in between.
 """
 
 import asyncio
@@ -9,18 +9,18 @@ import asyncio
 from cli.main import main
 from service.store import SqliteStore
 
-LATER = 0.05  # Seconds.
+COMMIT_DELAY_SECONDS = 0.05
 
 
 def plant():
-    """From now on, the SQLite log is a moment behind what is answered."""
+    """Makes the SQLite log lag behind the answers from now on."""
     append = SqliteStore.append
     later = asyncio.Queue()
 
     async def commit_later():
         while True:
             waiting = [await later.get()]
-            await asyncio.sleep(LATER)
+            await asyncio.sleep(COMMIT_DELAY_SECONDS)
             while not later.empty():
                 waiting.append(later.get_nowait())
             await asyncio.gather(*(append(*arguments) for arguments in waiting))

@@ -1,18 +1,20 @@
-"""What the clients of a match were told, and whether one course of the match explains all of it.
+"""The history of a match as its clients saw it, and a check that the history is linearizable.
 
-A match is a register that holds a version. An action that is answered has set it from one version
-to the next, and a view has read it. Clients note when they called and when they were answered, by
-one clock. The history is linearizable if each version can be given a moment, in order, so that each
+A match is a register that holds a version. An answered action has set the register from one version
+to the next, and a view has read it. All clients note the times of calls and answers by the same
+clock. The history is linearizable if each version can be given a moment, in order, such that each
 action happened between its call and its answer, and each view shows what the register held at some
 moment between its call and its answer.
 
-As every answer names its version, the moments of the versions are all that is not known, and an
-answer bounds them. Of an action that made version v, called <= moment(v) <= returned; of a view at
-version v, moment(v) <= returned and moment(v + 1) >= called. So there are such moments if, in
-order, none has to be later than it may be: a search is not needed.
+Every answer names its version, so only the moments of the versions are unknown, and each answer
+bounds them. An action that made version v implies called <= moment(v) <= returned. A view of
+version v implies moment(v) <= returned and moment(v + 1) >= called. Such moments exist if no
+version must be later than it may be, given the bounds of the versions before it. No search is
+needed.
 
-Beyond that, an action that was answered is in the log, once, and nothing else is; who was told the
-same version of the match was shown the same; and a stream has every version once, in order.
+The check also covers the rest of the promise. The log holds each answered action once and no other
+action of a client; a viewer is always shown the same at the same version; and a stream has every
+version once, in order.
 """
 
 from collections import defaultdict
@@ -21,26 +23,26 @@ from typing import NamedTuple
 
 
 class Decision(NamedTuple):
-    """An action as the log has it, or as a client has sent it."""
+    """An action in the log, or in a request of a client."""
 
     seat: int
     action: bytes
 
 
 class Write(NamedTuple):
-    """A request of SubmitAction, and the view that answered it; a client may send it again."""
+    """A request for SubmitAction and the view that answered it. A client may send it repeatedly."""
 
     request_id: str
     decision: Decision
     expected_version: int
-    called: int  # When it was sent for the first time.
-    returned: int | None = None  # None: no answer has come.
+    called: int  # The time of the first call.
+    returned: int | None = None  # None if the request got no answer.
     version: int = 0
     view: bytes = b""
 
 
 class Refused(NamedTuple):
-    """A request that was refused, and the version that the refusal names."""
+    """A refused request, and the current version that the refusal names, if any."""
 
     request_id: str
     reason: str
@@ -51,7 +53,7 @@ class Refused(NamedTuple):
 
 
 class Read(NamedTuple):
-    """An answer of GetView."""
+    """A view that GetView returned."""
 
     viewer: int
     called: int
@@ -66,7 +68,7 @@ class Received(NamedTuple):
     at: int
     version: int
     events: bytes
-    view: bytes | None  # None: there was a later version already.
+    view: bytes | None  # None if a later version existed when the message was written.
 
 
 class Stream(NamedTuple):
@@ -74,13 +76,13 @@ class Stream(NamedTuple):
 
     viewer: int
     called: int
-    after: int  # -1: from the deal on.
+    after: int  # -1 for a stream from the deal on.
     received: list[Received]
-    ended: bool  # By the end of the match.
+    ended: bool  # Whether the stream ended with the match.
 
 
 class History(NamedTuple):
-    """Everything that the clients of one match have noted."""
+    """All calls and answers that the clients of one match have noted."""
 
     writes: list[Write]
     refusals: list[Refused]
@@ -89,24 +91,24 @@ class History(NamedTuple):
 
     @classmethod
     def new(cls) -> "History":
-        """An empty one; several threads may add to it."""
+        """An empty history. Several threads may add to it."""
         return cls([], [], [], [])
 
 
-# The only reasons for which a client that sends what is legal in its view can be refused.
+# The only reasons for which a client is refused if it sends an action that is legal in its view.
 _OTHERS_WERE_FIRST = ("STALE_VERSION", "MATCH_OVER")
 
 
-def faults(history: History, log: Sequence[Decision | None]) -> list[str]:
-    """What no course of the match explains; nothing if it is linearizable.
+def violations(history: History, log: Sequence[Decision | None]) -> list[str]:
+    """The contradictions in a history, as sentences; none if it is linearizable.
 
-    The log has each version of the match: the action of a client, or None for what the server did.
+    The log has an element per version: the action of a client, or None for an entry of the server.
     """
     return [
         *_of_writes(history, log),
         *_of_refusals(history),
         *_of_streams(history, log),
-        *_of_pictures(history),
+        *_of_observations(history),
         *_of_moments(history, log),
     ]
 
@@ -130,12 +132,13 @@ def _of_writes(history: History, log: Sequence[Decision | None]) -> Iterator[str
         if len({write.version for write in answered}) > 1:
             yield f"request {request_id} was answered with several versions"
         if first.version in made:
-            yield f"version {first.version} was answered to {made[first.version]} and {request_id}"
+            both = f"{made[first.version]} and {request_id}"
+            yield f"version {first.version} was the answer to both {both}"
         made[first.version] = request_id
         if not 0 < first.version <= len(log) or log[first.version - 1] != first.decision:
-            yield f"request {request_id} made version {first.version}, and is not there in the log"
+            yield f"request {request_id} made version {first.version}, but the log disagrees"
             continue
-        # What a seat answers stays as it is while the other seat decides at the same time.
+        # In a simultaneous decision, the other seat's entry may come after the expected version.
         between = log[first.expected_version : first.version - 1]
         seats = [None if each is None else each.seat for each in between]
         if (
@@ -144,19 +147,19 @@ def _of_writes(history: History, log: Sequence[Decision | None]) -> Iterator[str
             or first.decision.seat in seats
         ):
             yield (
-                f"request {request_id} made version {first.version} "
-                f"out of version {first.expected_version}"
+                f"request {request_id} expected version {first.expected_version} "
+                f"and made version {first.version}"
             )
     for version, decision in enumerate(log, 1):
         if decision is None or version in made:
             continue
-        # It may be one of those that were never answered, which can be in the log once.
+        # An unanswered request may be in the log, once.
         for write in unanswered:
             if write.decision == decision and write.expected_version < version:
                 unanswered.remove(write)
                 break
         else:
-            yield f"version {version} is an action that nobody was answered for"
+            yield f"version {version} is an action that no client was told of"
 
 
 def _of_refusals(history: History) -> Iterator[str]:
@@ -165,9 +168,9 @@ def _of_refusals(history: History) -> Iterator[str]:
         if refused.reason not in _OTHERS_WERE_FIRST:
             yield f"request {refused.request_id} was refused: {refused.reason}"
         if refused.request_id in carried_out:
-            yield f"request {refused.request_id} was refused, and carried out"
+            yield f"request {refused.request_id} was both refused and applied"
         if refused.current_version == refused.expected_version:
-            yield f"request {refused.request_id} was refused at the version that it expected"
+            yield f"request {refused.request_id} was refused at the version it expected"
 
 
 def _of_streams(history: History, log: Sequence[Decision | None]) -> Iterator[str]:
@@ -177,18 +180,18 @@ def _of_streams(history: History, log: Sequence[Decision | None]) -> Iterator[st
             yield f"a stream after version {stream.after} has versions {versions}"
         last = versions[-1] if versions else stream.after
         if stream.ended and last != len(log):
-            yield f"a stream ended after version {last}, and the match after {len(log)}"
+            yield f"a stream ended after version {last}, but the match after version {len(log)}"
 
 
-def _of_pictures(history: History) -> Iterator[str]:
+def _of_observations(history: History) -> Iterator[str]:
     shown: dict[tuple[str, int, int], bytes] = {}
-    for what, viewer, version, picture in pictures(history):
-        if shown.setdefault((what, viewer, version), picture) != picture:
+    for what, viewer, version, shown_bytes in observations(history):
+        if shown.setdefault((what, viewer, version), shown_bytes) != shown_bytes:
             yield f"two {what} of version {version} for viewer {viewer} differ"
 
 
-def pictures(history: History) -> Iterator[tuple[str, int, int, bytes]]:
-    """All that was shown: "views" or "events", to which viewer, of which version, and what."""
+def observations(history: History) -> Iterator[tuple[str, int, int, bytes]]:
+    """All that was shown: "views" or "events", the viewer, the version and the bytes."""
     for write in history.writes:
         if write.returned is not None:
             yield "views", write.decision.seat, write.version, write.view
@@ -207,7 +210,7 @@ class _Bound(NamedTuple):
 
 
 class _Moments:
-    """When each version was made, at the earliest and at the latest."""
+    """The earliest and the latest moment of each version."""
 
     def __init__(self) -> None:
         self.earliest: dict[int, _Bound] = {}
@@ -222,7 +225,7 @@ class _Moments:
             self.latest[version] = _Bound(at, why)
 
     def held(self, version: int, called: int, returned: int, why: str) -> None:
-        """The register held a version at some moment between two."""
+        """Notes that the register held a version at some moment of an interval."""
         self.not_after(version, returned, why)
         self.not_before(version + 1, called, why)
 
@@ -250,11 +253,11 @@ def _of_moments(history: History, log: Sequence[Decision | None]) -> Iterator[st
             if received.view is None:
                 moments.not_after(received.version, received.at, why)
             else:
-                # It was the newest when it was sent, which was after the call.
+                # The version was the newest when the server wrote it, which was after the call.
                 moments.held(received.version, stream.called, received.at, why)
     for version in moments.latest:
         if version > len(log):
-            yield f"version {version} was told, and the log ends with {len(log)}"
+            yield f"version {version} was shown, but the log ends with version {len(log)}"
     earliest = None
     for version in sorted({*moments.earliest, *moments.latest} - {0}):
         bound = moments.earliest.get(version)
@@ -263,6 +266,6 @@ def _of_moments(history: History, log: Sequence[Decision | None]) -> Iterator[st
         latest = moments.latest.get(version)
         if earliest is not None and latest is not None and latest.at < earliest.at:
             yield (
-                f"version {version} was there at {latest.at} by {latest.why}, "
-                f"but not before {earliest.at} by {earliest.why}"
+                f"version {version} existed at {latest.at}, says {latest.why}, "
+                f"but not before {earliest.at}, says {earliest.why}"
             )

@@ -1,7 +1,7 @@
-"""A program that does with a log what it is told, each time in a process of its own.
+"""A program that runs scripts of steps on a log, each script in a process of its own.
 
-It reads one JSON array of steps a line, and prints for each step its answer, and then how it ended.
-It is quick to die and to be there again, where a server is not. LogScript runs it.
+It reads one JSON array of steps per line. For each step it prints the answer, and at the end the
+exit code. Unlike a server, it takes little time to kill and to start again. LogScript runs it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ ADDED, THERE, REFUSED = "added", "there", "refused"
 
 
 class LogScript:
-    """The program, on a faulty disk."""
+    """Runs the program on a faulty disk."""
 
     def __init__(self, disk):
         self._process = subprocess.Popen(
@@ -33,7 +33,7 @@ class LogScript:
         )
 
     def run(self, *steps):
-        """The answers to the steps, as many as there are, and the exit code."""
+        """The answers to the steps up to the end of the process, and its exit code."""
         self._process.stdin.write(json.dumps(steps) + "\n")
         self._process.stdin.flush()
         answers = []
@@ -46,7 +46,7 @@ class LogScript:
 
 
 async def do(store, match_id, request_id):
-    """What a server does with a request: adds it, unless it is there."""
+    """Adds a request to the log unless it is there already, as a server does."""
     if await store.load(match_id) is None:
         await store.create(header(match_id), NOTHING)
     entries = await store.read(match_id, 0)
@@ -58,7 +58,7 @@ async def do(store, match_id, request_id):
 
 
 def say(answer):
-    # At once, as it may be killed at any time.
+    # Unbuffered, because the process may be killed at any time.
     os.write(1, json.dumps(answer).encode() + b"\n")
 
 

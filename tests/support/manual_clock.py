@@ -1,4 +1,4 @@
-"""A clock that a test moves on."""
+"""A clock that stands still until a test advances it."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from service.clock import Clock
 
 
 class ManualClock(Clock):
-    """Stands still until it is moved on; for one event loop."""
+    """Shows the time that the test has set. It serves one event loop."""
 
     def __init__(self, now=1_700_000_000_000):
         self._now = now
@@ -27,12 +27,12 @@ class ManualClock(Clock):
             del self._sleepers[sleeping]
 
     def advance(self, milliseconds):
-        """Moves on, and wakes those that have slept long enough."""
+        """Advances the time, and wakes the sleepers whose time has come."""
         self._now += milliseconds
         self._wake_up()
 
     def drift(self, milliseconds):
-        """Moves on without waking anyone."""
+        """Advances the time without waking any sleeper."""
         self._now += milliseconds
 
     def _wake_up(self):
@@ -42,7 +42,7 @@ class ManualClock(Clock):
         self._changed.set()
 
     async def all_asleep(self, count):
-        """Waits until `count` sleepers sleep to a time in the future."""
+        """Waits until at least `count` sleepers sleep until a time in the future."""
         while sum(until > self._now for until in self._sleepers.values()) < count:
             self._changed.clear()
             await self._changed.wait()

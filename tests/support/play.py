@@ -54,7 +54,7 @@ def seeded(*seeds):
 
 
 def count_worlds(sampler, draws, rng, hidden):
-    """Return how often each hidden thing is drawn. `hidden` gets it from the fields of a world."""
+    """Return how often each hidden thing is drawn. `hidden` finds it in the fields of a world."""
     # A small ruleset has few different worlds, and reading the fields is slow: read each once.
     worlds = collections.Counter(bytes(sampler.sample(rng.getrandbits(64))) for _ in range(draws))
     counted = collections.Counter()
@@ -64,7 +64,7 @@ def count_worlds(sampler, draws, rng, hidden):
 
 
 def chances(worlds, hidden):
-    """Return the probability of each hidden thing. `hidden` gets it from a world's position."""
+    """Return the probability of each hidden thing. `hidden` finds it in the position of a world."""
     likely = collections.Counter()
     for world, chance in worlds.items():
         likely[hidden(world)] += chance

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests, in a temporary directory, reached over a socket in it."""
+"""A real PostgreSQL server for tests, in a temporary directory that also has its socket."""
 
 import importlib.util
 import itertools
@@ -16,16 +16,16 @@ _SCHEMAS = itertools.count()
 
 
 class Postgres:
-    """A server that can be stopped and started again."""
+    """A PostgreSQL server that a test can stop and start again."""
 
     def __init__(self):
         self._home = Path(tempfile.mkdtemp(prefix="postgres-"))
         self._running = False
         self._as = {}
-        # The programs of the wheel; its Python code, which would keep files elsewhere, is not used.
+        # Only the programs of the wheel are used. Its Python code would keep files elsewhere.
         package = Path(importlib.util.find_spec(PACKAGE).origin).parent
         if os.geteuid() == 0:
-            # PostgreSQL refuses to be run by root, and others may not reach the programs.
+            # PostgreSQL refuses to run as root, and other users may have no access to the wheel.
             nobody = pwd.getpwnam("nobody")
             self._as = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
             for folder in (package, package.with_suffix(".libs")):
@@ -52,25 +52,25 @@ class Postgres:
         assert done.returncode == 0, done.stdout.decode()
 
     def start(self):
-        """Starts it, and returns when it answers."""
+        """Starts the server, and returns when it answers."""
         options = f"-c listen_addresses= -k {self._data} -c max_connections=200"
         self._run("pg_ctl", "-D", self._data, "-w", "-l", "log", "-o", options, "start")
         self._running = True
 
     def stop(self, mode="immediate"):
-        """Stops it: at once, as if it crashed, or "fast", in good order."""
+        """Stops the server: "immediate" is like a crash, "fast" an orderly shutdown."""
         self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
         self._running = False
 
     def close(self):
-        """Ends it and removes everything."""
+        """Stops the server and removes its files."""
         if self._running:
             self.stop()
         shutil.rmtree(self._home)
 
     @property
     def socket(self):
-        """The path of its socket."""
+        """The path of the server's socket."""
         return self._data / ".s.PGSQL.5432"
 
     def url(self, schema, host=None, port=5432):
@@ -79,7 +79,7 @@ class Postgres:
         return f"postgresql://croupier@/postgres?{where}&search_path={schema}"
 
     def new_schema(self):
-        """The name of a schema that nobody has used."""
+        """Creates an unused schema, and returns its name."""
         schema = f"test{next(_SCHEMAS)}"
         command = f"CREATE SCHEMA {schema}"
         self._run("psql", "-h", self._data, "-U", "croupier", "-d", "postgres", "-c", command)

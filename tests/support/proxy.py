@@ -1,4 +1,4 @@
-"""A proxy before a socket, which can break connections where it hurts."""
+"""A proxy in front of a Unix socket, which can break connections at chosen moments."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,10 @@ PASS, CUT, SWALLOW = "pass", "cut", "swallow"
 
 
 class Proxy:
-    """Passes everything on, until it is told to CUT at or to SWALLOW the server's next answer."""
+    """Passes requests and answers on.
+
+    In mode CUT an answer of the server breaks its connection. In mode SWALLOW answers are dropped.
+    """
 
     def __init__(self, target):
         self._target = target
@@ -39,14 +42,14 @@ class Proxy:
             stream.close()
 
     def say(self, data):
-        """Tells all clients what the server has not said."""
+        """Sends bytes to all clients as if they came from the server."""
         for writer in self._clients:
             writer.write(data)
 
     def break_at(self, marker, *, answered):
-        """Breaks the connection of the one request that has these bytes in it.
+        """Breaks the connection of the next request that contains these bytes.
 
-        It is lost itself, or only its answer is.
+        The request itself is lost or, if `answered`, only its answer.
         """
         self._marker, self._answered = marker, answered
 

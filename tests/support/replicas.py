@@ -1,4 +1,4 @@
-"""Servers as processes, which are killed and started again."""
+"""Server processes that tests kill and start again."""
 
 import random
 import signal
@@ -8,13 +8,14 @@ import sys
 from contextlib import suppress
 
 SERVE = (sys.executable, "-m", "cli", "serve")
-# Below those that the system gives to clients: one of these could take the port of a dead server.
+# These ports lie below those that the system gives to clients. Otherwise a client could get the
+# port of a dead server.
 PORTS = range(20000, 32000)
 END = 30
 
 
 class Replica:
-    """A server process that is killed and started again, always at the same address."""
+    """A server process that can be killed and started again, always at the same address."""
 
     def __init__(self, log, *options, command=SERVE):
         self.address = f"127.0.0.1:{_free_port()}"
@@ -24,7 +25,7 @@ class Replica:
         self._serves = False
 
     def start(self):
-        """Starts it, and does not wait for it."""
+        """Starts the process without waiting until it serves."""
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=log, text=True
@@ -32,28 +33,28 @@ class Replica:
         self._serves = False
 
     def ready(self):
-        """Returns when it serves."""
+        """Waits until the server serves."""
         if not self._serves:
             line = self._process.stdout.readline()
             assert line == f"croupier serves on {self.address}\n", self.log.read_text()[-2000:]
             self._serves = True
 
     def kill(self):
-        """Ends it at once."""
+        """Kills the process, if it runs."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             self._process.communicate()
 
     def pause(self):
-        """Lets it do nothing, as if its machine were too busy, until it is resumed."""
+        """Stops the process until `resume`, as on a machine that is too busy."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self):
-        """Lets it go on as if nothing had been."""
+        """Lets the paused process continue."""
         self._process.send_signal(signal.SIGCONT)
 
     def end(self):
-        """Ends it in good order; the exit code."""
+        """Shuts the server down in order, and returns its exit code."""
         self._process.terminate()
         self._process.communicate(timeout=END)
         return self._process.returncode

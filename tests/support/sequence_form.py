@@ -1,4 +1,4 @@
-"""A naive solver for the rest of a match: sequence-form linear programmes over all lines of play.
+"""A naive solver for late positions: a sequence-form linear program over all lines of play.
 
 D. Koller, N. Megiddo, B. von Stengel, "Fast Algorithms for Finding Randomized Strategies in
 Game Trees", STOC 1994.
@@ -12,15 +12,15 @@ CHANCE_SEEDS = range(4)
 
 
 class TooLargeError(Exception):
-    """There are more lines of play than wanted."""
+    """The rest of a match has more positions than allowed."""
 
 
 class LeftToChanceError(Exception):
-    """A joint action can lead to several positions, which a naive solver does not know."""
+    """A joint action can lead to several positions, which this solver does not support."""
 
 
 class Side:
-    """The information sets of one seat, each after a sequence of its own, and its sequences."""
+    """The information sets and sequences of one seat, with the sequence before each set."""
 
     def __init__(self):
         self.sets = {}
@@ -28,18 +28,18 @@ class Side:
         self.sequences = {(): 0}
 
     def enter(self, knows, sequence):
-        """The information set of all that a seat has seen and done."""
+        """The index of the information set in which a seat knows this, added if it is new."""
         if knows not in self.sets:
             self.sets[knows] = len(self.sets)
             self.parents.append(sequence)
         return self.sets[knows]
 
     def extend(self, knows, action):
-        """The sequence that ends with an action in an information set."""
+        """The index of the sequence that ends with this action, added if it is new."""
         return self.sequences.setdefault((self.sets[knows], action), len(self.sequences))
 
     def constraints(self):
-        """What a realisation plan must obey: the matrix and the right-hand side."""
+        """The constraints of a realization plan: the matrix and the right-hand side."""
         rows, columns, values = [0], [0], [1]
         for number, parent in enumerate(self.parents):
             rows.append(number + 1)
@@ -57,7 +57,10 @@ class Side:
 
 
 class Rest:
-    """The rest of a match from the worlds that fit a view, as a zero-sum game."""
+    """The rest of a match, as a zero-sum game that begins with a draw among the worlds of a view.
+
+    `worlds` maps each world to its probability. More than `most` positions raise TooLargeError.
+    """
 
     def __init__(self, worlds, seat, most):
         self.seat = seat
@@ -72,7 +75,11 @@ class Rest:
         self.matrix = coo_matrix((list(self.payoffs.values()), (rows, columns)), shape=shape)
 
     def walk(self, position, chance, past, sequences):
-        """Goes through all that can follow, by what each seat has seen and done so far."""
+        """Adds all lines of play from a position.
+
+        `chance` is the probability of the world, `past` what each seat has seen and done so far,
+        and `sequences` the index of each side's sequence.
+        """
         self.left -= 1
         if self.left < 0:
             raise TooLargeError
@@ -100,11 +107,15 @@ class Rest:
                 self.walk(step(position, joint), chance, after_past, after)
 
     def value(self, shares=None):
-        """What the asking seat scores; with `shares`, if it chooses so by action at the root."""
+        """The expected score of the seat in an equilibrium.
+
+        `shares` fixes the probabilities of its actions at the root.
+        """
         mine, theirs = self.sides
         plan, plan_right = mine.constraints()
         reply, reply_right = theirs.constraints()
-        # The most of q, the values of the opponent's information sets, by plan and q.
+        # The variables are the plan and q, the values of the opponent's information sets. The goal
+        # is to maximize q at the opponent's root.
         goal = np.concatenate([np.zeros(plan.shape[1]), -reply_right])
         least = hstack([-self.matrix.T, reply.T]).tocsr()
         equal = hstack([plan, coo_matrix((plan.shape[0], reply.shape[0]))]).tocsr()
@@ -120,7 +131,7 @@ class Rest:
 
 
 def step(position, joint):
-    """The position after a joint action, if nothing is left to chance."""
+    """The position after a joint action. LeftToChanceError if chance decides between several."""
     results = set()
     for seed in CHANCE_SEEDS:
         after = position.copy()

@@ -1,4 +1,4 @@
-"""`croupier serve` as a process of its own, which can be watched, and killed."""
+"""`croupier serve` in a process whose log and metrics a test can read, and which it can kill."""
 
 import re
 import socket
@@ -54,7 +54,7 @@ class ServerProcess:
 
     @property
     def log(self):
-        """What it has logged so far."""
+        """The log lines so far."""
         with self._news:
             return "".join(self._lines)
 
@@ -63,12 +63,12 @@ class ServerProcess:
             self._lines.clear()
 
     def wait_for(self, text):
-        """Returns when it has logged something."""
+        """Waits until the log contains a text."""
         with self._news:
             assert self._news.wait_for(lambda: text in "".join(self._lines), END), text
 
     def metric(self, name):
-        """The value of a metric, with its labels as Prometheus writes them."""
+        """The value of a metric. `name` includes the labels as Prometheus writes them."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics") as answer:
             for line in answer.read().decode().splitlines():
                 if line.startswith(name + " "):
@@ -76,12 +76,12 @@ class ServerProcess:
         raise AssertionError(name)
 
     def kill(self):
-        """Ends it as a crash does."""
+        """Kills the process, like a crash."""
         self._process.kill()
         self._end()
 
     def stop(self):
-        """Stops it in good order."""
+        """Shuts the server down in order."""
         self._process.terminate()
         self._end()
         assert self._process.returncode == 0, self.log
@@ -95,7 +95,7 @@ class ServerProcess:
 
 
 def refused_start(*options, environment=None):
-    """What a server says that does not start: one line."""
+    """Starts a server that must refuse to start, and returns the one line that says why."""
     done = subprocess.run(
         [*COMMAND, "--metrics-port", "0", *options],
         env=environment,

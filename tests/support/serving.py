@@ -1,4 +1,4 @@
-"""What the tests of the service share: servers on real sockets, and players who call them."""
+"""Servers on real sockets and players that call them, for the tests of the service."""
 
 import asyncio
 import itertools
@@ -34,12 +34,12 @@ _NUMBERS = itertools.count()
 
 
 def bot(strength):
-    """A seat for a bot."""
+    """The configuration of a seat with a bot."""
     return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=f"BOT_STRENGTH_{strength}"))
 
 
 def hosted_cases():
-    """A parameter for each game that a server hosts, and each of its rulesets."""
+    """A parameter for each ruleset of each hosted game."""
     return [
         pytest.param(game_id, name, id=f"{game_id}-{name}")
         for game_id in wire.hosted_games()
@@ -48,7 +48,7 @@ def hosted_cases():
 
 
 def simultaneous_games():
-    """The games whose first decision is one of both seats."""
+    """The games that begin with a simultaneous decision."""
     return [name for name, game in wire.hosted_games().items() if len(_first_deciders(game)) == 2]
 
 
@@ -57,19 +57,19 @@ def _first_deciders(game):
 
 
 def ruleset_of(game_id, name="default"):
-    """A ruleset of the facts as a message; that of the rule sheet is empty."""
+    """A ruleset of a game's facts as a message. The default ruleset is the empty message."""
     if name == "default":
         return game_pb2.Ruleset(**{game_id: {}})
     return wire.write_ruleset(game_of(game_id, name)[0])
 
 
 def view_of(state, viewer):
-    """What a viewer knows of a match in memory, as a message."""
+    """The view of a match state for a viewer, as a message."""
     return game_pb2.View.FromString(serialize_view(state, viewer))
 
 
 class Servers:
-    """Servers of this process, on one event loop in a thread of its own."""
+    """Servers in this process, on one event loop in a separate thread."""
 
     def __init__(self):
         self.loop = uvloop.new_event_loop()
@@ -78,11 +78,11 @@ class Servers:
         self._running = []
 
     def run(self, coroutine):
-        """The result of a coroutine on the servers' loop."""
+        """Runs a coroutine on the servers' event loop, and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(TIMEOUT)
 
     def start(self, store=None, clock=None, **options):
-        """A server on a free port, and its address."""
+        """Starts a server on a free port, and returns it with its address."""
         chosen = Options(port=0, **options)
         server, address = self.run(self._start(store or MemoryStore(), chosen, clock))
         self._running.append(server)
@@ -93,12 +93,12 @@ class Servers:
         return server, await server.start()
 
     def stop(self, server):
-        """Stops a server at once."""
+        """Stops a server after a grace period of 0.2 seconds."""
         self._running.remove(server)
         self.run(server.stop(grace=0.2))
 
     def close(self):
-        """Stops everything."""
+        """Stops all servers and the event loop."""
         for server in list(self._running):
             self.stop(server)
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -117,20 +117,20 @@ class Client:
         self.hints = hint_pb2_grpc.HintServiceStub(self.channel)
 
     def create(self, ruleset, seats=(), seed=None, time_control=None):
-        """A new match: a Table."""
+        """Creates a match, and returns its Table."""
         request = match_pb2.CreateMatchRequest(
             ruleset=ruleset, seats=seats, seed=seed, time_control=time_control
         )
         return Table(self, self.matches.CreateMatch(request, timeout=TIMEOUT))
 
     def hint(self, view, limits, seed=None):
-        """A hint for a view by itself."""
+        """Asks for a hint for a view instead of a match."""
         request = hint_pb2.SuggestActionRequest(view=view, limits=limits, seed=seed)
         return self.hints.SuggestAction(request, timeout=TIMEOUT)
 
 
 class Table:
-    """A match and everyone at it: players by seat, and a spectator."""
+    """A match with the players of its open seats, by seat, and its spectator."""
 
     def __init__(self, client, created):
         self.created = created
@@ -145,12 +145,12 @@ class Table:
         return [*self.players.values(), self.spectator]
 
     def views(self):
-        """What everyone sees, as bytes."""
+        """The views of all players and the spectator, as bytes."""
         return [each.view().SerializeToString(deterministic=True) for each in self.everyone()]
 
 
 class Player:
-    """Whoever holds a token of a match."""
+    """A caller with a token of a match: a seat or a spectator."""
 
     def __init__(self, client, match, token):
         self._client = client
@@ -158,7 +158,7 @@ class Player:
         self.token = token
 
     def move_to(self, client):
-        """Calls another server from now on."""
+        """Makes this player call another server from now on."""
         self._client = client
 
     @property
@@ -173,12 +173,12 @@ class Player:
         return self._call(self._client.matches.GetView, request).view
 
     def wait_later(self, version, timeout=TIMEOUT):
-        """The call of GetView under way that waits for a version."""
+        """Starts a call of GetView that waits for a version, and returns its future."""
         request = match_pb2.GetViewRequest(match=self.match, wait_for_version=version)
         return self._client.matches.GetView.future(request, metadata=self.metadata, timeout=timeout)
 
     def request(self, action, version, request_id=None):
-        """A request of SubmitAction, with a request_id of its own."""
+        """A request for SubmitAction, by default with a new request_id."""
         return match_pb2.SubmitActionRequest(
             match=self.match,
             expected_version=version,
@@ -190,7 +190,7 @@ class Player:
         return self._call(self._client.matches.SubmitAction, request).view
 
     def send_later(self, request):
-        """The call of SubmitAction under way."""
+        """Starts a call of SubmitAction, and returns its future."""
         return self._client.matches.SubmitAction.future(
             request, metadata=self.metadata, timeout=TIMEOUT
         )
@@ -199,7 +199,7 @@ class Player:
         return self.send(self.request(action, version, request_id))
 
     def watch(self, after=None):
-        """The stream of WatchMatch."""
+        """Calls WatchMatch, and returns the stream."""
         request = match_pb2.WatchMatchRequest(match=self.match, after_version=after)
         return self._call(self._client.matches.WatchMatch, request)
 
@@ -208,7 +208,7 @@ class Player:
         return self._call(self._client.matches.ResignMatch, request).view
 
     def resign_later(self):
-        """The call of ResignMatch under way."""
+        """Starts a call of ResignMatch, and returns its future."""
         request = match_pb2.ResignMatchRequest(match=self.match)
         return self._client.matches.ResignMatch.future(
             request, metadata=self.metadata, timeout=TIMEOUT
@@ -224,7 +224,7 @@ class Player:
 
 
 def play_on(table, rng, most=None):
-    """Plays random actions until the match is over, or at most so many."""
+    """Plays random actions until the match is over, at most `most` of them."""
     done = 0
     while done != most:
         view = table.spectator.view()
@@ -237,7 +237,7 @@ def play_on(table, rng, most=None):
 
 
 class Refused(NamedTuple):
-    """How a call was refused."""
+    """The parts of a refusal that a client reads."""
 
     code: grpc.StatusCode
     reason: str
@@ -247,14 +247,14 @@ class Refused(NamedTuple):
 
 
 def refused(call, *arguments):
-    """Calls, and returns how it was refused."""
+    """Makes a call that must be refused, and returns the refusal."""
     with pytest.raises(grpc.RpcError) as caught:
         call(*arguments)
     return read_error(caught.value)
 
 
 def read_error(error):
-    """What the details of an error say, by AIP-193."""
+    """Reads the details of an error as AIP-193 defines them."""
     status = rpc_status.from_call(error)
     assert status is not None, error
     info, bad, retry = (

@@ -1,4 +1,4 @@
-"""Headers, entries and a place for each kind of store, for the tests of the log."""
+"""Headers, entries and a place for a log of each kind, for the tests of the stores."""
 
 import contextlib
 
@@ -9,7 +9,7 @@ NOTHING = MatchStatus()
 
 
 def header(match_id="one", **fields):
-    """The header of a match of no game."""
+    """A header with some fields changed; its game does not exist."""
     whole = Header(match_id, "none", b"", 1, bytes(32), match_id, (0, 0), 1_700_000_000_000)
     return whole._replace(**fields)
 
@@ -25,7 +25,7 @@ def resignation(seat, at=1_700_000_000_000):
 
 
 class MemoryPlace:
-    """A log in memory, which outlives its closing."""
+    """A log in memory, which survives the closing of its store."""
 
     def __init__(self):
         self._store = MemoryStore()
@@ -35,7 +35,7 @@ class MemoryPlace:
 
 
 class SqlitePlace:
-    """A directory in which a log is."""
+    """A directory with a SQLite log."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -45,7 +45,7 @@ class SqlitePlace:
 
 
 class PostgresPlace:
-    """A schema of a database in which a log is."""
+    """A schema of a PostgreSQL database with a log."""
 
     def __init__(self, server):
         self.server = server
@@ -61,7 +61,7 @@ class PostgresPlace:
 
 @contextlib.asynccontextmanager
 async def opened(place):
-    """A store of a place, open."""
+    """Opens a store of the log at a place, and closes it at the end."""
     store = place.store()
     await store.open()
     try:

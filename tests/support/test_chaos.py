@@ -1,4 +1,4 @@
-"""Faults that are planted in real servers are found in what their clients were told."""
+"""The checker of histories detects faults planted in real servers from the clients' answers."""
 
 import random
 import sys
@@ -7,43 +7,43 @@ from time import monotonic_ns
 import pytest
 
 from service.store import EntryKind, MemoryStore
-from tests.support.chaos import Inexplicable, Ordeal, kill
-from tests.support.history import Decision, History, Read, Write, faults
+from tests.support.chaos import ChaosRun, ContradictoryHistory, kill
+from tests.support.history import Decision, History, Read, Write, violations
 from tests.support.serving import Client, Player, ruleset_of
 
 SEED = 1
 
 
-def test_a_server_that_answers_before_it_commits_is_found_out(replicas, tmp_path):
+def test_a_server_that_answers_before_it_commits_is_detected(replicas, tmp_path):
     command = (sys.executable, "-m", "tests.support.faulty_server", "serve")
     faulty = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), command=command)
     rng = random.Random(f"faulty {SEED}")
-    found = pytest.raises(Inexplicable)
+    found = pytest.raises(ContradictoryHistory)
     short = ["champion_chess", "skystones"]
-    with found, Ordeal(SEED, [faulty.address], 4, short) as ordeal:
+    with found, ChaosRun(SEED, [faulty.address], 4, short) as run:
         for _ in range(20):
-            kill([faulty], rng, ordeal)
+            kill([faulty], rng, run)
         faulty.ready()
-        ordeal.finish()
+        run.finish()
 
 
-class Forgetful(MemoryStore):
-    """Says that it has added an entry, and has not."""
+class ForgetfulStore(MemoryStore):
+    """Reports entries as added without adding them."""
 
     async def append(self, *arguments):
         return True
 
 
-class Overwriting(MemoryStore):
-    """Adds an entry to whatever there is, in place of what has come between."""
+class OverwritingStore(MemoryStore):
+    """Adds an entry at its version even if that replaces later entries."""
 
     async def append(self, match_id, version, entry, *others):
         del self._entries[match_id][version:]
         return await super().append(match_id, version, entry, *others)
 
 
-class Doubling(MemoryStore):
-    """Adds an entry, and once more."""
+class DoublingStore(MemoryStore):
+    """Adds each entry twice."""
 
     async def append(self, match_id, version, entry, *others):
         done = await super().append(match_id, version, entry, *others)
@@ -51,15 +51,15 @@ class Doubling(MemoryStore):
         return done
 
 
-class Late(MemoryStore):
-    """Reads as if what was added after a match was created were still under way."""
+class StaleStore(MemoryStore):
+    """Reads no entry that was added after the creation of the match."""
 
     async def read(self, match_id, version):
         return []
 
 
 class Witness:
-    """A player who notes what two servers tell him, and what is in the log in the end."""
+    """A player who notes the answers of two servers, and compares them with the log."""
 
     def __init__(self, servers, store):
         self._servers = servers
@@ -77,7 +77,7 @@ class Witness:
         self.request = player.request(self.view.legal_actions[0], self.view.version)
 
     def decide(self, player, request=None):
-        """Sends a request, and notes the answer."""
+        """Sends a request for an action, and notes the answer."""
         request = request or player.request(self.view.legal_actions[-1], self.view.version)
         action = request.action.SerializeToString(deterministic=True)
         called = monotonic_ns()
@@ -95,24 +95,26 @@ class Witness:
         )
 
     def look(self, player):
-        """Looks, and notes what there is to see."""
+        """Gets a view, and notes it."""
         called = monotonic_ns()
         view = player.view()
-        picture = view.SerializeToString(deterministic=True)
-        self.history.reads.append(Read(view.seat, called, monotonic_ns(), view.version, picture))
+        shown_bytes = view.SerializeToString(deterministic=True)
+        self.history.reads.append(
+            Read(view.seat, called, monotonic_ns(), view.version, shown_bytes)
+        )
 
-    def faults(self):
-        """What the checker finds when it compares that with the log."""
+    def violations(self):
+        """Stops the servers, and returns the violations that the checker finds."""
         match_id = self._table.name.removeprefix("matches/")
         entries = self._servers.run(self._store.load(match_id)).entries
         for server, _ in self._running:
             self._servers.stop(server)
         assert all(entry.kind == EntryKind.ACTION for entry in entries)
-        return faults(self.history, [Decision(entry.seat, entry.action) for entry in entries])
+        return violations(self.history, [Decision(entry.seat, entry.action) for entry in entries])
 
 
 def scenario(servers, store):
-    """A player decides at one server and looks at the other, and there he decides again."""
+    """A player looks at one server, decides at the other, and looks at both again."""
     witness = Witness(servers, store)
     one, other = witness.players
     witness.look(other)
@@ -123,30 +125,29 @@ def scenario(servers, store):
 
 
 def test_a_server_without_a_fault_is_accepted(servers):
-    assert scenario(servers, MemoryStore()).faults() == []
+    assert scenario(servers, MemoryStore()).violations() == []
 
 
-def test_a_commit_that_is_lost_is_found(servers):
-    assert any(
-        "is not there in the log" in each for each in scenario(servers, Forgetful()).faults()
-    )
+def test_a_lost_commit_is_found(servers):
+    found = scenario(servers, ForgetfulStore()).violations()
+    assert any("but the log disagrees" in each for each in found)
 
 
-def test_an_action_that_is_applied_twice_is_found(servers):
-    witness = Witness(servers, Doubling())
+def test_an_action_applied_twice_is_found(servers):
+    witness = Witness(servers, DoublingStore())
     witness.decide(witness.players[0])
-    assert any("nobody was answered for" in each for each in witness.faults())
+    assert any("no client was told of" in each for each in witness.violations())
 
 
 def test_a_stale_read_is_found(servers):
-    assert any("but not before" in each for each in scenario(servers, Late()).faults())
+    assert any("but not before" in each for each in scenario(servers, StaleStore()).violations())
 
 
-def test_a_version_that_two_have_won_is_found(servers):
-    witness = Witness(servers, Overwriting())
-    # Both servers know the match, and neither what the other one does.
+def test_two_winners_of_one_version_are_found(servers):
+    witness = Witness(servers, OverwritingStore())
+    # Both servers have the match in memory, and neither learns of the other's entry.
     for player in witness.players:
         witness.look(player)
     for player in witness.players:
         witness.decide(player)
-    assert any("was answered to" in each for each in witness.faults())
+    assert any("was the answer to both" in each for each in witness.violations())

@@ -1,20 +1,29 @@
-"""The checker of histories: it accepts what can have happened, and finds what cannot."""
+"""The checker of histories accepts possible histories and reports impossible ones."""
 
 import pytest
 
 from engine.game import SPECTATOR
-from tests.support.history import Decision, History, Read, Received, Refused, Stream, Write, faults
+from tests.support.history import (
+    Decision,
+    History,
+    Read,
+    Received,
+    Refused,
+    Stream,
+    Write,
+    violations,
+)
 from tests.support.play import seeded, told
 
 
-def picture(version, viewer):
+def shown_bytes(version, viewer):
     return f"{version} as {viewer} sees it".encode()
 
 
 def course(rng, versions=12):
-    """A match as it happened, and its log: both seats write in turn, and everybody looks."""
+    """A possible history and its log: the seats write in turn, and all viewers read."""
     history, log = History.new(), []
-    # Moments are far enough apart for calls to overlap with some others, and not with all.
+    # The moments lie so far apart that calls overlap with some others but not with all.
     moments = [10 * version for version in range(versions + 1)]
 
     def around(moment):
@@ -35,7 +44,7 @@ def course(rng, versions=12):
                 called,
                 returned,
                 version,
-                picture(version, seat),
+                shown_bytes(version, seat),
             )
         )
         if version % 3 == 0:
@@ -49,7 +58,7 @@ def course(rng, versions=12):
         moment = rng.randrange(10 * versions + 30)
         version = min(moment // 10, versions)
         viewer = rng.choice((0, 1, SPECTATOR))
-        history.reads.append(Read(viewer, *around(moment), version, picture(version, viewer)))
+        history.reads.append(Read(viewer, *around(moment), version, shown_bytes(version, viewer)))
     end = 10 * versions
     history.refusals.append(Refused("over", "MATCH_OVER", versions, end - 5, end + 5))
     after = -1
@@ -60,27 +69,27 @@ def course(rng, versions=12):
             Received(10 * version + 9, version, b"events %d" % version, None)
             for version in range(after + 1, last + 1)
         ]
-        received[-1] = received[-1]._replace(view=picture(last, SPECTATOR))
+        received[-1] = received[-1]._replace(view=shown_bytes(last, SPECTATOR))
         history.streams.append(Stream(SPECTATOR, called, after, received, last == versions))
         after = last
     return history, log
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_has_happened_is_accepted(seed):
+def test_a_possible_history_is_accepted(seed):
     history, log = course(seeded("history", seed))
-    assert faults(history, log) == []
+    assert violations(history, log) == []
 
 
 def replaced(items, index, **fields):
     items[index] = items[index]._replace(**fields)
 
 
-def lose(history, log):
+def lose_an_entry(history, log):
     log[6] = None
 
 
-def lose_the_last(history, log):
+def lose_the_last_entry(history, log):
     log.pop()
 
 
@@ -88,50 +97,50 @@ def apply_twice(history, log):
     log.insert(7, log[6])
 
 
-def answer_two(history, log):
+def answer_two_requests(history, log):
     write = history.writes[3]
     history.writes.append(write._replace(request_id="other", decision=Decision(0, b"other")))
 
 
-def answer_two_alike(history, log):
+def answer_two_equal_requests(history, log):
     history.writes.append(history.writes[3]._replace(request_id="other"))
 
 
-def answer_again_otherwise(history, log):
+def answer_again_differently(history, log):
     write = next(write for write in history.writes if write.version == 3)
-    history.writes.append(write._replace(version=4, view=picture(4, 1)))
+    history.writes.append(write._replace(version=4, view=shown_bytes(4, 1)))
 
 
 def read_stale(history, log):
     write = history.writes[4]
     late = write.returned + 1
     version = write.version - 1
-    history.reads.append(Read(0, late, late + 1, version, picture(version, 0)))
+    history.reads.append(Read(0, late, late + 1, version, shown_bytes(version, 0)))
 
 
 def read_early(history, log):
     write = history.writes[4]
     early = write.called - 1
     version = write.version
-    history.reads.append(Read(0, early - 1, early, version, picture(version, 0)))
+    history.reads.append(Read(0, early - 1, early, version, shown_bytes(version, 0)))
 
 
 def read_backwards(history, log):
-    # Of a version that the server made: nobody says when but those who have read it.
-    history.reads.append(Read(0, 51, 52, 5, picture(5, 0)))
-    history.reads.append(Read(1, 53, 54, 4, picture(4, 1)))
+    # The server made this version, so only the reads tell when.
+    history.reads.append(Read(0, 51, 52, 5, shown_bytes(5, 0)))
+    history.reads.append(Read(1, 53, 54, 4, shown_bytes(4, 1)))
 
 
-def show_otherwise(history, log):
+def show_another_view(history, log):
     history.reads.append(history.reads[0]._replace(view=b"something else"))
 
 
-def tell_otherwise(history, log):
+def stream_other_events(history, log):
     received = history.streams[0].received[0]._replace(events=b"something else")
     history.streams.append(history.streams[0]._replace(received=[received], ended=False))
 
 
-def skip_one(history, log):
+def skip_a_version(history, log):
     stream = next(stream for stream in history.streams if len(stream.received) > 1)
     del stream.received[0]
 
@@ -151,18 +160,18 @@ def stream_stale(history, log):
         stream._replace(
             called=1000,
             after=0,
-            received=[Received(1001, 1, b"events 1", picture(1, SPECTATOR))],
+            received=[Received(1001, 1, b"events 1", shown_bytes(1, SPECTATOR))],
             ended=False,
         )
     )
 
 
-def refuse_without_reason(history, log):
+def refuse_the_current_version(history, log):
     refused = history.refusals[2]
     replaced(history.refusals, 2, current_version=refused.expected_version)
 
 
-def refuse_what_is_legal(history, log):
+def refuse_a_legal_action(history, log):
     replaced(history.refusals, 2, reason="ILLEGAL_ACTION", current_version=None)
 
 
@@ -171,73 +180,73 @@ def refuse_as_over_before_the_end(history, log):
     history.refusals.append(over)
 
 
-def refuse_what_was_done(history, log):
+def refuse_an_applied_request(history, log):
     replaced(history.refusals, 2, request_id=history.writes[2].request_id)
 
 
-def refuse_as_it_was_before(history, log):
+def refuse_with_an_old_version(history, log):
     replaced(history.refusals, -2, current_version=1)
 
 
 def overwrite(history, log):
-    # Two decide on the same version, and the later one is put after the earlier.
+    # Two requests expect the same version, and the later one is applied after the earlier.
     (index,) = (index for index, write in enumerate(history.writes) if write.version == 8)
     replaced(history.writes, index, expected_version=4)
 
 
-def tell_what_is_not_there(history, log):
+def show_a_version_after_the_log(history, log):
     history.reads.append(Read(0, 900, 901, len(log) + 1, b""))
 
 
-FAULTS = (
-    lose,
-    lose_the_last,
+VIOLATIONS = (
+    lose_an_entry,
+    lose_the_last_entry,
     apply_twice,
-    answer_two,
-    answer_two_alike,
-    answer_again_otherwise,
+    answer_two_requests,
+    answer_two_equal_requests,
+    answer_again_differently,
     read_stale,
     read_early,
     read_backwards,
-    show_otherwise,
-    tell_otherwise,
-    skip_one,
+    show_another_view,
+    stream_other_events,
+    skip_a_version,
     send_twice,
     end_early,
     stream_stale,
-    refuse_without_reason,
-    refuse_what_is_legal,
+    refuse_the_current_version,
+    refuse_a_legal_action,
     refuse_as_over_before_the_end,
-    refuse_what_was_done,
-    refuse_as_it_was_before,
+    refuse_an_applied_request,
+    refuse_with_an_old_version,
     overwrite,
-    tell_what_is_not_there,
+    show_a_version_after_the_log,
 )
 
 
-@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("plant", VIOLATIONS, ids=lambda plant: plant.__name__)
 @pytest.mark.parametrize("seed", range(5))
-def test_what_cannot_have_happened_is_found(plant, seed):
+def test_an_impossible_history_is_reported(plant, seed):
     history, log = course(seeded("history", seed))
     plant(history, log)
-    assert faults(history, log)
+    assert violations(history, log)
 
 
-def test_what_was_never_answered_may_be_in_the_log_once():
+def test_an_unanswered_request_may_be_in_the_log_once():
     history, log = course(seeded("unanswered"))
     (write,) = (each for each in history.writes if each.version == 7)
     history.writes.remove(write)
     history.writes.append(Write("w7", write.decision, 6, write.called))
-    assert faults(history, log) == []
+    assert violations(history, log) == []
     log.append(log[6])
-    assert faults(history, log)
+    assert violations(history, log)
     del log[-1]
     log[6] = None
-    assert faults(history, log) == []
+    assert violations(history, log) == []
 
 
 def can_be_ordered(writes, reads):
-    """Whether calls can be put in an order that explains them: by trying all orders."""
+    """Whether some order of the calls explains their answers, found by trying all orders."""
     calls = [(write.called, write.returned, write.version, True) for write in writes]
     calls += [(read.called, read.returned, read.version, False) for read in reads]
 
@@ -249,16 +258,16 @@ def can_be_ordered(writes, reads):
             (version == made - 1 if writes else version == made) and ordered(left - {call}, made)
             for call in left
             for called, _, made, writes in [call]
-            # Nothing that has ended before this one began is still to come.
+            # No call that is left may have ended before this one began.
             if called <= first_end
         )
 
     return ordered(frozenset(calls), 0)
 
 
-def test_it_says_what_trying_all_orders_says():
+def test_the_checker_agrees_with_trying_all_orders():
     rng = seeded("all orders")
-    said = []
+    results = []
     for number in range(2000):
         times = rng.sample(range(100), 14)
         spans = [sorted(times[2 * index : 2 * index + 2]) for index in range(7)]
@@ -270,7 +279,7 @@ def test_it_says_what_trying_all_orders_says():
         log = [write.decision for write in writes]
         explained = can_be_ordered(writes, reads)
         with told(number=number):
-            assert (faults(History(writes, [], reads, []), log) == []) == explained
-        said.append(explained)
-    # Both occur often enough to say something.
-    assert 100 < sum(said) < 1900
+            assert (violations(History(writes, [], reads, []), log) == []) == explained
+        results.append(explained)
+    # Both results occur often enough for the test to mean something.
+    assert 100 < sum(results) < 1900

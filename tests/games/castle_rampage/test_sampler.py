@@ -63,7 +63,7 @@ def hoards(legal, rng):
     return legal[-1] if rng.random() < 0.9 else rng.choice(legal)
 
 
-HABITS = {
+PLAY_STYLES = {
     "at random": lambda legal, rng: rng.choice(legal),
     "strengthens": strengthens,
     "hoards": hoards,
@@ -339,14 +339,14 @@ def test_a_revealed_card_tells_of_the_hand_before():
         assert all(DRAGON in world.hand for world in worlds)
 
 
-@pytest.mark.parametrize("habit", ["at random", "strengthens", "hoards"])
-def test_a_long_match_always_has_worlds(habit):
+@pytest.mark.parametrize("play_style", ["at random", "strengthens", "hoards"])
+def test_a_long_match_always_has_worlds(play_style):
     # With many cards face down, far more guesses fit than can be kept. Some of the kept ones must
     # fit the rest of the match, too.
     game, facts = game_of("castle_rampage", "default")
     longest = 0
     for seed in range(LONG_MATCHES):
-        rng = seeded(habit, seed)
+        rng = seeded(play_style, seed)
         position, decisions = Position.deal(game, seed), 0
         with told(seed=seed):
             while not position.over:
@@ -357,12 +357,13 @@ def test_a_long_match_always_has_worlds(habit):
                         assert world.view(seat) == view
                         facts.check_conserved(game, world.fields)
                 joint = {
-                    seat: HABITS[habit](position.legal(seat), rng) for seat in position.deciders
+                    seat: PLAY_STYLES[play_style](position.legal(seat), rng)
+                    for seat in position.deciders
                 }
                 position.apply(joint, rng.getrandbits(64))
                 decisions += 1
         longest = max(longest, decisions)
-    assert longest > LONG[habit]
+    assert longest > LONG[play_style]
 
 
 def test_every_view_has_worlds_with_any_deck_and_any_preferences():

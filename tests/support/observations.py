@@ -1,24 +1,26 @@
-"""How answers and records are noted, so that a history of them can be checked."""
+"""Answers and records in the form that the checker of histories compares."""
 
 from time import monotonic_ns
 
 from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
 from service.hosting.record_verification import verify
-from tests.support.history import Decision, Refused, pictures
+from tests.support.history import Decision, Refused, observations
 from tests.support.serving import read_error, view_of
 
 
-def picture_of(view):
-    """A view as bytes that can be compared with those of a record."""
-    # But for the ruleset, which is as it was given, and in a record spelled out.
+def view_bytes(view):
+    """The bytes of a view without its ruleset, to be compared with those from a record.
+
+    A view has the ruleset as the client gave it; a record has it with all defaults filled in.
+    """
     view = type(view).FromString(view.SerializeToString())
     view.ClearField("ruleset")
     return view.SerializeToString(deterministic=True)
 
 
 def refusal_of(error, request_id, expected_version, called):
-    """How a request was refused, as a history notes it."""
+    """An error as a history notes a refusal."""
     refusal = read_error(error)
     current = refusal.metadata.get("current_version")
     version = None if current is None else int(current)
@@ -26,7 +28,7 @@ def refusal_of(error, request_id, expected_version, called):
 
 
 def log_of(record):
-    """What the log of a record holds, as a history is compared with it."""
+    """The entries of a record in the form of the log that `violations` takes."""
     log = []
     for entry in record.entries:
         if entry.HasField("event"):
@@ -40,20 +42,20 @@ def log_of(record):
     return log
 
 
-def mistaken_pictures(history, record):
-    """What was shown, and is not what the record shows when it is played again."""
+def wrong_observations(history, record):
+    """Reports views and events of a history that differ from those of the replayed record."""
     state = verify(record)
     entries, course = state.entries, [MatchState.begin(state.header)]
     for entry in entries:
         course.append(course[-1].after(entry))
-    for what, viewer, version, picture in set(pictures(history)):
+    for what, viewer, version, shown_bytes in set(observations(history)):
         if version >= len(course):
-            yield f"version {version} was shown, and the record ends with {len(entries)}"
+            yield f"version {version} was shown, but the record ends with version {len(entries)}"
             continue
         if what == "views":
-            shown = picture_of(view_of(course[version], viewer))
+            shown = view_bytes(view_of(course[version], viewer))
         else:
             events = write_events(course[version], version, viewer)
             shown = b"".join(event.SerializeToString(deterministic=True) for event in events)
-        if shown != picture:
-            yield f"the {what} of version {version} for viewer {viewer} are not those of the record"
+        if shown != shown_bytes:
+            yield f"the {what} of version {version} for viewer {viewer} differ from the record"
