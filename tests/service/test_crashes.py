@@ -58,7 +58,7 @@ def tell(run):
     print(f"seed {run.seed}:", *(f"{n} {what}," for what, n in sorted(run.figures.items())))
 
 
-def test_a_server_that_is_killed_loses_nothing(replicas, operator, tmp_path):
+def test_a_killed_server_loses_nothing(replicas, operator, tmp_path):
     replica = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), *operator)
     rng = random.Random(f"sqlite {SEED}")
     with ChaosRun(SEED, [replica.address], TABLES) as run:
@@ -90,7 +90,7 @@ def restart(database, mode, replicas, rng, run):
     run.count(f"databases stopped ({mode})")
 
 
-def test_replicas_and_a_database_that_are_killed_lose_nothing(
+def test_killed_replicas_and_a_stopped_database_lose_nothing(
     replicas, database, operator, tmp_path
 ):
     store = ("--store", database.url(database.new_schema()), *operator)

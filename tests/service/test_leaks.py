@@ -63,7 +63,7 @@ def another_world(state, seat, rng):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_nothing_hidden_is_in_what_is_received(client, server, game_id, name):
+def test_received_bytes_do_not_depend_on_hidden_information(client, server, game_id, name):
     for seed in range(POSITIONS):
         rng = seeded(game_id, name, seed)
         table = client.create(ruleset_of(game_id, name), seed=seed)
@@ -115,7 +115,7 @@ def test_a_held_decision_shows_nowhere(client, game_id, seat):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_a_stream_holds_only_what_its_reader_saw(client, server, game_id, name):
+def test_a_stream_holds_only_events_that_its_viewer_saw(client, server, game_id, name):
     table = client.create(ruleset_of(game_id, name), seed=2)
     play_on(table, seeded(game_id, name, "stream"))
     state = server.matches._cache.get(table.name.removeprefix("matches/"))

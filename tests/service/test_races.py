@@ -131,7 +131,7 @@ class Contested:
         assert violations(self.history, log_of(self.table.spectator.record())) == []
 
 
-def test_of_two_that_race_one_wins_and_the_other_is_told_the_version(pair, request):
+def test_one_of_two_racing_actions_wins_and_the_other_is_refused(pair, request):
     games = list(wire.hosted_games())
     rng = seeded(request.node.callspec.id)
     run = begun = 0

@@ -107,7 +107,7 @@ def test_cards_have_the_ids_of_their_schema(client):
         ("d", "en"),
     ],
 )
-def test_a_language_is_looked_up_by_its_tag(client, wanted, given):
+def test_a_language_is_found_by_its_tag(client, wanted, given):
     assert game_in(client, "skystones", wanted).language_code == given
     request = catalog_pb2.ListGamesRequest(language_code=wanted)
     games = client.catalog.ListGames(request, timeout=TIMEOUT).games
@@ -117,6 +117,6 @@ def test_a_language_is_looked_up_by_its_tag(client, wanted, given):
 
 
 @pytest.mark.parametrize("wrong", ["de_DE", "-", "de-", "deutschland", "d" + "-e" * 18])
-def test_what_is_no_language_tag_is_refused(client, wrong):
+def test_a_malformed_language_tag_is_refused(client, wrong):
     refusal = refused(game_in, client, "skystones", wrong)
     assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", ["language_code"])

@@ -80,7 +80,7 @@ def test_a_version_from_before_the_last_change(client):
     assert table.views() == before
 
 
-def test_a_seat_that_owes_no_decision(table):
+def test_a_seat_that_need_not_decide(table):
     player = table.players[0]
     action = table.players[1].view().legal_actions[0]
     refusal = refused(player.submit, action, 1)
@@ -253,7 +253,7 @@ def test_a_request_that_breaks_very_many_rules(client, table):
     assert len(refusal.fields) == 1
 
 
-def test_what_the_schema_does_not_know_is_not_kept(client):
+def test_unknown_fields_are_not_kept(client):
     ruleset = ruleset_of(GAME)
     ruleset.champion_chess.MergeFromString(b"\xfa\x7f\x05spare")
     assert b"spare" in ruleset.SerializeToString()
@@ -297,7 +297,7 @@ def test_a_request_id_of_the_wrong_length(table, request_id):
         "0d3f8c0a-6f0e-4f5b-9a3e-2b6d1c7e8f90\n",
     ],
 )
-def test_a_request_id_of_a_match_that_is_no_random_uuid(client, request_id):
+def test_a_request_id_of_a_creation_that_is_no_random_uuid(client, request_id):
     request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(GAME), request_id=request_id)
     refusal = refused(client.matches.CreateMatch, request)
     assert refusal[:3] == (INVALID, "INVALID_FIELD", ["request_id"])
@@ -342,7 +342,7 @@ def test_a_request_id_of_a_match_that_is_no_random_uuid(client, request_id):
         (ruleset_of(GAME), [bot("UNSPECIFIED"), OPEN], "INVALID_FIELD", "seats[0].bot.strength"),
     ],
 )
-def test_a_match_that_cannot_be(client, ruleset, seats, reason, field):
+def test_a_malformed_creation(client, ruleset, seats, reason, field):
     refusal = refused(client.create, ruleset, seats)
     assert refusal[:3] == (INVALID, reason, [field])
 
@@ -373,7 +373,7 @@ def test_limits_out_of_range(client, table, limits, field):
     assert refused(client.hint, player.view(), limits)[:3] == (INVALID, "INVALID_FIELD", [field])
 
 
-def test_a_hint_for_nothing(client):
+def test_a_hint_request_without_a_position(client):
     request = hint_pb2.SuggestActionRequest()
     refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
     assert refusal[:3] == (INVALID, "INVALID_FIELD", ["position"])
@@ -424,7 +424,7 @@ def test_a_view_that_gives_the_turn_to_the_wrong_seat(client):
     assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", ["view.deciders"])
 
 
-def test_a_view_of_which_the_ruleset_is_wrong(client, table):
+def test_a_view_with_an_invalid_ruleset(client, table):
     view = table.players[1].view()
     view.ruleset.champion_chess.cards.add(card="CHAMPION_CHESS_CARD_PAWN", copies=1)
     refusal = refused(client.hint, view, FEW)
@@ -441,7 +441,7 @@ def test_a_view_of_another_game_than_its_ruleset(client, table):
     assert refusal[:3] == (INVALID, "INVALID_FIELD", ["view.skystones"])
 
 
-def test_a_view_of_a_seat_that_owes_no_decision(client, table):
+def test_a_view_of_a_seat_that_need_not_decide(client, table):
     view = table.players[0].view()
     refusal = refused(client.hint, view, FEW)
     assert refusal[:3] == (PRECONDITION, "NOT_TO_DECIDE", ["view.deciders"])
@@ -470,7 +470,7 @@ def test_a_game_that_is_not_hosted(client, game):
     assert refusal.metadata == {"game": f"games/{game}"}
 
 
-def test_a_failure_tells_nothing(servers, caplog):
+def test_an_internal_error_reveals_nothing(servers, caplog):
     server, address = servers.start()
     table = Client(address).create(ruleset_of(GAME))
     message = " ".join(["the hand holds a", "Knight"])

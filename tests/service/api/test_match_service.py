@@ -123,7 +123,7 @@ def test_a_stream_shows_each_change_as_it_happens(client, game_id):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
+def test_no_responses_are_written_ahead_for_a_slow_reader(client, shared_server, game_id):
     # The client takes 1 KB at a time, and reads nothing until the match is over.
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
     slow = Client(shared_server[1], narrow)
@@ -139,7 +139,7 @@ def test_a_slow_reader_is_not_written_ahead_for(client, shared_server, game_id):
     assert sum(response.HasField("view") for response in responses) < 10
 
 
-def test_a_stream_of_versions_to_come_is_refused(client):
+def test_a_stream_after_a_future_version_is_refused(client):
     table = client.create(ruleset_of("champion_chess"))
     refusal = refused(lambda: next(table.spectator.watch(after=1)))
     assert refusal.code is grpc.StatusCode.OUT_OF_RANGE
@@ -184,7 +184,7 @@ def match_view(view, version, deciders):
 
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
-def test_of_two_racing_decisions_of_a_seat_one_is_refused_as_stale(client, game_id):
+def test_one_of_the_racing_decisions_of_a_seat_wins_and_the_others_are_stale(client, game_id):
     table = client.create(ruleset_of(game_id), seed=1)
     player = table.players[0]
     view = player.view()
@@ -247,7 +247,7 @@ def test_a_match_shows_the_ruleset_as_it_was_given(client):
     assert table.spectator.view().match == table.name
 
 
-def test_seats_are_open_unless_said_otherwise(client):
+def test_seats_are_open_by_default(client):
     created = client.create(ruleset_of("champion_chess")).created
     assert [token.seat for token in created.seat_tokens] == [0, 1]
     tokens = [token.token for token in created.seat_tokens] + [created.spectator_token]

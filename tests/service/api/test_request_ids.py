@@ -75,7 +75,7 @@ def hall(request, replicas, tmp_path):
 # CreateMatch
 
 
-def test_a_match_is_the_same_for_whoever_asks_again_also_after_a_crash(hall):
+def test_a_repeated_creation_returns_the_same_match_even_after_a_crash(hall):
     requests = [
         creation(),
         creation(game_id="champion_chess", seats=[bot("RANDOM"), OPEN]),
@@ -100,7 +100,7 @@ def test_a_match_is_the_same_for_whoever_asks_again_also_after_a_crash(hall):
     assert views[4].HasField("clocks")
 
 
-def test_of_those_who_race_with_one_request_all_get_one_match(hall):
+def test_racing_creations_with_one_request_id_get_one_match(hall):
     names = set()
     for run in range(RACES):
         request = creation()
@@ -116,7 +116,7 @@ def test_of_those_who_race_with_one_request_all_get_one_match(hall):
     assert hall.names() == sorted(names)
 
 
-def test_bots_of_a_match_that_is_asked_for_often_play_it_once(hall):
+def test_bots_play_once_in_a_match_whose_creation_is_repeated(hall):
     seats = [bot("RANDOM"), bot("BEGINNER")]
     request = creation(seats=seats, seed=3)
     calls = [
@@ -159,7 +159,7 @@ def test_bots_of_a_match_that_is_asked_for_often_play_it_once(hall):
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_a_request_id_of_a_match_that_was_asked_for_otherwise(client, asked, other):
+def test_a_request_id_of_another_creation_is_refused(client, asked, other):
     request = creation(**asked)
     created = create(client, request)
     more = {**asked, **other}
@@ -173,7 +173,7 @@ def test_a_request_id_of_a_match_that_was_asked_for_otherwise(client, asked, oth
     assert create(client, request) == created
 
 
-def test_both_seats_open_is_what_is_asked_for_by_naming_none(client):
+def test_naming_no_seats_is_the_same_as_naming_two_open_ones(client):
     request = creation()
     created = create(client, request)
     assert create(client, creation(request.request_id, seats=[OPEN, OPEN])) == created
@@ -192,7 +192,7 @@ def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, 
     assert here.match != there.match
 
 
-def test_a_match_that_was_deleted_is_another_one_when_it_is_asked_for_again(servers):
+def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
     server, address = servers.start(retain_finished=0.0)
     client = Client(address)
     request = creation()
@@ -209,7 +209,7 @@ def test_a_match_that_was_deleted_is_another_one_when_it_is_asked_for_again(serv
 # ResignMatch
 
 
-def test_who_has_resigned_is_told_so_again_by_whoever_is_asked(hall):
+def test_a_repeated_resignation_gets_the_same_answer_from_every_server(hall):
     here, there = hall.clients
     created = create(here, creation())
     table = Table(here, created)
@@ -229,7 +229,7 @@ def test_who_has_resigned_is_told_so_again_by_whoever_is_asked(hall):
     assert entries.count("resignation") == 1
 
 
-def test_who_has_not_resigned_cannot_when_it_is_over(client):
+def test_no_seat_can_resign_after_the_end(client):
     table = Table(client, create(client, creation()))
     play_on(table, seeded("over"))
     for player in table.players.values():

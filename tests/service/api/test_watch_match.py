@@ -65,7 +65,7 @@ def waits_of(server):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_stream_goes_on_at_another_server_from_where_one_has_stopped(servers, replicas, game_id):
+def test_a_stream_resumes_at_another_server_when_one_shuts_down(servers, replicas, game_id):
     (server, client), (_, other) = replicas
     table = client.create(ruleset_of(game_id))
     streams = [each.watch() for each in table.everyone()]
@@ -89,7 +89,7 @@ def test_a_stream_goes_on_at_another_server_from_where_one_has_stopped(servers, 
         assert whole[-1].view.HasField("result")
 
 
-def test_a_stream_that_has_shown_nothing_says_no_version(servers, replicas):
+def test_a_stream_that_has_sent_nothing_resumes_after_the_same_version(servers, replicas):
     (server, client), _ = replicas
     table = client.create(ruleset_of("skystones"))
     waits = waits_of(server)
@@ -101,7 +101,7 @@ def test_a_stream_that_has_shown_nothing_says_no_version(servers, replicas):
     assert read_error(caught.value).metadata == {"after_version": "0"}
 
 
-def test_one_who_does_not_read_costs_others_nothing_and_is_shown_the_newest(servers):
+def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
     server, address = servers.start()
     client = Client(address)
@@ -143,7 +143,7 @@ def count_views(server):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_who_waits_gets_the_view_when_it_is_there(replicas, game_id):
+def test_a_waiting_call_returns_the_view_of_its_version(replicas, game_id):
     (_, client), (_, other) = replicas
     table = client.create(ruleset_of(game_id))
     for version in range(1, 4):
@@ -156,7 +156,7 @@ def test_who_waits_gets_the_view_when_it_is_there(replicas, game_id):
     assert table.spectator.wait_later(1).result().view.version == 3
 
 
-def test_who_waits_in_vain_gets_the_view_before_his_deadline(replicas):
+def test_a_call_that_waits_in_vain_returns_the_view_before_its_deadline(replicas):
     (_, client), (_, other) = replicas
     table = client.create(ruleset_of("skystones"))
     for each in (client, other):
@@ -165,7 +165,7 @@ def test_who_waits_in_vain_gets_the_view_before_his_deadline(replicas):
         assert response.view == table.spectator.view()
 
 
-def test_who_waits_for_what_never_comes_is_told_when_the_match_is_over(replicas):
+def test_a_waiting_call_returns_when_the_match_ends(replicas):
     (_, client), (_, other) = replicas
     table = client.create(ruleset_of("skystones"))
     call = at(other, table.spectator).wait_later(1000)
@@ -175,7 +175,7 @@ def test_who_waits_for_what_never_comes_is_told_when_the_match_is_over(replicas)
     assert not table.spectator.wait_later(1000).result().timed_out
 
 
-def test_who_waits_is_told_that_the_server_goes(servers, replicas):
+def test_a_waiting_call_is_refused_when_its_server_shuts_down(servers, replicas):
     (server, client), (_, other) = replicas
     table = client.create(ruleset_of("skystones"))
     waits = waits_of(server)
@@ -190,7 +190,7 @@ def test_who_waits_is_told_that_the_server_goes(servers, replicas):
     assert waiting.result().view.version == 1
 
 
-def test_those_who_watch_and_wait_are_counted(servers):
+def test_streams_and_waiting_calls_are_counted(servers):
     server, address = servers.start()
     client = Client(address)
     table = client.create(ruleset_of("skystones"))
@@ -225,7 +225,7 @@ def test_those_who_watch_and_wait_are_counted(servers):
         ("whist", 1, {"game": "whist", "rules_version": "1"}),
     ],
 )
-def test_a_match_of_other_rules_is_refused(servers, tmp_path, game, rules_version, metadata):
+def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_version, metadata):
     place = MemoryPlace()
     store = place.store()
     ruleset = ruleset_of("skystones").SerializeToString()

@@ -83,7 +83,7 @@ def test_a_seed_and_the_same_actions_repeat_a_match_against_a_bot(client, game_i
 
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
-def test_a_bot_decides_at_once_though_the_other_seat_has_not(client, game_id):
+def test_a_bot_decides_at_once_although_the_other_seat_has_not(client, game_id):
     table = client.create(ruleset_of(game_id), [OPEN, bot("BEGINNER")])
     watch = table.players[0].watch()
     assert next(watch).version == 0

@@ -137,7 +137,7 @@ def clocked_match(game_id, time_control, rng):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("number", range(len(CONTROLS)))
-def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
+def test_clocks_agree_with_a_naive_computation(game_id, number):
     time_control = CONTROLS[number]
     expiries = 0
     for seed in range(4):
@@ -169,7 +169,7 @@ def test_clocks_are_those_that_one_reckons_by_hand(game_id, number):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("number", range(len(CONTROLS)))
-def test_a_clocked_match_out_of_a_snapshot_shows_the_same_bytes(game_id, number):
+def test_a_clocked_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, number):
     matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
     last = matches[-1]
     for match in matches[:-1:9]:
@@ -225,7 +225,7 @@ def changes_of(record):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("number", range(len(CONTROLS)))
-def test_a_record_is_verified_by_its_clocks_too(game_id, number):
+def test_the_clocks_of_a_record_are_verified(game_id, number):
     for seed in range(20):
         *_, (state, _) = clocked_match(game_id, CONTROLS[number], seeded(game_id, seed))
         record = write_record(state)
@@ -238,7 +238,7 @@ def test_a_record_is_verified_by_its_clocks_too(game_id, number):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_what_is_played_by_default_is_any_legal_action(game_id):
+def test_a_default_action_is_any_legal_action(game_id):
     time_control = control(1000, default=True)
     drawn = collections.defaultdict(collections.Counter)
     for number in range(400):
@@ -260,7 +260,7 @@ def test_what_is_played_by_default_is_any_legal_action(game_id):
 
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
-def test_both_who_are_late_at_the_same_moment_draw(game_id):
+def test_two_seats_late_at_the_same_moment_draw(game_id):
     state = MatchState.begin(header(game_id, control(1000)))
     over = state.after(state.expiry(BEGAN + 5000))
     assert over.forfeited == (0, 1)
@@ -271,7 +271,7 @@ def test_both_who_are_late_at_the_same_moment_draw(game_id):
 
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
-def test_of_two_who_are_late_the_first_forfeits(game_id):
+def test_the_first_of_two_late_seats_forfeits(game_id):
     # Seat 0 has spent more of its time for the match before.
     state = MatchState.begin(header(game_id, control(None, 10_000)))
     for seat, at in ((1, BEGAN + 1000), (0, BEGAN + 2000)):
@@ -371,7 +371,7 @@ def decider(table):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_who_lets_his_time_run_out_forfeits_though_nobody_calls(hall, game_id):
+def test_a_late_seat_forfeits_without_any_call(hall, game_id):
     client = hall.open()
     table = client.create(ruleset_of(game_id), time_control=control(10_000))
     streams = [each.watch() for each in table.everyone()]
@@ -395,7 +395,7 @@ def test_who_lets_his_time_run_out_forfeits_though_nobody_calls(hall, game_id):
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("default", [False, True])
-def test_an_action_counts_until_its_deadline_and_not_from_then_on(hall, late, default):
+def test_an_action_counts_only_before_its_deadline(hall, late, default):
     client = hall.open()
     table = client.create(ruleset_of(IN_TURN), time_control=control(10_000, default=default))
     player = decider(table)
@@ -452,7 +452,7 @@ def test_a_match_of_absent_players_is_played_to_its_end_by_default(hall, game_id
         assert response.events[0].HasField("time_expired")
 
 
-def test_what_is_left_grows_by_the_increment(hall):
+def test_the_time_left_grows_by_the_increment(hall):
     client = hall.open()
     table = client.create(ruleset_of(IN_TURN), time_control=control(None, 60_000, 2_000))
     seat = table.spectator.view().deciders[0]
@@ -466,7 +466,7 @@ def test_what_is_left_grows_by_the_increment(hall):
     assert other.deadline.ToMilliseconds() == BEGAN + 67_000
 
 
-def test_a_clock_runs_on_while_no_server_does(hall):
+def test_a_clock_runs_while_no_server_does(hall):
     client = hall.open()
     table = client.create(ruleset_of("skystones"), time_control=control(10_000))
     hall.close()
@@ -479,7 +479,7 @@ def test_a_clock_runs_on_while_no_server_does(hall):
     assert entry.at == BEGAN + 20_000
 
 
-def test_of_several_servers_one_writes_that_a_time_is_up(servers, postgres):
+def test_one_of_several_servers_writes_an_expiry(servers, postgres):
     hall = Hall(servers, PostgresPlace(postgres))
     try:
         clients = [hall.open() for _ in range(3)]
@@ -515,7 +515,7 @@ def test_a_bot_plays_on_after_a_default_action(hall):
     ]
 
 
-def test_the_server_tells_what_time_it_is(hall):
+def test_an_answer_has_the_time_of_the_server(hall):
     client = hall.open()
     table = client.create(ruleset_of("skystones"))
     hall.advance(1_234)
@@ -537,7 +537,7 @@ def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
     assert hints[0] == hints[1]
 
 
-def test_who_types_too_late_is_told(servers):
+def test_the_terminal_client_reports_a_late_decision(servers):
     hall = Hall(servers, MemoryPlace())
     try:
         client = hall.open()

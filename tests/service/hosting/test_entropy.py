@@ -54,7 +54,7 @@ def finish(seats, rng):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_both_seats_contribute_and_the_record_is_true(address, game_id):
+def test_both_seats_contribute_and_the_record_is_accepted(address, game_id):
     with Client(address) as client, ThreadPoolExecutor() as pool:
         match = client.create_match(game_id, entropy_from_seats=True)
         stream = match.spectator.watch()
@@ -90,7 +90,7 @@ def list_until(stream, version):
     raise AssertionError("the stream has ended")
 
 
-def test_nobody_shows_his_share_before_all_hashes_are_in(address):
+def test_no_entropy_is_accepted_before_all_hashes(address):
     with Client(address) as client:
         match = client.create_match("skystones", entropy_from_seats=True)
         zero, one = match.seats[0], match.seats[1]
@@ -162,7 +162,7 @@ def test_a_seat_may_resign_instead(address):
         verify(match.spectator.record())
 
 
-def test_what_cannot_be_asked_for(shared_server):
+def test_entropy_requests_that_are_refused(shared_server):
     with Client(shared_server[1]) as thin:
         for more in ({"seed": 1}, {"seats": (bot("random"), bot("random"))}):
             refused = refusal(thin.create_match, "skystones", entropy_from_seats=True, **more)

@@ -110,7 +110,7 @@ def as_bytes(message):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("most", [0, 1, 2, 3, None])
-def test_a_match_computed_again_shows_the_same_bytes(replicas, game_id, most):
+def test_a_replayed_match_shows_the_same_bytes(replicas, game_id, most):
     _, (client, other) = replicas
     table = client.create(ruleset_of(game_id))
     play_on(table, seeded(game_id, most), most)
@@ -129,7 +129,7 @@ def test_a_match_computed_again_shows_the_same_bytes(replicas, game_id, most):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_match_goes_on_at_another_server(replicas, game_id):
+def test_a_match_continues_at_another_server(replicas, game_id):
     _, clients = replicas
     rng = seeded(game_id, "replicas")
     table = clients[0].create(ruleset_of(game_id))
@@ -191,7 +191,7 @@ def test_a_resignation_races_with_a_decision(replicas):
     assert meeting.conflicts == 8
 
 
-def test_another_servers_token_is_refused_unless_they_share_a_key(servers, client):
+def test_a_token_of_a_server_with_another_key_is_refused(servers, client):
     table = client.create(ruleset_of("champion_chess"))
     server, address = servers.start()
     refusal = refused(elsewhere(Client(address), table.spectator).view)
@@ -199,7 +199,7 @@ def test_another_servers_token_is_refused_unless_they_share_a_key(servers, clien
     servers.stop(server)
 
 
-def test_what_is_kept_in_memory_is_bounded():
+def test_the_number_of_cached_matches_is_bounded():
     ruleset = ruleset_of("champion_chess")
 
     async def create_many():
@@ -215,7 +215,7 @@ def test_what_is_kept_in_memory_is_bounded():
     asyncio.run(create_many())
 
 
-def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
+def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
     async def play():
         store, clock = MemoryStore(), ManualClock(1000)
         server = Matches(store, Metrics(), clock)
@@ -235,7 +235,7 @@ def test_the_time_of_a_match_goes_on_when_a_clock_is_set_back():
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_server_does_not_insist_on_what_a_log_has_lost(game_id):
+def test_a_server_accepts_that_the_log_has_lost_entries(game_id):
     """As when a database is replaced by a standby that lacks the last commits."""
 
     async def play():

@@ -56,7 +56,7 @@ def rejected(record):
     return None
 
 
-def test_records_of_all_games_are_true():
+def test_records_of_all_games_are_accepted():
     for number in range(RECORDS):
         kind = KINDS[number // len(hosted_cases()) % len(KINDS)]
         with told(number=number, kind=kind):
@@ -101,7 +101,7 @@ def found(path, changed):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
-def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
+def test_forged_changes_are_found_without_the_digest(game_id, kind):
     rng = seeded("forged", game_id, kind)
     record = write_record(played(game_id, "default", rng, **kind))
     # A decision that was held when the match was resigned has led to nothing.
@@ -119,7 +119,7 @@ def test_what_a_forger_changes_is_found_without_the_digest(game_id, kind):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_it_is_told_what_is_wrong_first(game_id):
+def test_the_first_error_is_reported(game_id):
     record = write_record(played(game_id, "default", seeded("first", game_id)))
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]
     events = [n for n, each in enumerate(record.entries) if each.HasField("event")]
@@ -132,7 +132,7 @@ def test_it_is_told_what_is_wrong_first(game_id):
     assert rejected(record).field == "rules_version"
 
 
-def test_what_no_record_can_be_is_rejected():
+def test_impossible_records_are_rejected():
     assert rejected(match_pb2.Record()) is not None
     record = record_of(0)
     unknown = match_pb2.Record.FromString(record.SerializeToString() + b"\xf8\x7f\x01")
@@ -145,13 +145,13 @@ def test_what_no_record_can_be_is_rejected():
     assert rejected(with_its_digest(played_by_bots)).field == "entropy_from_seats"
 
 
-def test_a_secret_of_another_hash_is_told_before_its_consequences():
+def test_a_wrong_secret_is_reported_before_its_consequences():
     record = record_of(0)
     record.secret = record.secret[:-1] + bytes([record.secret[-1] ^ 1])
     assert rejected(with_its_digest(record)).field == "secret_hash"
 
 
-def test_times_only_go_on():
+def test_times_must_not_decrease():
     record = record_of(0)
     assert rejected(record) is None
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]

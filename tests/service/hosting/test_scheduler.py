@@ -80,7 +80,7 @@ def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=Non
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_match_goes_on_where_a_server_has_died_though_nobody_looks(place, game_id):
+def test_a_match_of_a_dead_server_continues_without_any_caller(place, game_id):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
@@ -97,7 +97,7 @@ def test_a_match_goes_on_where_a_server_has_died_though_nobody_looks(place, game
     run_in_time(run())
 
 
-def test_a_server_that_was_killed_goes_on_when_it_is_up_again(tmp_path):
+def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
     options = ["--store", "sqlite", "--data", str(tmp_path), "--metrics-port", "0"]
     server = Process(*options)
     client = Client(server.address)
@@ -131,7 +131,7 @@ class Slow(Bots):
         return await super()._choose(state, seat)
 
 
-def test_who_thinks_longer_than_expected_is_not_overtaken(place):
+def test_a_server_keeps_its_lease_while_its_bot_decides(place):
     async def run():
         clock = ManualClock()
         async with (
@@ -156,7 +156,7 @@ def test_who_thinks_longer_than_expected_is_not_overtaken(place):
     run_in_time(run())
 
 
-def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
+def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
@@ -173,7 +173,7 @@ def test_who_is_stopped_leaves_its_work_to_others_at_once(place):
     run_in_time(run())
 
 
-def test_two_servers_share_what_is_due_and_nothing_is_done_twice(place):
+def test_two_servers_share_due_matches_and_do_nothing_twice(place):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
@@ -214,7 +214,7 @@ class Failing(Bots):
         return await super()._choose(state, seat)
 
 
-def test_a_bot_that_fails_is_tried_again_less_and_less_often(place, caplog):
+def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
     async def run():
         clock = ManualClock()
         async with opened(place) as store, Worker(store, clock, Failing) as worker:
@@ -256,7 +256,7 @@ class FailingLate(Bots):
         raise RuntimeError("planted")
 
 
-def test_a_bot_that_fails_while_its_time_is_extended_is_not_tried_at_once(place):
+def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(place):
     async def run():
         clock = ManualClock()
         async with opened(place) as store, Worker(store, clock, FailingLate) as worker:
@@ -315,7 +315,7 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
     run_in_time(run())
 
 
-def test_a_change_while_a_bot_looks_is_not_missed():
+def test_a_change_during_a_task_is_not_missed():
     async def run():
         async with opened(MemoryPlace()) as store, Worker(store) as worker:
             state = await create(worker.matches, bots=(0, RANDOM))
@@ -344,7 +344,7 @@ def test_a_change_while_a_bot_looks_is_not_missed():
     run_in_time(run())
 
 
-def test_what_is_overdue_is_told(place):
+def test_overdue_time_is_measured(place):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
@@ -358,7 +358,7 @@ def test_what_is_overdue_is_told(place):
     run_in_time(run())
 
 
-def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
+def test_more_due_matches_than_tasks_are_all_played(place, monkeypatch):
     monkeypatch.setattr(scheduler, "MAX_TASKS", 4)
 
     async def run():
@@ -374,7 +374,7 @@ def test_of_more_than_there_is_room_for_none_is_forgotten(place, monkeypatch):
     run_in_time(run())
 
 
-def test_a_match_of_other_rules_is_left_to_others(place, caplog):
+def test_a_match_of_another_rules_version_is_left_to_other_servers(place, caplog):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
@@ -393,7 +393,7 @@ def test_a_match_of_other_rules_is_left_to_others(place, caplog):
     assert not caplog.text
 
 
-def test_a_clock_is_due_beside_a_bot_that_fails(place):
+def test_a_clock_expires_while_a_bot_fails(place):
     control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION)
     control.per_decision.FromSeconds(100)
 
@@ -415,7 +415,7 @@ def test_a_clock_is_due_beside_a_bot_that_fails(place):
     run_in_time(run())
 
 
-def test_a_sleep_that_is_woken_and_cancelled_at_once_is_cancelled():
+def test_a_sleep_that_is_woken_and_then_cancelled_is_cancelled():
     async def run(pauses):
         wake = asyncio.Event()
         sleeping = asyncio.create_task(Clock().sleep(FAR, wake))

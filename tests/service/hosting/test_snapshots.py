@@ -45,7 +45,7 @@ def shown(state):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("resigned", [False, True])
-def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
+def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned):
     matches = played(game_id, resigned)
     last = matches[-1]
     for match in matches:
@@ -62,7 +62,7 @@ def test_a_match_out_of_a_snapshot_shows_the_same_bytes(game_id, resigned):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_match_goes_on_from_a_snapshot(game_id):
+def test_a_match_continues_from_a_snapshot(game_id):
     matches = played(game_id)
     middle, last = matches[len(matches) // 2], matches[-1]
     state = MatchState.load(StoredMatch(middle.header, list(middle.entries), middle.snapshot()))
@@ -113,7 +113,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_what_is_not_committed_leaves_nothing_in_the_match(game_id):
+def test_an_uncommitted_entry_leaves_no_trace_in_the_match(game_id):
     before = played(game_id)[4]
     seat = before.deciders[0]
     action = view_of(before, seat).legal_actions[0].SerializeToString()

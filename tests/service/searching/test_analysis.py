@@ -68,7 +68,7 @@ def check_reports(reports, why):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_an_analysis_ends_with_the_hint_that_is_suggested(client, game_id, name):
+def test_an_analysis_ends_with_the_same_hint_as_a_suggestion(client, game_id, name):
     table = client.create(ruleset_of(game_id, name), seed=3)
     play_on(table, seeded(game_id, name), most=4)
     for player in table.players.values():
@@ -90,7 +90,7 @@ def test_an_analysis_ends_with_the_hint_that_is_suggested(client, game_id, name)
                 assert sum(each.best_share for each in final.actions) == pytest.approx(1)
 
 
-def test_an_analysis_by_time_reports_meanwhile(client):
+def test_an_analysis_with_a_time_limit_sends_partial_reports(client):
     view = some_view(client)
     limits = hint_pb2.SearchLimits(time=Duration(seconds=1))
     reports = list(analysis(client, view, limits, report_interval=OFTEN))
@@ -105,7 +105,7 @@ def test_an_analysis_answers_just_before_its_deadline(client):
         assert hint.iterations > 0
 
 
-def test_an_analysis_ends_at_its_number_of_nodes(client):
+def test_an_analysis_ends_at_its_limit_of_nodes(client):
     view = some_view(client)
     limits = hint_pb2.SearchLimits(time=Duration(seconds=60), nodes=500)
     hint = check_reports(list(analysis(client, view, limits)), "MEMORY")
@@ -113,7 +113,7 @@ def test_an_analysis_ends_at_its_number_of_nodes(client):
     assert hint.nodes == 500
 
 
-def test_an_analysis_of_one_action_ends_soon(client):
+def test_an_analysis_of_one_action_ends_before_its_limit(client):
     view = some_view(client)
     only = view.legal_actions[-1:]
     hint = check_reports(list(analysis(client, view, LONG, include_actions=only)), "SINGLE_ACTION")
@@ -121,7 +121,7 @@ def test_an_analysis_of_one_action_ends_soon(client):
     assert hint.action == only[0]
 
 
-def test_a_server_that_stops_gives_the_final_answer(servers):
+def test_a_server_that_shuts_down_sends_the_final_report(servers):
     server, address = servers.start(search_threads=1, allow_seeds=True)
     client = Client(address)
     call = analysis(client, some_view(client), LONG, report_interval=OFTEN)
@@ -145,7 +145,7 @@ def test_a_match_and_its_view_get_the_same_analysis(client):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_only_what_is_included_and_not_excluded_is_searched_for(client, game_id):
+def test_only_included_and_not_excluded_actions_are_searched(client, game_id):
     view = some_view(client, game_id)
     legal = list(view.legal_actions)
     include, exclude = legal[: len(legal) // 2 + 1], legal[1:2]
@@ -158,7 +158,7 @@ def test_only_what_is_included_and_not_excluded_is_searched_for(client, game_id)
     assert len(rest.actions) == len(legal) - 1
 
 
-def test_what_is_not_legal_can_be_neither_included_nor_excluded(client):
+def test_illegal_actions_can_be_neither_included_nor_excluded(client):
     view = some_view(client)
 
     def ask(**fields):
@@ -229,7 +229,7 @@ def king_facing_a_bet():
     raise AssertionError
 
 
-def test_the_best_action_of_every_world_has_all_of_them():
+def test_an_action_that_is_best_in_every_world_has_a_share_of_one():
     position = king_facing_a_bet()
     search = Search(position.view(1), seed=1)
     search.run(iterations=1000)
@@ -300,7 +300,7 @@ def checked_request(view, seed=1):
     return CheckedHintRequest(view, 0, Sampler.of(view), None, seed, 0)
 
 
-def test_a_stream_that_is_not_read_keeps_the_newest_report_only(client):
+def test_an_unread_stream_keeps_only_the_newest_report(client):
     view = some_view(client)
 
     async def run():
@@ -340,7 +340,7 @@ async def _next_change(pool):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_search_that_is_given_up_ends_within_a_few_iterations(threads):
+def test_a_cancelled_search_ends_within_a_few_iterations(threads):
     view = view_of_many_actions()
     more = []
 

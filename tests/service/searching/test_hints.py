@@ -107,7 +107,7 @@ def test_another_seed_may_get_another_hint(client):
     assert len(hints) > 1
 
 
-def test_a_hint_takes_a_second_if_nothing_else_is_said(client):
+def test_a_hint_takes_a_second_by_default(client):
     player = client.create(ruleset_of("champion_chess"), seed=1).players[0]
     answer = player.hint(None)
     assert answer.hint.stop_reason == hint_pb2.StopReason.STOP_REASON_TIME
@@ -175,7 +175,7 @@ def some_view(game_id):
     return match.view(match.deciders[0])
 
 
-def test_searches_of_many_threads_take_their_turn():
+def test_searches_with_many_threads_run_in_order():
     view = some_view("champion_chess")
 
     async def run():
@@ -195,7 +195,7 @@ def test_searches_of_many_threads_take_their_turn():
     asyncio.run(run())
 
 
-def test_the_wait_for_a_turn_is_no_time_of_the_search():
+def test_time_in_the_queue_is_not_search_time():
     view = some_view("skystones")
 
     async def run():
@@ -209,7 +209,7 @@ def test_the_wait_for_a_turn_is_no_time_of_the_search():
     asyncio.run(run())
 
 
-def test_a_search_that_is_given_up_in_the_queue_leaves_it():
+def test_a_cancelled_search_leaves_the_queue():
     view = some_view("champion_chess")
 
     async def run():
@@ -233,7 +233,7 @@ def test_a_search_that_is_given_up_in_the_queue_leaves_it():
     asyncio.run(run())
 
 
-def test_a_place_that_is_given_up_as_its_turn_comes_is_not_lost():
+def test_threads_granted_to_a_cancelled_search_are_not_lost():
     async def run():
         pool = SearchPool("test", 1, Metrics())
         await pool._take_threads(Limits(threads=1))
@@ -283,7 +283,7 @@ def test_searches_have_the_lowest_priority():
     assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
-def test_who_asks_for_less_goes_first():
+def test_cheaper_searches_run_first():
     order = []
 
     async def run():

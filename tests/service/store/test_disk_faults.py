@@ -75,7 +75,7 @@ def serves(client):
         pytest.param({"calls": READ | WRITE | SYNC}, UNAVAILABLE, id="everything"),
     ],
 )
-def test_a_fault_is_said_and_hurts_nobody_for_longer(server, disk, fault, expected):
+def test_a_fault_is_reported_and_has_no_lasting_effect(server, disk, fault, expected):
     client = server.client
     table, other = client.create(ruleset_of(GAME)), client.create(ruleset_of(GAME))
     stream = table.spectator.watch()
@@ -114,7 +114,7 @@ def test_a_fault_is_said_and_hurts_nobody_for_longer(server, disk, fault, expect
 
 
 @pytest.mark.parametrize("calls", [READ, WRITE], ids=["reads", "writes"])
-def test_what_is_done_by_halves_is_done_whole_or_refused(server, disk, calls):
+def test_a_half_done_call_is_completed_or_refused(server, disk, calls):
     table = server.client.create(ruleset_of(GAME))
     disk.fail(calls, what=HALF)
     player, request = job(table)
@@ -127,7 +127,7 @@ def test_what_is_done_by_halves_is_done_whole_or_refused(server, disk, calls):
     assert player.send(request).version == 1
 
 
-def test_bots_go_on_when_the_disk_does(server, disk):
+def test_bots_continue_when_the_disk_recovers(server, disk):
     server.forget_log()
     disk.fail(SYNC, WAL, skip=6)
     table = server.client.create(ruleset_of(GAME), [bot("BEGINNER"), bot("BEGINNER")])
@@ -180,7 +180,7 @@ class Diary:
         return not self.table.spectator.view().deciders
 
 
-def test_what_was_answered_outlasts_faults_and_a_power_cut(tmp_path):
+def test_answered_actions_survive_faults_and_a_power_cut(tmp_path):
     disk, rng = FaultyDisk(tmp_path), seeded("power cut")
     server = ServerProcess("--data", str(disk.data), environment=disk.environment)
     try:

@@ -82,7 +82,7 @@ async def add(store, version):
     return await store.append("one", version, action(0), NOTHING)
 
 
-def test_who_waits_at_another_server_is_told(place, monkeypatch):
+def test_waiters_at_another_server_are_notified(place, monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
 
     async def test(store):
@@ -101,7 +101,7 @@ def test_who_waits_at_another_server_is_told(place, monkeypatch):
     on_log(place, test)
 
 
-def test_changes_are_told_many_at_once(place, monkeypatch):
+def test_notifications_are_batched(place, monkeypatch):
     told = []
     write = postgresql.write_notices
     monkeypatch.setattr(postgresql, "write_notices", lambda of: told.append(write(of)) or told[-1])
@@ -120,7 +120,7 @@ def test_changes_are_told_many_at_once(place, monkeypatch):
     assert len(sent) < len(names) / 4
 
 
-def test_what_was_not_told_is_found(place, monkeypatch):
+def test_polling_finds_changes_without_notifications(place, monkeypatch):
     monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
 
@@ -135,7 +135,7 @@ def test_what_was_not_told_is_found(place, monkeypatch):
     on_log(place, test)
 
 
-def test_who_waits_is_told_after_the_listener_was_cut_off(place, monkeypatch):
+def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
     cut = (
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
@@ -177,7 +177,7 @@ def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
     on_log(place, test)
 
 
-def test_servers_that_start_together_make_the_tables_once(place):
+def test_servers_that_start_together_create_the_tables_once(place):
     async def test():
         stores = [place.store() for _ in range(6)]
         await asyncio.gather(*(store.open() for store in stores))
@@ -209,14 +209,14 @@ def test_an_older_database_is_brought_up_to_date(place, monkeypatch):
         assert run(execute(place, "SELECT more FROM matches")) == 5
 
 
-def test_a_database_that_is_not_there_is_said_without_the_password():
+def test_an_unreachable_database_is_reported_without_the_password():
     store = PostgresStore("postgresql://me:secret@127.0.0.1:1/none")
     with pytest.raises(OSError) as caught:
         run(store.open())
     assert "secret" not in str(caught.value)
 
 
-def test_a_database_may_be_set_to_more_than_durable_but_not_to_less(place, postgres):
+def test_a_database_may_be_set_to_more_durability_but_not_to_less(place, postgres):
     async def test(store):
         return await store._use("read", lambda file: file.fetchval("SHOW synchronous_commit"))
 
@@ -229,7 +229,7 @@ def test_a_database_may_be_set_to_more_than_durable_but_not_to_less(place, postg
             run(execute(place, "ALTER ROLE croupier RESET synchronous_commit"))
 
 
-def test_without_its_package_it_is_said_what_to_install(monkeypatch):
+def test_a_missing_package_is_reported_with_the_one_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     for name in [name for name in sys.modules if name.startswith("service.store.postgresql")]:
         monkeypatch.delitem(sys.modules, name)
@@ -237,7 +237,7 @@ def test_without_its_package_it_is_said_what_to_install(monkeypatch):
         open_store(Options(store="postgresql://anywhere"), Metrics())
 
 
-def test_a_database_that_restarts_is_used_again(place, postgres):
+def test_a_restarted_database_is_used_again(place, postgres):
     async def test(store):
         for stop in ("immediate", "fast"):
             version = len(await store.read("one", 0))
@@ -258,7 +258,7 @@ def test_a_database_that_restarts_is_used_again(place, postgres):
     on_log(place, test)
 
 
-def test_a_full_disk_is_said_and_changes_nothing(place):
+def test_a_full_disk_is_reported_and_changes_nothing(place):
     # The error that PostgreSQL reports when a file cannot grow.
     full = """
         CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
@@ -291,7 +291,7 @@ def through(place, proxy):
 
 
 @pytest.mark.usefixtures("one_quiet_connection")
-def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(place):
+def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place):
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
             store = through(place, proxy)
@@ -324,7 +324,7 @@ def test_a_connection_lost_in_the_middle_of_a_commit_is_said_and_the_log_knows(p
 
 
 @pytest.mark.usefixtures("one_quiet_connection")
-def test_a_database_that_does_not_answer_is_not_waited_for_too_long(place, monkeypatch):
+def test_waiting_for_a_silent_database_has_a_limit(place, monkeypatch):
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
             store = through(place, proxy)
@@ -358,7 +358,7 @@ async def told_to_end(proxy):
 
 
 @pytest.mark.usefixtures("one_quiet_connection")
-def test_a_connection_that_was_told_to_end_is_not_used_again(place):
+def test_a_terminated_connection_is_not_used_again(place):
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
             store = through(place, proxy)
@@ -372,7 +372,7 @@ def test_a_connection_that_was_told_to_end_is_not_used_again(place):
     on_log(place, test)
 
 
-def test_who_waits_is_told_after_the_listener_was_told_to_end(place, monkeypatch):
+def test_waiters_are_notified_after_the_listener_was_terminated(place, monkeypatch):
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.05)
 
     async def test(direct):
@@ -390,7 +390,7 @@ def test_who_waits_is_told_after_the_listener_was_told_to_end(place, monkeypatch
     on_log(place, test)
 
 
-def test_a_database_that_is_away_is_not_asked_all_the_time(place, monkeypatch):
+def test_an_absent_database_is_not_tried_on_every_call(place, monkeypatch):
     monkeypatch.setattr(postgresql_connections, "MIN_RETRY_SECONDS", LONG)
     monkeypatch.setattr(postgresql_connections, "MAX_RETRY_SECONDS", LONG)
 

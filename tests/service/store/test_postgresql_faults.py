@@ -69,7 +69,7 @@ def matches_in(place):
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
-def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
+def test_a_connection_lost_in_a_commit_is_reported_and_a_retry_resolves_it(
     server, proxy, place, answered
 ):
     tables = [server.client.create(ruleset_of(GAME)) for _ in range(6)]
@@ -98,9 +98,7 @@ def test_a_connection_lost_in_a_commit_is_said_and_the_same_request_resolves_it(
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
-def test_a_match_whose_creation_was_cut_off_is_created_by_the_same_request(
-    server, proxy, place, answered
-):
+def test_a_repeated_request_completes_an_interrupted_creation(server, proxy, place, answered):
     create = server.client.matches.CreateMatch
     # Its row can be recognized by this odd time on the way to the database.
     seconds = 86_399 - answered
@@ -122,7 +120,7 @@ def test_a_match_whose_creation_was_cut_off_is_created_by_the_same_request(
     assert spectator.wait_later(1).result().view.version == 1
 
 
-def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
+def test_a_database_restart_loses_nothing_and_ends_no_stream(server, place):
     client = server.client
     table = until_answered(client.create, ruleset_of(GAME))
     stream = table.spectator.watch()
@@ -155,7 +153,7 @@ def test_a_database_that_restarts_takes_nothing_and_nobody_along(server, place):
     assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
 
 
-def test_a_full_disk_is_said_and_logged(server, place):
+def test_a_full_disk_is_reported_and_logged(server, place):
     # The error that PostgreSQL reports when a file cannot grow.
     execute(
         place,
@@ -180,7 +178,7 @@ def test_a_full_disk_is_said_and_logged(server, place):
     server.wait_for("the log is written again")
 
 
-def test_a_database_that_takes_no_connections_is_waited_for(server, place):
+def test_a_server_recovers_when_the_database_accepts_connections_again(server, place):
     table = until_answered(server.client.create, ruleset_of(GAME))
     player, request = job(table)
     elsewhere = place.url.replace("@/postgres?", "@/template1?")
@@ -202,14 +200,14 @@ def test_a_database_that_takes_no_connections_is_waited_for(server, place):
     assert until_answered(player.send, request).version == 1
 
 
-def test_a_database_that_is_not_there_is_said_in_one_line_when_a_server_starts(tmp_path):
+def test_an_unreachable_database_is_reported_in_one_line_at_startup(tmp_path):
     url = f"postgresql://me:secret@/postgres?host={tmp_path}"
     line = refused_start("--store", url)
     assert "cannot use the PostgreSQL database" in line
     assert "secret" not in line
 
 
-def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(postgres):
+def test_only_the_faulty_request_of_a_shared_commit_fails(postgres):
     async def test():
         async with opened(PostgresPlace(postgres)) as store:
             names = [f"match{number}" for number in range(20)]

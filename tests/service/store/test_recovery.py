@@ -100,7 +100,7 @@ STEPS = [
         pytest.param(READ | WRITE | SYNC, FAIL, ALWAYS, id="everything"),
     ],
 )
-def test_whichever_call_fails_what_was_answered_is_there_once(
+def test_answered_requests_are_in_the_log_once_whichever_call_fails(
     disk, script, calls, what, times, tmp_path
 ):
     rng = seeded(calls, what, times)
@@ -132,7 +132,7 @@ def test_whichever_call_fails_what_was_answered_is_there_once(
                     assert found[name] == done[name], (skip, place.name)
 
 
-def test_what_a_sync_failed_for_is_never_built_upon(disk, script, tmp_path):
+def test_no_commit_builds_on_one_whose_sync_failed(disk, script, tmp_path):
     # Nobody reads, so that no other connection remembers where the log ends.
     answers, _ = script.run(
         ["open"],
@@ -148,9 +148,7 @@ def test_what_a_sync_failed_for_is_never_built_upon(disk, script, tmp_path):
     assert requests_in(disk.kept, tmp_path / "found")["a"] == ["a0", "a1", "a2"]
 
 
-def test_what_a_sync_failed_for_is_synced_before_it_is_told_of_after_a_crash(
-    disk, script, tmp_path
-):
+def test_an_unsynced_entry_is_synced_after_a_crash_before_it_is_read(disk, script, tmp_path):
     begin = [["open"], ["do", "a", "a0"], ["fail", SYNC, MAIN | WAL], ["do", "a", "a1"]]
     assert script.run(*begin)[0][3] == REFUSED
     disk.mend()
@@ -171,7 +169,7 @@ def test_a_log_that_cannot_be_synced_is_not_opened_after_a_crash(disk, script):
 
 
 @pytest.mark.parametrize("calls", [WRITE, SYNC], ids=["write", "sync"])
-def test_commits_go_on_while_the_file_cannot_be_brought_up_to_date(disk, script, calls, tmp_path):
+def test_commits_continue_while_checkpoints_fail(disk, script, calls, tmp_path):
     # SQLite moves the write-ahead log into the file once it has a thousand pages.
     many = [["do", "a", f"a{number}"] for number in range(400)]
     answers, _ = script.run(["open"], ["fail", calls, MAIN], *many)
@@ -183,7 +181,9 @@ def test_commits_go_on_while_the_file_cannot_be_brought_up_to_date(disk, script,
 
 @pytest.mark.parametrize("calls", [WRITE, SYNC], ids=["write", "sync"])
 @pytest.mark.parametrize("what", [FAIL, KILL], ids=["failed", "killed"])
-def test_a_migration_that_is_interrupted_is_done_the_next_time(disk, script, calls, what, tmp_path):
+def test_an_interrupted_migration_is_completed_at_the_next_start(
+    disk, script, calls, what, tmp_path
+):
     rng = seeded("migration", calls, what)
     old = tmp_path / "old"
     script.run(["schema", 1], ["open"], ["close"])
@@ -252,7 +252,7 @@ def versions_in(directory, match):
 
 
 @pytest.mark.parametrize("tear", ["cut off", "flipped", "zeros", "garbage"])
-def test_wherever_the_write_ahead_log_is_torn_all_whole_commits_are_there(crashed, tear, tmp_path):
+def test_all_whole_commits_survive_a_tear_anywhere_in_the_write_ahead_log(crashed, tear, tmp_path):
     data, table, lengths = crashed
     rng = seeded("torn", tear)
     match = table.name.removeprefix("matches/")
@@ -278,7 +278,7 @@ def test_wherever_the_write_ahead_log_is_torn_all_whole_commits_are_there(crashe
         shutil.rmtree(torn)
 
 
-def test_a_server_says_what_it_finds_after_a_crash(crashed, tmp_path):
+def test_a_server_logs_what_it_finds_after_a_crash(crashed, tmp_path):
     data, table, lengths = crashed
     for name, at, said in (
         ("whole", lengths[-1], "commits recovered from its write-ahead log: "),
@@ -298,7 +298,7 @@ def test_a_server_says_what_it_finds_after_a_crash(crashed, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut off", "zeros", "garbage", "no schema"])
-def test_a_damaged_file_is_said_in_one_line(crashed, damage, tmp_path):
+def test_a_damaged_file_is_reported_in_one_line(crashed, damage, tmp_path):
     data, _, _ = crashed
     damaged = tmp_path / "damaged"
     versions_in(shutil.copytree(data, damaged), "any")
@@ -317,7 +317,7 @@ def test_a_damaged_file_is_said_in_one_line(crashed, damage, tmp_path):
     assert any(why in line for why in ("is cut off", "malformed", "not a database"))
 
 
-def test_a_full_disk_is_said_in_one_line_when_a_server_starts(disk):
+def test_a_full_disk_is_reported_in_one_line_at_startup(disk):
     disk.fail(WRITE, error=errno.ENOSPC)
     line = refused_start("--data", str(disk.data), environment=disk.environment)
     assert "database or disk is full" in line
@@ -356,7 +356,7 @@ def raises(error, code=None):
     ],
     ids=["program", "damaged page", "unreadable page"],
 )
-def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(tmp_path, work, expected):
+def test_only_the_faulty_request_of_a_shared_commit_fails(tmp_path, work, expected):
     async def test(store):
         # Jobs that come while the writer is busy make up its next commit.
         busy = threading.Event()
@@ -375,7 +375,7 @@ def test_only_who_is_to_blame_is_refused_in_a_commit_of_many(tmp_path, work, exp
     on_store(tmp_path / "log", test)
 
 
-def test_a_disk_that_fails_all_is_not_asked_for_each(tmp_path):
+def test_a_disk_that_fails_for_all_requests_is_not_tried_for_each(tmp_path):
     tries = []
 
     def work(connection):
@@ -396,7 +396,7 @@ def test_a_disk_that_fails_all_is_not_asked_for_each(tmp_path):
     on_store(tmp_path / "log", test)
 
 
-def test_a_snapshot_that_makes_no_sense_does_not_end_the_writer(tmp_path):
+def test_an_invalid_snapshot_does_not_end_the_writer(tmp_path):
     async def test(store):
         store.save_snapshot("a", Snapshot(1 << 70, b""))
         for version in range(3):
@@ -405,7 +405,7 @@ def test_a_snapshot_that_makes_no_sense_does_not_end_the_writer(tmp_path):
     on_store(tmp_path / "log", test)
 
 
-def test_a_log_whose_file_is_gone_is_refused_and_not_replaced(tmp_path):
+def test_a_missing_log_file_is_an_error_and_is_not_replaced(tmp_path):
     directory = tmp_path / "log"
 
     async def test(store):

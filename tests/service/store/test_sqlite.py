@@ -52,7 +52,7 @@ def file_of(place):
     return sqlite3.connect(place.directory / sqlite.FILE)
 
 
-def test_a_log_is_of_one_server_at_a_time(place):
+def test_one_server_at_a_time_uses_a_log(place):
     async def test(store):
         with pytest.raises(OSError, match="in use by another server"):
             await place.store().open()
@@ -62,7 +62,7 @@ def test_a_log_is_of_one_server_at_a_time(place):
     assert len(on_log(place, read).entries) == 1
 
 
-def test_only_its_owner_reads_it(place):
+def test_only_the_owner_can_read_the_files(place):
     async def test(store):
         await add(store, 0)
         modes = {path.name: path.stat().st_mode for path in place.directory.iterdir()}
@@ -126,7 +126,7 @@ def test_a_migration_that_fails_changes_nothing(place, monkeypatch):
     assert on_log(place, read).entries == []
 
 
-def test_what_comes_together_is_committed_together(place):
+def test_simultaneous_requests_share_a_commit(place):
     matches, rounds = 40, 10
 
     async def test(store):
@@ -167,7 +167,7 @@ async def refused(call):
     return caught.value.reason
 
 
-def test_a_full_disk_is_said_and_changes_nothing(place):
+def test_a_full_disk_is_reported_and_changes_nothing(place):
     place.store = lambda: FaultyStore(place.directory)
 
     async def test(store):
@@ -184,7 +184,7 @@ def test_a_full_disk_is_said_and_changes_nothing(place):
     on_log(place, test)
 
 
-def test_who_waits_together_fails_together_and_recovers(place):
+def test_all_requests_of_a_failed_commit_fail_and_the_store_recovers(place):
     place.store = lambda: FaultyStore(place.directory)
 
     async def test(store):
@@ -200,7 +200,7 @@ def test_who_waits_together_fails_together_and_recovers(place):
     on_log(place, test)
 
 
-def test_a_locked_file_is_said_and_waited_for(place, monkeypatch):
+def test_a_locked_file_is_reported_and_used_when_it_is_free(place, monkeypatch):
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
 
     async def test(store):
@@ -215,7 +215,7 @@ def test_a_locked_file_is_said_and_waited_for(place, monkeypatch):
     on_log(place, test)
 
 
-def test_a_failure_that_is_no_fault_of_the_file_does_not_stop_the_writer(place):
+def test_an_error_outside_the_file_does_not_stop_the_writer(place):
     async def test(store):
         def fail(connection):
             raise RuntimeError("planted")
@@ -227,7 +227,7 @@ def test_a_failure_that_is_no_fault_of_the_file_does_not_stop_the_writer(place):
     on_log(place, test)
 
 
-def test_a_disk_that_does_not_keep_up_is_said(place, monkeypatch):
+def test_a_disk_that_cannot_keep_up_is_reported(place, monkeypatch):
     monkeypatch.setattr(sqlite_jobs, "MAX_UNANSWERED", 3)
 
     async def test(store):
@@ -245,7 +245,7 @@ def commits(store):
     return store._metrics.registry.get_sample_value("croupier_store_commit_seconds_count")
 
 
-def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
+def test_requests_of_successive_loop_turns_share_a_commit(place):
     async def test(store):
         before = commits(store)
         asked = []
@@ -260,7 +260,7 @@ def test_what_is_asked_in_turns_of_the_loop_is_committed_together(place):
     on_log(place, test)
 
 
-def test_who_is_alone_is_not_kept_waiting_for_others(place):
+def test_a_lone_request_does_not_wait_for_others(place):
     async def test(store):
         before = commits(store)
         asked = store.append("one", 0, action(0), NOTHING)
@@ -274,7 +274,7 @@ def test_who_is_alone_is_not_kept_waiting_for_others(place):
 
 
 @pytest.mark.parametrize("torn", ["garbage", "half a frame", "nothing"])
-def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
+def test_a_torn_end_of_the_write_ahead_log_loses_no_answered_entry(place, torn):
     # As after a crash while a transaction was being written, which was not answered.
     crashed = SqlitePlace(place.directory.parent / "crashed")
     crashed.directory.mkdir(parents=True)
@@ -304,7 +304,7 @@ def test_a_torn_end_of_the_write_ahead_log_loses_nothing_answered(place, torn):
     assert len(on_log(crashed, look).entries) == 51
 
 
-def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
+def test_a_snapshot_that_cannot_be_written_does_no_harm(place):
     async def test(store):
         await store._run_in_writer(lambda file: file.execute("DROP TABLE snapshots") and None)
         store.save_snapshot("one", Snapshot(1, b"x"))
@@ -315,7 +315,7 @@ def test_a_snapshot_that_cannot_be_written_is_not_missed(place):
     on_log(place, test)
 
 
-def test_what_is_known_without_asking_is_bounded(place, monkeypatch):
+def test_the_number_of_remembered_heads_is_bounded(place, monkeypatch):
     monkeypatch.setattr(sqlite_writer, "MAX_HEADS", 4)
 
     async def test(store):
@@ -333,7 +333,7 @@ def test_what_is_known_without_asking_is_bounded(place, monkeypatch):
     on_log(place, test)
 
 
-def test_what_was_committed_although_it_failed_is_found(place, monkeypatch):
+def test_an_entry_committed_despite_an_error_is_found(place, monkeypatch):
     async def test(store):
         def fail(*_):
             raise sqlite3.OperationalError("planted, after the commit")

@@ -55,7 +55,7 @@ def test_an_entry_is_added_only_at_the_end(place):
     on_log(place, test)
 
 
-def test_everything_comes_back_as_it_was(place):
+def test_headers_and_entries_round_trip(place):
     given = header(
         "all",
         game="some_game",
@@ -121,7 +121,7 @@ def test_a_request_is_added_once(place):
     on_log(place, test)
 
 
-def test_of_those_who_race_one_wins_each_version(place):
+def test_one_of_several_racing_entries_wins_each_version(place):
     rounds, racers = 50, 8
 
     async def test(store):
@@ -166,7 +166,7 @@ def test_a_conflict_fails_its_own_caller_only(place):
     on_log(place, test)
 
 
-def test_a_caller_who_leaves_changes_nothing_for_the_others(place):
+def test_a_caller_that_leaves_does_not_affect_others(place):
     async def test(store):
         calls = [asyncio.ensure_future(store.append("one", 0, action(0), NOTHING))]
         await asyncio.sleep(0)
@@ -182,7 +182,7 @@ def test_a_caller_who_leaves_changes_nothing_for_the_others(place):
     on_log(place, test)
 
 
-def test_who_adds_is_told_before_he_is_answered_also_if_he_has_left(place):
+def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(place):
     async def test(store):
         told = []
 
@@ -205,7 +205,7 @@ def test_who_adds_is_told_before_he_is_answered_also_if_he_has_left(place):
     on_log(place, test)
 
 
-def test_waiting_ends_with_the_entry_that_is_waited_for(place):
+def test_waiting_ends_with_the_awaited_entry(place):
     async def test(store):
         waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]
         await store.read("one", 1)
@@ -220,7 +220,7 @@ def test_waiting_ends_with_the_entry_that_is_waited_for(place):
     on_log(place, test)
 
 
-def test_who_gives_up_waiting_leaves_nothing_behind(place):
+def test_a_cancelled_wait_leaves_nothing_behind(place):
     async def test(store):
         for _ in range(3):
             with pytest.raises(TimeoutError):
@@ -231,7 +231,7 @@ def test_who_gives_up_waiting_leaves_nothing_behind(place):
     on_log(place, test)
 
 
-def test_a_snapshot_is_kept_in_place_of_an_older_one(place):
+def test_a_snapshot_replaces_an_older_one(place):
     async def test(store):
         for version, kept in enumerate((2, 3, 1)):
             store.save_snapshot("one", Snapshot(kept, bytes([kept])))
@@ -245,14 +245,14 @@ def test_a_snapshot_is_kept_in_place_of_an_older_one(place):
     assert on_log(place, read) == Snapshot(3, b"\3")
 
 
-def test_the_key_is_the_first_that_was_offered(place):
+def test_the_first_key_offered_is_kept(place):
     async def test(store):
         return [await store.key(bytes([number]) * 32) for number in (1, 2)]
 
     assert on_log(place, test) + on_log(place, test) == [b"\1" * 32] * 4
 
 
-def test_what_is_due_is_found_until_it_is_done(place):
+def test_due_matches_are_listed_until_they_are_rescheduled_or_over(place):
     def at(time):
         return MatchStatus(due=time)
 

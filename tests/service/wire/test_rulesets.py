@@ -88,7 +88,7 @@ def test_the_catalog_shows_the_default_list(player, game_id):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_a_match_of_any_list_plays_to_the_end_by_hints(player, game_id, name):
+def test_hints_play_a_match_with_any_card_list_to_its_end(player, game_id, name):
     given = ruleset_of(game_id, name)
     match = player.create_match(given, (OPEN, bot("random")), seed=4)
     seat = match.seats[0]
@@ -107,7 +107,7 @@ def test_a_match_of_any_list_plays_to_the_end_by_hints(player, game_id, name):
     assert record.ruleset == wire.write_ruleset(game_of(game_id, name)[0])
 
 
-def test_numbers_that_are_not_given_are_those_of_the_default_list():
+def test_missing_numbers_are_those_of_the_default_list():
     text = "cards { card: 1 copies: 20 } cards { card: 7 attack: 12 }"
     read = wire.read_ruleset(ruleset("castle_rampage", text), "").ruleset["cards"]
     default = {
@@ -124,7 +124,7 @@ def test_numbers_that_are_not_given_are_those_of_the_default_list():
         for text, field in cases
     ],
 )
-def test_a_list_that_is_wrong_is_refused_by_field(client, game_id, text, field):
+def test_an_invalid_card_list_is_refused_by_field(client, game_id, text, field):
     refusal = refused(client.create, ruleset(game_id, text))
     assert refusal.code is grpc.StatusCode.INVALID_ARGUMENT
     assert refusal.reason in ("INVALID_FIELD", "INVALID_RULESET")

@@ -33,7 +33,7 @@ def positions(game, *seed):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_rulesets_come_back(game_id, name):
+def test_rulesets_round_trip(game_id, name):
     game, _ = game_of(game_id, name)
     written = wire.write_ruleset(game)
     assert VALIDATOR.collect_violations(written) == []
@@ -41,7 +41,7 @@ def test_rulesets_come_back(game_id, name):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_views_come_back_byte_by_byte(game_id, name):
+def test_views_round_trip_byte_by_byte(game_id, name):
     game, _ = game_of(game_id, name)
     ruleset = wire.write_ruleset(game)
     for seed in range(MATCHES):
@@ -70,7 +70,7 @@ def test_views_are_written_as_protobuf_writes_them(game_id, name):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_actions_come_back(game_id, name):
+def test_actions_round_trip(game_id, name):
     game, _ = game_of(game_id, name)
     for seed in range(MATCHES):
         with told(seed=seed):
@@ -83,7 +83,7 @@ def test_actions_come_back(game_id, name):
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-def test_every_event_says_what_happened(game_id, name):
+def test_every_event_has_a_message_of_its_game(game_id, name):
     game, _ = game_of(game_id, name)
     for seed in range(MATCHES):
         with told(seed=seed):
@@ -154,7 +154,7 @@ def test_outputs_are_not_read(game_id):
     assert bytes(wire.read_view(message, "view")) == bytes(view)
 
 
-def test_a_choice_is_not_taken_for_another_one():
+def test_a_choice_under_another_name_is_refused():
     # The engine has one number where the schema has three names.
     game = wire.hosted_games()["castle_rampage"]()
     for card, name, choice in (
