@@ -19,7 +19,7 @@ from service.hosting.record_verification import verify
 from service.hosting.records import write_record
 from service.store import ListedMatch, MatchStatus, Query
 from tests.support.play import seeded
-from tests.support.played import played
+from tests.support.random_matches import random_match
 from tests.support.stores import (
     NOTHING,
     MemoryPlace,
@@ -410,7 +410,7 @@ def test_records_are_exported_verified_and_imported(operate, tmp_path, form, cap
 
 
 def test_an_imported_match_is_in_the_log_as_over(tmp_path, postgres):
-    state = played(GAMES[0], "default", seeded("import"))
+    state = random_match(GAMES[0], "default", seeded("import"))
     path = record_files.write(write_record(state), tmp_path, "json")
     place = PostgresPlace(postgres)
     assert status("import", "--store", place.url, path) == 0
@@ -427,7 +427,7 @@ def test_an_imported_match_is_in_the_log_as_over(tmp_path, postgres):
 
 def test_nothing_is_imported_if_one_record_is_false(tmp_path, capsys):
     for number in range(3):
-        record = write_record(played(GAMES[0], "default", seeded("import", number)))
+        record = write_record(random_match(GAMES[0], "default", seeded("import", number)))
         if number == 1:
             record.result.scores[0] += 0.5
         record_files.write(record, tmp_path, "json")
@@ -438,18 +438,18 @@ def test_nothing_is_imported_if_one_record_is_false(tmp_path, capsys):
 
 
 def test_another_match_of_the_same_name_is_not_overwritten(tmp_path, capsys):
-    one = played(GAMES[0], "default", seeded("one"), seeded=True)
+    one = random_match(GAMES[0], "default", seeded("one"), seeded=True)
     path = record_files.write(write_record(one), tmp_path, "json")
     data = tmp_path / "data"
     assert status("import", "--data", data, path) == 0
-    other = played(GAMES[0], "default", seeded("one"), seeded=True, resign_at=3)
+    other = random_match(GAMES[0], "default", seeded("one"), seeded=True, resign_at=3)
     path = record_files.write(write_record(other), tmp_path, "json")
     assert status("import", "--data", data, path) == 1
     assert "another match" in capsys.readouterr().err
 
 
 def test_verify_names_the_fault_and_exits_with_1(tmp_path):
-    record = write_record(played(GAMES[0], "default", seeded("verify")))
+    record = write_record(random_match(GAMES[0], "default", seeded("verify")))
     path = record_files.write(record, tmp_path, "json")
     fine = run("verify", path)
     assert (fine.returncode, fine.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Servers are killed while matches are played: no answered action is lost or applied twice."""
+"""Killing servers during matches loses no answered action and applies none twice."""
 
 import os
 import random
@@ -22,16 +22,16 @@ END = 600
 
 @pytest.fixture
 def operator(tmp_path):
-    """The options that give servers an operator."""
+    """The command-line options that give a server an operator's token."""
     file = tmp_path / "operator"
     file.write_text(OPERATOR)
     return ("--operator-token-file", str(file))
 
 
 def check_log(replica, run, operator, tmp_path):
-    """All matches are in the log as they were when they ended, and `croupier verify` accepts it.
+    """Checks that the log has all matches as they ended, and that `croupier verify` accepts them.
 
-    There are no other matches: no match was created whose creation was not answered.
+    The log has no other matches: every match in it is one whose creation was answered.
     """
     folder = tmp_path / "records"
     command = [sys.executable, "-m", "cli"]
@@ -52,8 +52,8 @@ def end(replica):
     assert " failed: " not in replica.log.read_text()
 
 
-def tell(run):
-    # The server that was killed was at work.
+def report_figures(run):
+    # The servers were busy when they were killed.
     assert run.figures["calls lost"] and run.figures["streams resumed"]
     print(f"seed {run.seed}:", *(f"{n} {what}," for what, n in sorted(run.figures.items())))
 
@@ -66,14 +66,14 @@ def test_a_killed_server_loses_nothing(replicas, operator, tmp_path):
             kill([replica], rng, run)
         replica.ready()
         run.finish()
-    tell(run)
+    report_figures(run)
     check_log(replica, run, operator, tmp_path)
     end(replica)
 
 
 @pytest.fixture
 def database():
-    """A PostgreSQL for one test that stops it."""
+    """A PostgreSQL server for one test, which stops it."""
     server = Postgres()
     yield server
     server.close()
@@ -82,7 +82,7 @@ def database():
 def restart(database, mode, replicas, rng, run):
     """Stops the database under load, and starts it again."""
     for replica in replicas:
-        # A server that starts now would find no database, and exit.
+        # A server that starts while the database is down would exit.
         replica.ready()
     run.wait_answers(rng.randint(1, 60), timeout=5)
     database.stop(mode)
@@ -96,7 +96,7 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
     store = ("--store", database.url(database.new_schema()), *operator)
     pair = [replicas(*store), replicas(*store)]
     rng = random.Random(f"postgresql {SEED}")
-    # So that the short form has both ways to stop.
+    # These two make sure that the short form stops the database in both ways.
     stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
     with ChaosRun(SEED, [replica.address for replica in pair], TABLES) as run:
         for number in range(KILLS):
@@ -109,7 +109,7 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
         for replica in pair:
             replica.ready()
         run.finish()
-    tell(run)
+    report_figures(run)
     check_log(pair[0], run, operator, tmp_path)
     for replica in pair:
         end(replica)

@@ -1,4 +1,4 @@
-"""The bytes that a seat and a spectator receive depend on nothing that they may not know."""
+"""The bytes that a seat or a spectator receives depend only on what it may know."""
 
 import copy
 
@@ -18,7 +18,7 @@ HINT = hint_pb2.SearchLimits(iterations=40)
 
 
 def received(table, viewers):
-    """All that viewers can receive now, as bytes."""
+    """Everything that these viewers can receive now, as bytes."""
     version = table.spectator.view().version
     messages = []
     for viewer in viewers:
@@ -33,8 +33,11 @@ def received(table, viewers):
 
 
 def another_world(state, seat, rng):
-    """The same match, but for what a seat cannot know: hidden cards, what the other has decided,
-    what it did not see happen, and the secret of all chance to come."""
+    """The same match with other values of everything that a seat cannot know.
+
+    These are the hidden cards, a held decision of the other seat, the events that the seat did not
+    see, and the secret.
+    """
     match = state.match
     position = Sampler.of(match.view(seat)).sample(rng.getrandbits(64))
     data = bytes(match)
@@ -74,7 +77,7 @@ def test_received_bytes_do_not_depend_on_hidden_information(client, server, game
         if truth.over:
             continue
         for seat in (0, 1):
-            # What a spectator knows, every seat knows too.
+            # A seat knows everything that a spectator knows.
             viewers = [seat, SPECTATOR]
             before = received(table, viewers)
             for _ in range(WORLDS):
@@ -86,7 +89,7 @@ def test_received_bytes_do_not_depend_on_hidden_information(client, server, game
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_worlds_differ(client, server, game_id):
-    # The test above would show nothing if the worlds it compares were all the same.
+    # If all worlds were the same, the test above would prove nothing.
     table = client.create(ruleset_of(game_id), seed=1)
     truth = server.matches._cache.get(table.name.removeprefix("matches/"))
     rng = seeded(game_id, "worlds")
@@ -97,8 +100,8 @@ def test_worlds_differ(client, server, game_id):
 @pytest.mark.parametrize("game_id", simultaneous_games())
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_held_decision_shows_nowhere(client, game_id, seat):
-    # The same deal as often as the seat has choices: whatever it chooses, all others receive the
-    # same bytes, and it gets an answer of the same size itself.
+    # The same deal is played once for each choice of the seat. Whatever the seat chooses, all
+    # others receive the same bytes, and its own answer has the same size.
     choices = client.create(ruleset_of(game_id), seed=3).players[seat].view().legal_actions
     assert len(choices) > 1
     others, sizes = set(), set()

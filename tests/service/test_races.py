@@ -1,4 +1,4 @@
-"""Clients race for the same seat and version: one wins each time, and the other is refused."""
+"""Of two clients that race for the same seat and version, one wins and the other is refused."""
 
 import os
 from concurrent.futures import Future
@@ -19,7 +19,7 @@ AT_ONCE = 4
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def pair(request, replicas, tmp_path):
-    """Two clients, of one server or of two replicas."""
+    """Two clients of one server, or one client of each of two servers."""
     if request.param == "sqlite":
         servers = [replicas("--store", "sqlite", "--data", str(tmp_path / "data"))] * 2
     else:
@@ -33,7 +33,7 @@ def pair(request, replicas, tmp_path):
 
 
 class Race:
-    """A call made at the same time as another one for the same seat and version."""
+    """One of two simultaneous calls for the same seat and version."""
 
     def __init__(self, player, seat, view, action):
         self.seat = seat
@@ -45,12 +45,12 @@ class Race:
 
     @property
     def returned(self):
-        """When it was answered."""
+        """The time of the answer."""
         return self._returned.result(TIMEOUT)
 
 
-class Contested:
-    """A match in which each decision is raced for."""
+class ContestedMatch:
+    """A match in which two clients race for each decision."""
 
     def __init__(self, clients, game_id, rng):
         self.table = clients[0].create(ruleset_of(game_id))
@@ -63,7 +63,7 @@ class Contested:
         }
 
     def start(self):
-        """Starts a race for each seat that owes a decision, in any order."""
+        """Starts a race for each decider, with the racers in random order."""
         races = []
         for player in self.table.players.values():
             view = player.view()
@@ -81,21 +81,21 @@ class Contested:
         return races
 
     def end(self, races):
-        """Waits for races to end; returns how many were run."""
-        told = []
+        """Waits until races have ended, and returns their number."""
+        lost = []
         for race in races:
             winners = [each for each in race if each.call.code() is grpc.StatusCode.OK]
             assert len(winners) == 1
             view = winners[0].call.result().view
             self._won(winners[0], view)
-            told += [(view, self._lost(each)) for each in race if each not in winners]
-        newest = max((view.version for view, _ in told), default=0)
-        over = any(view.HasField("result") for view, _ in told)
-        for view, refused in told:
+            lost += [(view, self._lost(each)) for each in race if each not in winners]
+        newest = max((view.version for view, _ in lost), default=0)
+        over = any(view.HasField("result") for view, _ in lost)
+        for view, refused in lost:
             if refused.reason == "MATCH_OVER":
                 assert over
             else:
-                # When both seats decide, the other seat's decision may have come in between.
+                # In a simultaneous decision, the other seat's entry may have come in between.
                 assert view.version <= refused.current_version <= newest
         return len(races)
 
@@ -127,7 +127,7 @@ class Contested:
         return refused
 
     def check(self):
-        """The winning actions, and no others, are in the record."""
+        """Checks that the record has the winning actions and no others."""
         assert violations(self.history, log_of(self.table.spectator.record())) == []
 
 
@@ -138,7 +138,7 @@ def test_one_of_two_racing_actions_wins_and_the_other_is_refused(pair, request):
     matches = []
     while run < RACES or matches:
         while run < RACES and len(matches) < AT_ONCE:
-            matches.append(Contested(pair, games[begun % len(games)], rng))
+            matches.append(ContestedMatch(pair, games[begun % len(games)], rng))
             begun += 1
         with told(run=run):
             started = [(match, match.start()) for match in matches]

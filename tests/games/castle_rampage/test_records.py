@@ -24,7 +24,7 @@ from tests.games.castle_rampage.layout import (
     spread,
 )
 from tests.support.play import seeded, told
-from tests.support.played import played
+from tests.support.random_matches import random_match
 
 MATCHES = 12
 FIRST_RULES = Path(__file__).with_name("record_of_rules_1.json")
@@ -180,7 +180,7 @@ def test_the_events_of_a_record_tell_the_whole_match(name):
     seen = Counter()
     for number in range(MATCHES):
         rng = seeded("replay", name, number)
-        state = played("castle_rampage", name, rng)
+        state = random_match("castle_rampage", name, rng)
         replay = Replay()
         with told(number=number):
             replay.follow(write_record(state))

@@ -9,7 +9,7 @@ from croupier.v1 import catalog_pb2
 from service import wire
 from tests.support.serving import TIMEOUT, refused
 
-# Those that any game has a file for: every hosted game must have all of them.
+# The languages of all games together. Every hosted game must have a file for each of them.
 TRANSLATED = sorted(
     {
         file.name.removesuffix(".toml")
@@ -27,7 +27,7 @@ def game_in(client, game_id, language=""):
 
 
 def texts_of(game):
-    """All texts but the title and the rules; a title that ends in a number without it."""
+    """All texts except the title and the rules. A number at the end of a text is cut off."""
     texts = [*game.seat_titles]
     for card in game.cards:
         texts += [card.title, card.kind, card.text]
@@ -45,7 +45,7 @@ def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
         translated = tomllib.loads(file.read_text(encoding="utf-8"))
         assert set(translated["texts"]) == wanted
         assert all(translated["texts"].values())
-        # Cards with different titles have different ones in this language too.
+        # Cards whose English titles differ have different titles in this language too.
         titles = {card.title for card in game_in(client, game_id, language).cards}
         assert len(titles) == len({card.title for card in english.cards})
 
@@ -59,7 +59,7 @@ def test_every_card_can_be_drawn(client, game_id, language):
     assert len({card.id for card in game.cards}) == len(game.cards) > 0
     for card in game.cards:
         assert card.title and card.kind
-        # A text says what the card is for, or its numbers alone do.
+        # Either a text or the numbers say what the card does.
         assert card.text or card.numbers
         assert all(number.title for number in card.numbers)
 
@@ -103,7 +103,7 @@ def test_cards_have_the_ids_of_their_schema(client):
         ("de-AT", "de"),
         ("de-Latn-CH-1996", "de"),
         ("en-GB", "en"),
-        ("qaa", "en"),  # Reserved by ISO 639-2, so that no game will have it.
+        ("qaa", "en"),  # Reserved by ISO 639-2 for local use, so no game will have it.
         ("d", "en"),
     ],
 )

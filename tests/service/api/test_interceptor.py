@@ -1,4 +1,4 @@
-"""What is refused, how it is refused, and that a refusal changes nothing."""
+"""Refusals have the right status, reason and fields, and change nothing."""
 
 import base64
 
@@ -30,7 +30,7 @@ FEW = hint_pb2.SearchLimits(iterations=10)
 
 @pytest.fixture
 def table(client):
-    """A match that must be the same after the test as it was before."""
+    """A match that the test must leave unchanged."""
     table = client.create(ruleset_of(GAME), seed=1)
     table.players[0].submit(table.players[0].view().legal_actions[0], 0, "first")
     before = table.views()
@@ -93,14 +93,14 @@ def test_a_request_id_of_another_action(table):
     other = table.players[0].request(champion(noble="CHAMPION_CHESS_CARD_KING"), 0, "first")
     reused = (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
     assert refused(player.send, other)[:2] == reused
-    # Nor an action that does not exist, nor the same one for another version.
+    # An illegal action and the same action for another version are refused alike.
     nonsense = game_pb2.Action(champion_chess={"play_aid": {"cards": [1]}})
     assert refused(player.submit, nonsense, 0, "first")[:2] == reused
     assert refused(player.submit, first_action(table), 1, "first")[:2] == reused
 
 
 def first_action(table):
-    """What seat 0 did."""
+    """The action that seat 0 has taken in `table`."""
     probe = table.players[0]._client.create(ruleset_of(GAME), seed=1)
     return probe.players[0].view().legal_actions[0]
 
@@ -111,7 +111,7 @@ CALLS = ["view", "watch", "submit", "resign", "record", "hint"]
 
 
 def call_as(table, token, what):
-    """Calls about a match with any token."""
+    """A function that makes one kind of call about a match with a given token."""
     player = Player(table.spectator._client, table.name, token)
     action = table.players[1].view().legal_actions[0]
     return {
@@ -144,26 +144,26 @@ def forgeries(table):
     last = "A" if token[-2] != "A" else "B"
     match_id = table.name.removeprefix("matches/")
     return {
-        "another seat's mark": seat_0,
-        "a bit off": token[:-2] + last + token[-1],
+        "another seat": seat_0,
+        "a changed character": token[:-2] + last + token[-1],
         "cut": token[:-4],
         "too short": "AA",
         "empty": " ",
         "not base64": "?" * 80,
-        "another key's": Tokens(b"another key").make(Caller(match_id, 1)),
+        "another key": Tokens(b"another key").make(Caller(match_id, 1)),
     }
 
 
 @pytest.mark.parametrize(
     "kind",
     [
-        "another seat's mark",
-        "a bit off",
+        "another seat",
+        "a changed character",
         "cut",
         "too short",
         "empty",
         "not base64",
-        "another key's",
+        "another key",
     ],
 )
 def test_a_forged_token(table, kind):
@@ -240,7 +240,7 @@ def test_a_malformed_action(table, action, field):
 
 
 def test_a_request_that_breaks_very_many_rules(client, table):
-    # The refusal must be short enough to be sent, and names the first.
+    # The refusal must be short enough to be sent, so it names only the first rule.
     view = table.players[0].view()
     for _ in range(2000):
         view.legal_actions.add()
@@ -290,7 +290,7 @@ def test_a_request_id_of_the_wrong_length(table, request_id):
     [
         "x",
         "00000000-0000-0000-0000-000000000000",
-        "c232ab00-9414-11ec-b3c8-9f6bdeced846",  # Version 1: the time, and the machine.
+        "c232ab00-9414-11ec-b3c8-9f6bdeced846",  # Version 1, made of the time and the machine.
         "{0d3f8c0a-6f0e-4f5b-9a3e-2b6d1c7e8f90}",
         "0d3f8c0a6f0e4f5b9a3e2b6d1c7e8f90",
         "0d3f8c0a-6f0e-4f5b-7a3e-2b6d1c7e8f90",

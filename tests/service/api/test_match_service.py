@@ -1,4 +1,4 @@
-"""Whole matches over the wire: views, actions, streams, records."""
+"""Whole matches through the API: views, actions, streams and records."""
 
 import hashlib
 from itertools import pairwise
@@ -35,7 +35,7 @@ def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, se
             assert view.result.reason == game_pb2.EndReason.END_REASON_RULES
             assert not view.deciders
             assert not view.legal_actions
-        # A stream ends by itself with the change that ends the match: every version, once.
+        # A stream has every version once, and ends with the one that ends the match.
         for stream, view in zip(streams, final, strict=True):
             responses = list(stream)
             assert [each.version for each in responses] == list(range(view.version + 1))
@@ -48,7 +48,7 @@ def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, se
 
 
 def check_record(table, record, final, *, seeded):
-    """Replays a record with the engine, and compares everything with what was shown."""
+    """Replays a record with the engine, and compares it with the views and events shown."""
     assert record.match == table.name
     assert hashlib.sha256(record.secret).digest() == table.created.secret_hash
     game = wire.read_ruleset(record.ruleset, "ruleset")
@@ -101,7 +101,7 @@ def test_a_stream_resumes_from_any_version_without_gap_or_double(client, game_id
         for after in range(len(whole)):
             rest = list(player.watch(after))
             assert rest == whole[after + 1 :]
-        # The view comes with the newest version alone when all versions are in the past.
+        # Of a match that is over, only the last response has a view.
         assert [response.HasField("view") for response in whole] == [
             response is whole[-1] for response in whole
         ]
@@ -124,7 +124,7 @@ def test_a_stream_shows_each_change_as_it_happens(client, game_id):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_no_responses_are_written_ahead_for_a_slow_reader(client, shared_server, game_id):
-    # The client takes 1 KB at a time, and reads nothing until the match is over.
+    # The client takes 1 KB at a time, and reads nothing before the match is over.
     narrow = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
     slow = Client(shared_server[1], narrow)
     table = client.create(ruleset_of(game_id), seed=4)
@@ -134,7 +134,7 @@ def test_no_responses_are_written_ahead_for_a_slow_reader(client, shared_server,
     responses = list(stream)
     assert [response.version for response in responses] == list(range(len(responses)))
     assert responses[-1].view == player.view()
-    # All but the first few came without a view: they were written when they could be sent.
+    # The server wrote most responses only when it could send them, so they came without a view.
     assert len(responses) > 20
     assert sum(response.HasField("view") for response in responses) < 10
 
@@ -159,7 +159,7 @@ def test_both_seats_answer_the_same_view_in_either_order(client, game_id, order)
     assert list(held.deciders) == [order[1]]
     assert not held.legal_actions
 
-    # The other seat sees that the first decision was made, and nothing else of it.
+    # The other seat sees only that the first decision was made.
     waiting = second.view()
     expected = match_view(other_before, version=held.version, deciders=[order[1]])
     assert waiting == expected
@@ -174,7 +174,7 @@ def test_both_seats_answer_the_same_view_in_either_order(client, game_id, order)
 
 
 def match_view(view, version, deciders):
-    """A view with another version and other deciders."""
+    """A copy of a view with another version and other deciders."""
     changed = game_pb2.View()
     changed.CopyFrom(view)
     changed.version = version
@@ -206,7 +206,7 @@ def test_the_same_request_is_applied_once_and_answered_alike(client, game_id):
     answers = {call.result().view.SerializeToString(deterministic=True) for call in calls}
     assert len(answers) == 1
     assert player.view().version == view.version + 1
-    # Later too, when the match has gone on, and when it is over.
+    # The answer stays the same when the match has gone on, and when it is over.
     play_on(table, rng, most=5)
     assert {player.send(request).SerializeToString(deterministic=True)} == answers
     play_on(table, rng)

@@ -1,5 +1,7 @@
-"""Requests that are sent again because the answer was lost: the answer is the same, and nothing is
-done twice, whichever server is asked."""
+"""A request that is repeated because its answer was lost gets the same answer from any server.
+
+Nothing is done twice.
+"""
 
 import os
 import uuid
@@ -7,7 +9,7 @@ import uuid
 import grpc
 import pytest
 
-from croupier.client import Client as ThinClient
+from croupier.client import Client as PythonClient
 from croupier.client import Operator
 from croupier.v1 import match_pb2
 from tests.support.play import seeded, told
@@ -19,7 +21,7 @@ CLOCK = {"per_match": {"seconds": 600}}
 
 
 def creation(request_id=None, game_id="skystones", **fields):
-    """A request for a match."""
+    """A request for CreateMatch, by default with a new request_id."""
     request_id = str(uuid.uuid4()) if request_id is None else request_id
     fields = {"ruleset": ruleset_of(game_id), **fields}
     return match_pb2.CreateMatchRequest(request_id=request_id, **fields)
@@ -29,8 +31,8 @@ def create(client, request):
     return client.matches.CreateMatch(request, timeout=TIMEOUT)
 
 
-class Hall:
-    """One server, or two that share a log, and two clients. The servers can be killed."""
+class Cluster:
+    """One server, or two that share a log, and two clients. A test can kill the servers."""
 
     def __init__(self, servers):
         self._servers = servers
@@ -54,13 +56,13 @@ class Hall:
         self.clients = [Client(address, own_connection) for address in addresses[:2]]
 
     def names(self):
-        """The matches in the log."""
-        with ThinClient(self._servers[0].address) as thin:
-            return sorted(each.match for each in Operator(thin, OPERATOR).matches(page_size=1000))
+        """The names of the matches in the log, sorted."""
+        with PythonClient(self._servers[0].address) as client:
+            return sorted(each.match for each in Operator(client, OPERATOR).matches(page_size=1000))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def hall(request, replicas, tmp_path):
+def cluster(request, replicas, tmp_path):
     if request.param == "sqlite":
         stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
     else:
@@ -69,13 +71,13 @@ def hall(request, replicas, tmp_path):
     operator = tmp_path / "operator"
     operator.write_text(OPERATOR)
     options = ("--allow-seeds", "--operator-token-file", str(operator))
-    return Hall([replicas(*store, *options) for store in stores])
+    return Cluster([replicas(*store, *options) for store in stores])
 
 
 # CreateMatch
 
 
-def test_a_repeated_creation_returns_the_same_match_even_after_a_crash(hall):
+def test_a_repeated_creation_returns_the_same_match_even_after_a_crash(cluster):
     requests = [
         creation(),
         creation(game_id="champion_chess", seats=[bot("RANDOM"), OPEN]),
@@ -83,47 +85,50 @@ def test_a_repeated_creation_returns_the_same_match_even_after_a_crash(hall):
         creation(entropy_from_seats=True),
         creation(time_control=CLOCK),
     ]
-    one, other = hall.clients
+    one, other = cluster.clients
     created = [create(one, request) for request in requests]
     assert [create(other, request) for request in requests] == created
-    # Also when the match has gone on, and when it is over.
+    # The answers stay the same when the match has gone on, and when it is over.
     play_on(Table(one, created[0]), seeded("again"), most=3)
     Table(one, created[2]).players[0].resign()
-    hall.crash()
-    for client in hall.clients:
+    cluster.crash()
+    for client in cluster.clients:
         assert [create(client, request) for request in requests] == created
-    assert hall.names() == sorted(each.match for each in created)
-    views = [Table(hall.clients[0], each).spectator.view() for each in created]
+    assert cluster.names() == sorted(each.match for each in created)
+    views = [Table(cluster.clients[0], each).spectator.view() for each in created]
     assert views[0].version == 3
     assert views[2].HasField("result")
     assert views[3].HasField("entropy_owed")
     assert views[4].HasField("clocks")
 
 
-def test_racing_creations_with_one_request_id_get_one_match(hall):
+def test_racing_creations_with_one_request_id_get_one_match(cluster):
     names = set()
     for run in range(RACES):
         request = creation()
         with told(run=run):
             calls = [
                 client.matches.CreateMatch.future(request, timeout=TIMEOUT)
-                for client in hall.clients * 2
+                for client in cluster.clients * 2
             ]
             created = [call.result() for call in calls]
             assert created == created[:1] * len(calls)
         names.add(created[0].match)
     assert len(names) == RACES
-    assert hall.names() == sorted(names)
+    assert cluster.names() == sorted(names)
 
 
-def test_bots_play_once_in_a_match_whose_creation_is_repeated(hall):
+def test_bots_play_once_in_a_match_whose_creation_is_repeated(cluster):
     seats = [bot("RANDOM"), bot("BEGINNER")]
     request = creation(seats=seats, seed=3)
     calls = [
-        client.matches.CreateMatch.future(request, timeout=TIMEOUT) for client in hall.clients * 10
+        client.matches.CreateMatch.future(request, timeout=TIMEOUT)
+        for client in cluster.clients * 10
     ]
-    asked_often, *_ = [Table(hall.clients[0], call.result()) for call in calls]
-    asked_once = Table(hall.clients[0], create(hall.clients[0], creation(seats=seats, seed=3)))
+    asked_often, *_ = [Table(cluster.clients[0], call.result()) for call in calls]
+    asked_once = Table(
+        cluster.clients[0], create(cluster.clients[0], creation(seats=seats, seed=3))
+    )
     entries = []
     for table in (asked_often, asked_once):
         while not table.spectator.wait_later(1000).result().view.HasField("result"):
@@ -133,7 +138,7 @@ def test_bots_play_once_in_a_match_whose_creation_is_repeated(hall):
             entry.ClearField("time")
         entries.append(list(record.entries))
     assert entries[0] == entries[1]
-    assert len(hall.names()) == 2
+    assert len(cluster.names()) == 2
 
 
 @pytest.mark.parametrize(
@@ -167,7 +172,7 @@ def test_a_request_id_of_another_creation_is_refused(client, asked, other):
         more.pop("entropy_from_seats", None)
     refusal = refused(create, client, creation(request.request_id, **more))
     assert refusal[:2] == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
-    # An invalid request is refused as without a request_id.
+    # An invalid request is refused for its field even with a used request_id.
     cannot = creation(request.request_id, ruleset={"skystones": {"special_fields": 99}})
     assert refused(create, client, cannot).reason == "INVALID_FIELD"
     assert create(client, request) == created
@@ -184,7 +189,8 @@ def test_without_a_request_id_each_request_makes_a_match(client):
 
 
 def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, client):
-    # Whoever could compute the name from a request_id could check a guess of the latter.
+    # If the name followed from the request_id, a reader of the name could check a guess of the
+    # request_id.
     _, address = servers.start(allow_seeds=True)
     request = creation(seed=1)
     here, there = create(client, request), create(Client(address), request)
@@ -199,7 +205,7 @@ def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
     created = create(client, request)
     assert create(client, request) == created
     Table(client, created).players[0].resign()
-    # The server deletes it at some time, and here also as soon as it is older than this moment.
+    # The server deletes the match at some time. `sweep` does so once the match is older than now.
     while (again := create(client, request)).secret_hash == created.secret_hash:
         servers.run(server._retention.sweep())
     assert again.match == created.match
@@ -209,8 +215,8 @@ def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
 # ResignMatch
 
 
-def test_a_repeated_resignation_gets_the_same_answer_from_every_server(hall):
-    here, there = hall.clients
+def test_a_repeated_resignation_gets_the_same_answer_from_every_server(cluster):
+    here, there = cluster.clients
     created = create(here, creation())
     table = Table(here, created)
     moved = Table(there, created)
@@ -219,8 +225,8 @@ def test_a_repeated_resignation_gets_the_same_answer_from_every_server(hall):
     assert views[0] == views[1]
     assert list(views[0].result.scores) == [1.0, 0.0]
     assert views[0].version == 1
-    hall.crash()
-    for client in hall.clients:
+    cluster.crash()
+    for client in cluster.clients:
         table = Table(client, created)
         assert table.players[1].resign() == views[0]
         refusal = refused(table.players[0].resign)

@@ -1,5 +1,4 @@
-"""Following and waiting for a match: nothing is missed and nothing piles up, also when a server
-stops."""
+"""Streams and waiting calls miss nothing, also when a server shuts down, and pile nothing up."""
 
 import threading
 
@@ -52,7 +51,7 @@ def at(client, player):
 
 
 def waits_of(server):
-    """Released whenever a call begins to wait for a change."""
+    """A semaphore that is released whenever a call of the server begins to wait for a change."""
     waits = threading.Semaphore(0)
     wait = server.matches.wait_for_change
 
@@ -115,7 +114,7 @@ def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
         player.submit(rng.choice(player.view().legal_actions), view.version)
     version = view.version
     assert version > 50
-    # If responses were written ahead for them, each version would have made a view.
+    # If the server wrote responses ahead, it would have made a view for each version.
     assert made() < version / 2
     for stream in streams:
         responses = list(stream)
@@ -126,7 +125,7 @@ def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
 
 
 def count_views(server):
-    """Counts the views of spectators made from now on; each is cached with its match state."""
+    """A function that counts the match states cached from now on with a view of the spectator."""
     made = []
     cache = server.matches._cache
     put = cache.put
@@ -152,7 +151,7 @@ def test_a_waiting_call_returns_the_view_of_its_version(replicas, game_id):
         for call in calls:
             assert call.result().view.version == version
             assert not call.result().timed_out
-    # A version that exists is not waited for.
+    # The call for a version that exists returns at once.
     assert table.spectator.wait_later(1).result().view.version == 3
 
 

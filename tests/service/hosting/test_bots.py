@@ -1,4 +1,4 @@
-"""Bots play by themselves, and the same seed gives the same play."""
+"""Bots play by themselves, and play the same with the same seed."""
 
 import asyncio
 from itertools import groupby
@@ -20,7 +20,7 @@ BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
 
 
 def record_of(table):
-    """The record when the match is over, without the name of the match and its times."""
+    """Waits for the end of a match, and returns its record without its name and times."""
     last = list(table.spectator.watch())[-1]
     assert last.view.HasField("result")
     record = table.spectator.record()
@@ -53,14 +53,14 @@ def play_against_bot(table, rng):
     ((seat, player),) = table.players.items()
     answered = -1
     for response in player.watch():
-        # The bot may have decided before this seat, whose answer the stream has yet to show.
+        # The stream may lag behind: this seat's last action may be missing from it.
         if response.version >= answered and seat in response.view.deciders:
             action = rng.choice(response.view.legal_actions)
             answered = player.submit(action, response.version).version
 
 
-def what_happened(record):
-    """The entries of a record, the lower seat first where both have decided at the same time."""
+def ordered_entries(record):
+    """The entries of a record. Of a simultaneous decision, that of the lower seat comes first."""
     happened = []
     for kind, group in groupby(record.entries, key=lambda entry: entry.WhichOneof("entry")):
         entries = list(group)
@@ -78,7 +78,7 @@ def test_a_seed_and_the_same_actions_repeat_a_match_against_a_bot(client, game_i
         table = client.create(ruleset_of(game_id), seats, seed=8)
         play_against_bot(table, seeded(game_id, "bot"))
         records.append(record_of(table))
-    assert what_happened(records[0]) == what_happened(records[1])
+    assert ordered_entries(records[0]) == ordered_entries(records[1])
     assert records[0].result == records[1].result
 
 

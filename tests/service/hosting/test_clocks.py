@@ -1,4 +1,4 @@
-"""Clocks: what the log determines, and what players see, across restarts and servers."""
+"""Clocks: their derivation from the log, and their effect on players, also after a restart."""
 
 import collections
 import subprocess
@@ -35,7 +35,7 @@ from tests.support.serving import (
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
 BEGAN = 1_700_000_000_000
-IN_TURN = "powershot_soccer"  # A game that does not begin with a decision of both seats.
+IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
 TIME = game_pb2.EndReason.END_REASON_TIME
 
 
@@ -58,11 +58,11 @@ def header(game_id, time_control, bots=(0, 0), secret=bytes(32)):
     return Header("one", game_id, ruleset, 1, secret, "one", bots, BEGAN, time_control=data)
 
 
-# What the log determines
+# Match states
 
 
-class Reckoned:
-    """The clocks, computed naively: time passes, and the seats that owe a decision spend it."""
+class NaiveClocks:
+    """A naive computation of the clocks: the deciders spend the time that passes."""
 
     def __init__(self, time_control):
         self.per_decision = read(time_control, "per_decision")
@@ -70,8 +70,8 @@ class Reckoned:
         self.left = [read(time_control, "per_match")] * 2
         self.spent = [0, 0]
 
-    def pass_by(self, owing, milliseconds):
-        for seat in owing:
+    def spend(self, deciders, milliseconds):
+        for seat in deciders:
             self.spent[seat] += milliseconds
 
     def decide(self, seat):
@@ -80,7 +80,7 @@ class Reckoned:
         self.spent[seat] = 0
 
     def until(self, seat):
-        """How long until the time of a seat is up."""
+        """The milliseconds until the clock of a seat expires."""
         limits = [each for each in (self.per_decision, self.left[seat]) if each is not None]
         return min(limits) - self.spent[seat]
 
@@ -102,15 +102,15 @@ CONTROLS = [
 
 
 def clocked_match(game_id, time_control, rng):
-    """A random match whose seats are sometimes too slow: each version, with its naive clocks."""
-    state, reckoned = MatchState.begin(header(game_id, time_control)), Reckoned(time_control)
-    yield state, reckoned
+    """Plays a random match with seats that are sometimes late. Yields its states and clocks."""
+    state, naive = MatchState.begin(header(game_id, time_control)), NaiveClocks(time_control)
+    yield state, naive
     while not state.over:
         passed = rng.randrange(1500) if rng.random() < 0.8 else rng.randrange(8000)
-        left = min(reckoned.until(seat) for seat in state.deciders)
-        first = [seat for seat in state.deciders if reckoned.until(seat) == left]
+        left = min(naive.until(seat) for seat in state.deciders)
+        first = [seat for seat in state.deciders if naive.until(seat) == left]
         at = state.time + passed
-        reckoned.pass_by(state.deciders, passed)
+        naive.spend(state.deciders, passed)
         seat = rng.choice(state.deciders)
         action = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
         entry = Entry(EntryKind.ACTION, seat, at, action, state.version)
@@ -118,7 +118,7 @@ def clocked_match(game_id, time_control, rng):
         if left > passed:
             assert expiry is None
         else:
-            # At that time nothing else can be added, and the expiry not before.
+            # No other entry can be added at that time, and the expiry not earlier.
             with pytest.raises(ActionError):
                 state.after(entry)
             with pytest.raises(ActionError):
@@ -128,11 +128,11 @@ def clocked_match(game_id, time_control, rng):
             entry, seat = expiry, expiry.seat
         state = state.after(entry)
         if entry.action:
-            reckoned.decide(seat)
+            naive.decide(seat)
         else:
             assert time_control.on_expiry == clock_pb2.EXPIRY_POLICY_FORFEIT
             assert state.forfeited == tuple(first)
-        yield state, reckoned
+        yield state, naive
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -143,7 +143,7 @@ def test_clocks_agree_with_a_naive_computation(game_id, number):
     for seed in range(4):
         with told(seed=seed):
             rng = seeded(game_id, number, seed)
-            for state, reckoned in clocked_match(game_id, time_control, rng):
+            for state, naive in clocked_match(game_id, time_control, rng):
                 clocks = view_of(state, SPECTATOR).clocks
                 assert clocks.time_control == time_control
                 assert clocks.time.ToMilliseconds() == state.time
@@ -152,12 +152,12 @@ def test_clocks_agree_with_a_naive_computation(game_id, number):
                     for clock in clocks.seats
                     if clock.HasField("deadline")
                 }
-                assert shown == {seat: state.time + reckoned.until(seat) for seat in state.deciders}
+                assert shown == {seat: state.time + naive.until(seat) for seat in state.deciders}
                 assert state.deadline == min(shown.values(), default=None)
                 for clock in clocks.seats:
                     assert clock.HasField("time_left") == time_control.HasField("per_match")
                     if clock.HasField("time_left") and not state.over:
-                        left = reckoned.left[clock.seat] - reckoned.spent[clock.seat]
+                        left = naive.left[clock.seat] - naive.spent[clock.seat]
                         assert clock.time_left.ToMilliseconds() == max(0, left)
             kinds = collections.Counter(entry.kind for entry in state.entries)
             expiries += kinds[EntryKind.EXPIRY]
@@ -190,7 +190,7 @@ def expiries_of(record):
 
 
 def changes_of(record):
-    """Changes of a record that contradict its clocks, one at a time."""
+    """Copies of a record, each with one change that contradicts its clocks."""
 
     def too_early(record):
         entry = expiries_of(record)[-1]
@@ -249,7 +249,7 @@ def test_a_default_action_is_any_legal_action(game_id):
             for action in view_of(state, entry.seat).legal_actions
         ]
         drawn[len(actions)][actions.index(entry.action)] += 1
-        # Not another action: the secret determines which.
+        # The secret determines the action, so any other one is refused.
         for other in actions:
             if other != entry.action:
                 with pytest.raises(ActionError):
@@ -272,7 +272,7 @@ def test_two_seats_late_at_the_same_moment_draw(game_id):
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_the_first_of_two_late_seats_forfeits(game_id):
-    # Seat 0 has spent more of its time for the match before.
+    # Before, seat 0 has used more of its time for the match.
     state = MatchState.begin(header(game_id, control(None, 10_000)))
     for seat, at in ((1, BEGAN + 1000), (0, BEGAN + 2000)):
         action = view_of(state, seat).legal_actions[0].SerializeToString()
@@ -296,7 +296,7 @@ def test_a_bot_has_no_clock():
     assert bots.expiry(BEGAN + 10**9) is None
 
 
-# What players see
+# Servers
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -306,8 +306,8 @@ def place(request, tmp_path):
     return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
 
 
-class Hall:
-    """Servers on one log and with one clock."""
+class Cluster:
+    """Servers that share a log and a clock."""
 
     def __init__(self, servers, place):
         self._servers = servers
@@ -317,7 +317,7 @@ class Hall:
         self._running = []
 
     def open(self):
-        """A client of a new server."""
+        """Starts another server, and returns a client of it."""
         store = self._place.store()
         self._servers.run(store.open())
         self.stores.append(store)
@@ -334,7 +334,7 @@ class Hall:
         self._running, self.stores = [], []
 
     def advance(self, milliseconds, *, unnoticed=False):
-        """Lets time pass, perhaps without any server polling for due matches."""
+        """Advances the clock. `unnoticed` does so without a poll of any server for due matches."""
 
         async def advance():
             if unnoticed:
@@ -345,16 +345,16 @@ class Hall:
         self._servers.run(advance())
 
     def entries(self, table):
-        """What the log has of a match."""
+        """The entries of a match in the log."""
         match_id = table.name.removeprefix("matches/")
         return self._servers.run(self.stores[-1].load(match_id)).entries
 
 
 @pytest.fixture
-def hall(servers, place):
-    hall = Hall(servers, place)
-    yield hall
-    hall.close()
+def cluster(servers, place):
+    cluster = Cluster(servers, place)
+    yield cluster
+    cluster.close()
 
 
 def last_of(stream):
@@ -371,17 +371,17 @@ def decider(table):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_late_seat_forfeits_without_any_call(hall, game_id):
-    client = hall.open()
+def test_a_late_seat_forfeits_without_any_call(cluster, game_id):
+    client = cluster.open()
     table = client.create(ruleset_of(game_id), time_control=control(10_000))
     streams = [each.watch() for each in table.everyone()]
-    hall.advance(9_999)
+    cluster.advance(9_999)
     slow = decider(table)
     if len(table.spectator.view().deciders) == 2:
         decide(slow)
         slow = decider(table)
     seat = slow.view().seat
-    hall.advance(1)
+    cluster.advance(1)
     final = [last_of(stream) for stream in streams]
     for response in final:
         assert response.view.result.reason == TIME
@@ -390,26 +390,26 @@ def test_a_late_seat_forfeits_without_any_call(hall, game_id):
     record = table.spectator.record()
     assert record.entries[-1].expiry.seat == seat
     assert record.time_control == control(10_000)
-    assert hall.entries(table)[-1].at == BEGAN + 10_000
+    assert cluster.entries(table)[-1].at == BEGAN + 10_000
 
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("default", [False, True])
-def test_an_action_counts_only_before_its_deadline(hall, late, default):
-    client = hall.open()
+def test_an_action_counts_only_before_its_deadline(cluster, late, default):
+    client = cluster.open()
     table = client.create(ruleset_of(IN_TURN), time_control=control(10_000, default=default))
     player = decider(table)
     view = player.view()
     request = player.request(view.legal_actions[0], 0, "mine")
-    # No server has noticed that the time is up.
-    hall.advance(9_999 + late, unnoticed=True)
+    # No server has noticed an expiry.
+    cluster.advance(9_999 + late, unnoticed=True)
     if not late:
         assert player.send(request).version == 1
-        assert [entry.kind for entry in hall.entries(table)] == [EntryKind.ACTION]
+        assert [entry.kind for entry in cluster.entries(table)] == [EntryKind.ACTION]
         return
     refusal = refused(player.send, request)
     assert refusal.reason == ("STALE_VERSION" if default else "MATCH_OVER")
-    entries = hall.entries(table)
+    entries = cluster.entries(table)
     assert {entry.seat for entry in entries} == set(view.deciders)
     for entry in entries:
         assert (entry.kind, entry.at) == (EntryKind.EXPIRY, BEGAN + 10_000)
@@ -417,11 +417,11 @@ def test_an_action_counts_only_before_its_deadline(hall, late, default):
 
 
 @pytest.mark.parametrize("unnoticed", [False, True])
-def test_a_resignation_does_not_overtake_the_other_seats_clock(hall, unnoticed):
-    client = hall.open()
+def test_a_resignation_does_not_overtake_the_other_seats_clock(cluster, unnoticed):
+    client = cluster.open()
     table = client.create(ruleset_of(IN_TURN), time_control=control(10_000))
     slow = table.spectator.view().deciders[0]
-    hall.advance(10_000, unnoticed=unnoticed)
+    cluster.advance(10_000, unnoticed=unnoticed)
     other = table.players[1 - slow]
     if unnoticed:
         assert refused(other.resign).reason == "MATCH_OVER"
@@ -433,30 +433,30 @@ def test_a_resignation_does_not_overtake_the_other_seats_clock(hall, unnoticed):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_match_of_absent_players_is_played_to_its_end_by_default(hall, game_id):
-    client = hall.open()
-    # Each decision is made for them at once when the time for the match is used up.
+def test_a_match_of_absent_players_is_played_to_its_end_by_default(cluster, game_id):
+    client = cluster.open()
+    # Once a seat has used its time for the match, a default action follows at once.
     table = client.create(ruleset_of(game_id), time_control=control(None, 5_000, default=True))
     stream = table.spectator.watch()
-    hall.advance(5_000)
+    cluster.advance(5_000)
     while (view := table.spectator.view()).HasField("result") is False:
         left = [seat.time_left.ToMilliseconds() for seat in view.clocks.seats]
         if any(left):
-            hall.advance(max(left))
+            cluster.advance(max(left))
     responses = list(stream)
     assert responses[-1].view.result.reason == game_pb2.EndReason.END_REASON_RULES
     assert [response.version for response in responses] == list(range(len(responses)))
-    entries = hall.entries(table)
+    entries = cluster.entries(table)
     assert {entry.kind for entry in entries} == {EntryKind.EXPIRY}
     for response in responses[1:]:
         assert response.events[0].HasField("time_expired")
 
 
-def test_the_time_left_grows_by_the_increment(hall):
-    client = hall.open()
+def test_the_time_left_grows_by_the_increment(cluster):
+    client = cluster.open()
     table = client.create(ruleset_of(IN_TURN), time_control=control(None, 60_000, 2_000))
     seat = table.spectator.view().deciders[0]
-    hall.advance(7_000)
+    cluster.advance(7_000)
     decide(table.players[seat])
     clock = table.spectator.view().clocks.seats[seat]
     assert clock.time_left == Duration(seconds=55)
@@ -466,59 +466,59 @@ def test_the_time_left_grows_by_the_increment(hall):
     assert other.deadline.ToMilliseconds() == BEGAN + 67_000
 
 
-def test_a_clock_runs_while_no_server_does(hall):
-    client = hall.open()
+def test_a_clock_runs_while_no_server_does(cluster):
+    client = cluster.open()
     table = client.create(ruleset_of("skystones"), time_control=control(10_000))
-    hall.close()
-    hall.advance(20_000)
-    other = hall.open()
+    cluster.close()
+    cluster.advance(20_000)
+    other = cluster.open()
     for player in table.everyone():
         player.move_to(other)
     assert last_of(table.spectator.watch()).view.result.reason == TIME
-    (entry,) = hall.entries(table)
+    (entry,) = cluster.entries(table)
     assert entry.at == BEGAN + 20_000
 
 
 def test_one_of_several_servers_writes_an_expiry(servers, postgres):
-    hall = Hall(servers, PostgresPlace(postgres))
+    cluster = Cluster(servers, PostgresPlace(postgres))
     try:
-        clients = [hall.open() for _ in range(3)]
+        clients = [cluster.open() for _ in range(3)]
         tables = [
             clients[number % 3].create(
                 ruleset_of("champion_chess"), time_control=control(1_000 + number, default=True)
             )
             for number in range(12)
         ]
-        hall.advance(1_100)
+        cluster.advance(1_100)
         for table in tables:
             for version in (1, 2):
                 call = table.spectator.wait_later(version)
                 assert not call.result().timed_out
-            entries = hall.entries(table)
+            entries = cluster.entries(table)
             assert [entry.seat for entry in entries] == [0, 1]
             assert all(one.at <= other.at for one, other in pairwise(entries))
     finally:
-        hall.close()
+        cluster.close()
 
 
-def test_a_bot_plays_on_after_a_default_action(hall):
-    client = hall.open()
+def test_a_bot_plays_on_after_a_default_action(cluster):
+    client = cluster.open()
     seats = [OPEN, bot("RANDOM")]
     table = client.create(ruleset_of("champion_chess"), seats, None, control(1_000, default=True))
     assert not table.spectator.wait_later(1).result().timed_out
-    hall.advance(1_000)
+    cluster.advance(1_000)
     view = table.spectator.wait_later(3).result().view
     assert view.version >= 3
-    assert [entry.kind for entry in hall.entries(table)][:2] == [
+    assert [entry.kind for entry in cluster.entries(table)][:2] == [
         EntryKind.ACTION,
         EntryKind.EXPIRY,
     ]
 
 
-def test_an_answer_has_the_time_of_the_server(hall):
-    client = hall.open()
+def test_an_answer_has_the_time_of_the_server(cluster):
+    client = cluster.open()
     table = client.create(ruleset_of("skystones"))
-    hall.advance(1_234)
+    cluster.advance(1_234)
     response = table.spectator.wait_later(0).result()
     assert response.server_time.ToMilliseconds() == BEGAN + 1_234
     assert not response.view.HasField("clocks")
@@ -538,9 +538,9 @@ def test_a_hint_does_not_depend_on_the_clocks(client, game_id):
 
 
 def test_the_terminal_client_reports_a_late_decision(servers):
-    hall = Hall(servers, MemoryPlace())
+    cluster = Cluster(servers, MemoryPlace())
     try:
-        client = hall.open()
+        client = cluster.open()
         command = [sys.executable, "-m", "cli", "play", IN_TURN, "--clock", "30"]
         with subprocess.Popen(
             [*command, "--server", client.address, "--opponent", "random"],
@@ -551,13 +551,13 @@ def test_the_terminal_client_reports_a_late_decision(servers):
             for line in session.stdout:
                 if "You have 30 seconds." in line:
                     break
-            hall.advance(30_000)
+            cluster.advance(30_000)
             said, _ = session.communicate("1\n", timeout=TIMEOUT)
         assert session.returncode == 0
         assert "Too late: your time was up." in said
         assert "result: seat 1 wins 0-1 (time)" in said
     finally:
-        hall.close()
+        cluster.close()
 
 
 @pytest.mark.parametrize(

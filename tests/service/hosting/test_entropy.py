@@ -1,4 +1,4 @@
-"""Entropy from the seats: which seat owes it when, and what it does to the chance of the match."""
+"""Entropy from the seats: when each seat owes it, and its effect on the chance of the match."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from tests.support.stores import PostgresPlace, SqlitePlace
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def address(request, servers, tmp_path):
-    """The address of a server by the kind of its log."""
+    """The address of a server with a log of each kind."""
     store = None
     if request.param == "sqlite":
         store = SqlitePlace(tmp_path / "log").store()
@@ -44,7 +44,7 @@ def hash_of(data):
 
 
 def finish(seats, rng):
-    """Plays to the end at random."""
+    """Plays random actions until the match is over."""
     while True:
         view = seats[0].view()
         if not view.deciders:
@@ -60,7 +60,7 @@ def test_both_seats_contribute_and_the_record_is_accepted(address, game_id):
         stream = match.spectator.watch()
         assert next(stream).view.entropy_owed.hash_seats == [0, 1]
         shares = [b"0" * 16, b"1" * 64]
-        # Each seat waits for the other.
+        # Both contribute in parallel, because each waits for the other.
         list(pool.map(lambda seat: match.seats[seat].contribute(shares[seat]), (0, 1)))
         events = [event for response in list_until(stream, 4) for event in response.events]
         kinds = [event.WhichOneof("event") for event in events]
@@ -81,7 +81,7 @@ def test_both_seats_contribute_and_the_record_is_accepted(address, game_id):
 
 
 def list_until(stream, version):
-    """The responses up to a version."""
+    """The responses of a stream up to a version."""
     responses = []
     for response in stream:
         responses.append(response)
@@ -163,11 +163,11 @@ def test_a_seat_may_resign_instead(address):
 
 
 def test_entropy_requests_that_are_refused(shared_server):
-    with Client(shared_server[1]) as thin:
+    with Client(shared_server[1]) as client:
         for more in ({"seed": 1}, {"seats": (bot("random"), bot("random"))}):
-            refused = refusal(thin.create_match, "skystones", entropy_from_seats=True, **more)
+            refused = refusal(client.create_match, "skystones", entropy_from_seats=True, **more)
             assert refused == "INVALID_FIELD"
-        plain = thin.create_match("skystones")
+        plain = client.create_match("skystones")
         assert refusal(plain.seats[0]._contribute, hash=bytes(32)) == "ENTROPY_NOT_OWED"
         for wrong in ({"hash": bytes(31)}, {"entropy": bytes(15)}, {"entropy": bytes(65)}, {}):
             assert refusal(plain.seats[0]._contribute, **wrong) == "INVALID_FIELD"

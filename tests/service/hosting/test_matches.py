@@ -1,5 +1,7 @@
-"""The log is the only truth: replaying it gives the same state, and nothing is applied twice,
-however many servers share it."""
+"""Matches are derived from the log alone: a replay gives the same match state.
+
+No request is applied twice, however many servers share the log.
+"""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -33,8 +35,8 @@ from tests.support.serving import (
 from tests.support.stores import MemoryPlace, PostgresPlace
 
 
-class Meeting:
-    """Makes entries of several servers arrive together: only one of them can be the next."""
+class Rendezvous:
+    """Makes entries of several servers arrive together, so that they conflict."""
 
     def __init__(self):
         self.conflicts = 0
@@ -55,11 +57,11 @@ class Meeting:
 
 
 class SharedStore:
-    """A remote store: other tasks run before each of its answers."""
+    """Imitates a remote store: other tasks run before each of its answers."""
 
-    def __init__(self, store, meeting):
+    def __init__(self, store, rendezvous):
         self._store = store
-        self._meeting = meeting
+        self._rendezvous = rendezvous
 
     def __getattr__(self, name):
         return getattr(self._store, name)
@@ -74,25 +76,25 @@ class SharedStore:
         return entries
 
     async def append(self, *arguments):
-        await self._meeting.arrive()
+        await self._rendezvous.arrive()
         done = await self._store.append(*arguments)
-        self._meeting.conflicts += not done
+        self._rendezvous.conflicts += not done
         await asyncio.sleep(0)
         return done
 
 
 @pytest.fixture(params=["memory", "postgresql"])
 def replicas(servers, request):
-    """Two servers that share a log, and clients of both."""
-    meeting = Meeting()
+    """The Rendezvous of two servers that share a log, and a client of each."""
+    rendezvous = Rendezvous()
     place = MemoryPlace()
     if request.param == "postgresql":
         place = PostgresPlace(request.getfixturevalue("postgres"))
     stores = [place.store() for _ in range(2)]
     for store in stores:
         servers.run(store.open())
-    started = [servers.start(SharedStore(store, meeting), allow_seeds=True) for store in stores]
-    yield meeting, [Client(address) for _, address in started]
+    started = [servers.start(SharedStore(store, rendezvous), allow_seeds=True) for store in stores]
+    yield rendezvous, [Client(address) for _, address in started]
     for server, _ in started:
         servers.stop(server)
     for store in stores:
@@ -100,7 +102,7 @@ def replicas(servers, request):
 
 
 def elsewhere(client, player):
-    """The same player at another server."""
+    """The same player with a client of another server."""
     return Player(client, player.match, player.token)
 
 
@@ -144,10 +146,10 @@ def test_a_match_continues_at_another_server(replicas, game_id):
 
 @pytest.mark.parametrize("game_id", simultaneous_games())
 def test_decisions_that_race_between_servers_are_applied_once(replicas, game_id):
-    meeting, clients = replicas
+    rendezvous, clients = replicas
     for seed in range(8):
         table = clients[0].create(ruleset_of(game_id), seed=seed)
-        meeting.next_two()
+        rendezvous.next_two()
         calls = []
         for seat, player in table.players.items():
             action = player.view().legal_actions[0]
@@ -155,40 +157,40 @@ def test_decisions_that_race_between_servers_are_applied_once(replicas, game_id)
                 request = player.request(action, 0, f"{seat} {number}")
                 calls.append(elsewhere(clients[number % 2], player).send_later(request))
         codes = sorted(call.code().name for call in calls)
-        # One of each seat: neither seat's decision makes the other's stale.
+        # One decision of each seat is applied: neither makes the other one stale.
         assert codes == ["ABORTED"] * 10 + ["OK"] * 2
         assert table.spectator.view().version == 2
-    assert meeting.conflicts >= 8
+    assert rendezvous.conflicts >= 8
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_same_request_at_two_servers_is_applied_once(replicas, game_id):
-    meeting, clients = replicas
+    rendezvous, clients = replicas
     for seed in range(8):
         table = clients[0].create(ruleset_of(game_id), seed=seed)
         player = table.players[table.spectator.view().deciders[0]]
         request = player.request(player.view().legal_actions[0], 0)
-        meeting.next_two()
+        rendezvous.next_two()
         calls = [elsewhere(clients[i % 2], player).send_later(request) for i in range(10)]
         assert len({as_bytes(call.result()) for call in calls}) == 1
         assert table.spectator.view().version == 1
-    assert meeting.conflicts >= 8
+    assert rendezvous.conflicts >= 8
 
 
 def test_a_resignation_races_with_a_decision(replicas):
-    meeting, clients = replicas
+    rendezvous, clients = replicas
     for seed in range(8):
         table = clients[0].create(ruleset_of("champion_chess"), seed=seed)
         one, two = table.players.values()
         request = one.request(one.view().legal_actions[0], 0)
-        meeting.next_two()
+        rendezvous.next_two()
         with ThreadPoolExecutor(1) as pool:
             resigned = pool.submit(elsewhere(clients[1], two).resign)
             code = one.send_later(request).code()
         view = table.spectator.view()
         assert resigned.result().result == view.result
         assert view.version == 1 + (code is grpc.StatusCode.OK)
-    assert meeting.conflicts == 8
+    assert rendezvous.conflicts == 8
 
 
 def test_a_token_of_a_server_with_another_key_is_refused(servers, client):
@@ -222,7 +224,7 @@ def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
         state = await server.create(ruleset_of("skystones"), (0, 0), None)
         match_id = state.header.match_id
         for version, now in enumerate((900, 1100, 50, 60)):
-            # Each at a server that has just been started.
+            # A server that has just started applies each action.
             server = Matches(store, Metrics(), ManualClock(now))
             state = await server.load(match_id)
             seat = state.deciders[0]
@@ -236,7 +238,7 @@ def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_server_accepts_that_the_log_has_lost_entries(game_id):
-    """As when a database is replaced by a standby that lacks the last commits."""
+    """This happens when a standby that lacks the last commits replaces a database."""
 
     async def play():
         store, clock = MemoryStore(), ManualClock()
@@ -252,7 +254,7 @@ def test_a_server_accepts_that_the_log_has_lost_entries(game_id):
             action = view_of(state, seat).legal_actions[0]
             await server.submit(Caller(match_id, seat), state.version, action, "any")
 
-        async def as_in_the_log():
+        async def check_against_log():
             kept = await server.load(match_id)
             stored = MatchState.load(await store.load(match_id))
             assert serialize_view(kept, 0) == serialize_view(stored, 0)
@@ -262,12 +264,12 @@ def test_a_server_accepts_that_the_log_has_lost_entries(game_id):
         with pytest.raises(Refusal) as caught:
             await decide()
         assert caught.value.reason == ErrorReason.ERROR_REASON_STALE_VERSION
-        await as_in_the_log()
+        await check_against_log()
         await decide()
         store._entries[match_id].clear()
         clock.advance(10_000)
         assert (await server.expire(match_id)).over
-        await as_in_the_log()
+        await check_against_log()
 
     async def in_time():
         async with asyncio.timeout(TIMEOUT):

@@ -1,4 +1,4 @@
-"""A record is verified as it is, and rejected when anything in it is changed."""
+"""A record is accepted as it is, and rejected after any change."""
 
 import os
 
@@ -10,14 +10,14 @@ from service.hosting.record_verification import RecordError, verify
 from service.hosting.records import digest, write_record
 from tests.support.changes import changed_by, changes
 from tests.support.play import seeded, told
-from tests.support.played import SKILLED, played
+from tests.support.random_matches import SKILLED, random_match
 from tests.support.serving import hosted_cases
 
-# The long form: CROUPIER_RECORDS=1000, as `make records` has it.
+# `make records` sets CROUPIER_RECORDS=1000 for the long form.
 RECORDS = int(os.environ.get("CROUPIER_RECORDS", "80"))
 LONG = RECORDS >= 1000
 
-# The kinds of matches: arguments of `played`.
+# Kinds of matches, as arguments of `random_match`.
 KINDS = (
     {},
     {"seats": (0, SKILLED)},
@@ -28,19 +28,19 @@ KINDS = (
     {"entropy": True, "resign_at": 2},
 )
 
-# Nothing is replayed from these fields, so only the digest reveals a change: the time of the match,
-# the strength of a bot, and the name of a seeded match. A match uses only a part of a ruleset.
+# The replay does not depend on the time of the match, the strength of a bot, the name of a seeded
+# match, or the unused parts of a ruleset, so only the digest reveals a change of these fields.
 NOT_REPLAYED = ("create_time", "seats", "match", "digest")
 
 
 def record_of(seed, **kind):
-    """The record of a match by its number, of each game and ruleset in turn."""
+    """The record of a random match. Successive seeds go through all games and rulesets."""
     game_id, name = hosted_cases()[seed % len(hosted_cases())].values
-    return write_record(played(game_id, name, seeded("record", seed), **kind))
+    return write_record(random_match(game_id, name, seeded("record", seed), **kind))
 
 
-def with_its_digest(record):
-    """The record with a digest that fits it, as a forger would make it."""
+def with_new_digest(record):
+    """A copy of a record with the digest recomputed, as a forger would do."""
     changed = match_pb2.Record()
     changed.CopyFrom(record)
     changed.digest = digest(changed)
@@ -48,7 +48,7 @@ def with_its_digest(record):
 
 
 def rejected(record):
-    """Why a record is rejected, or None if it is accepted."""
+    """The error for which a record is rejected, or None if it is accepted."""
     try:
         verify(record)
     except RecordError as error:
@@ -62,7 +62,7 @@ def test_records_of_all_games_are_accepted():
         with told(number=number, kind=kind):
             record = record_of(number, **kind)
             state = verify(record)
-            # Written, read and written again, it is the same.
+            # Writing the verified record gives the same record, also after serialization.
             assert write_record(state) == record
             read = match_pb2.Record.FromString(record.SerializeToString())
             assert write_record(verify(read)) == record
@@ -70,15 +70,15 @@ def test_records_of_all_games_are_accepted():
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_change_of_a_record_is_found(game_id):
-    # A short record with an entry of every kind; in the long form, the record of a whole match.
+    # The long form takes a whole match, the short one a short match with every kind of entry.
     kind = {} if LONG else {"entropy": True, "resign_at": 10}
-    record = write_record(played(game_id, "default", seeded("changed", game_id), **kind))
+    record = write_record(random_match(game_id, "default", seeded("changed", game_id), **kind))
     assert rejected(record) is None
     seen = set()
     for path, change in changes(record):
         assert found(path, changed_by(record, change))
         seen.add(path.split("[")[0].split(".")[0].split(" ")[0])
-    # All fields that are set in it were changed, and those that are not were set.
+    # Every field of a record was changed or, if it was not set, set.
     assert seen == {field.name for field in match_pb2.Record.DESCRIPTOR.fields}
 
 
@@ -86,14 +86,14 @@ def test_every_change_of_a_record_is_found(game_id):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
 def test_changes_of_records_of_every_kind_are_found(game_id, kind):
     rng = seeded("some changes", game_id, kind)
-    record = write_record(played(game_id, "default", rng, **kind))
+    record = write_record(random_match(game_id, "default", rng, **kind))
     assert rejected(record) is None
     for path, change in rng.sample(changes(record), min(RECORDS, 1000)):
         assert found(path, changed_by(record, change))
 
 
 def found(path, changed):
-    """Whether a change is found, and reported in one line."""
+    """Whether a changed record is rejected with an error of one line."""
     error = rejected(changed)
     assert error is not None, path
     return str(error) and "\n" not in str(error)
@@ -103,29 +103,29 @@ def found(path, changed):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind) or "plain")
 def test_forged_changes_are_found_without_the_digest(game_id, kind):
     rng = seeded("forged", game_id, kind)
-    record = write_record(played(game_id, "default", rng, **kind))
-    # A decision that was held when the match was resigned has led to nothing.
+    record = write_record(random_match(game_id, "default", rng, **kind))
+    # A decision that was still held at a resignation has had no effect, so its change is not found.
     last = max(n for n, entry in enumerate(record.entries) if entry.HasField("event"))
     held = tuple(f"entries[{n}].action" for n in range(last + 1, len(record.entries)))
-    binding = 0
+    checked = 0
     for path, change in rng.sample(changes(record), min(RECORDS, 1000)):
         if path.startswith((*NOT_REPLAYED, *held)) or ".time" in path:
             continue
         if path.startswith("ruleset."):
             continue
-        binding += 1
-        assert rejected(with_its_digest(changed_by(record, change))) is not None, path
-    assert binding > RECORDS // 4
+        checked += 1
+        assert rejected(with_new_digest(changed_by(record, change))) is not None, path
+    assert checked > RECORDS // 4
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_first_error_is_reported(game_id):
-    record = write_record(played(game_id, "default", seeded("first", game_id)))
+    record = write_record(random_match(game_id, "default", seeded("first", game_id)))
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]
     events = [n for n, each in enumerate(record.entries) if each.HasField("event")]
     number = next(n for n in events if n > actions[0])
     record.entries[number].event.version += 1
-    # What comes later may end the replay.
+    # A later error, which may end the replay, must not hide this one.
     record.entries[actions[-1]].action.action.CopyFrom(record.entries[actions[0]].action.action)
     assert rejected(record).field == f"entries[{number}].event.version"
     record.rules_version += 1
@@ -139,16 +139,16 @@ def test_impossible_records_are_rejected():
     assert "does not know" in str(rejected(unknown))
     # Entropy from seats needs an open seat.
     rng = seeded("no open seat")
-    played_by_bots = write_record(played("champion_chess", "default", rng, seats=(1, 1)))
-    assert rejected(played_by_bots) is None
-    played_by_bots.entropy_from_seats = True
-    assert rejected(with_its_digest(played_by_bots)).field == "entropy_from_seats"
+    match_of_bots = write_record(random_match("champion_chess", "default", rng, seats=(1, 1)))
+    assert rejected(match_of_bots) is None
+    match_of_bots.entropy_from_seats = True
+    assert rejected(with_new_digest(match_of_bots)).field == "entropy_from_seats"
 
 
 def test_a_wrong_secret_is_reported_before_its_consequences():
     record = record_of(0)
     record.secret = record.secret[:-1] + bytes([record.secret[-1] ^ 1])
-    assert rejected(with_its_digest(record)).field == "secret_hash"
+    assert rejected(with_new_digest(record)).field == "secret_hash"
 
 
 def test_times_must_not_decrease():
@@ -160,7 +160,7 @@ def test_times_must_not_decrease():
         changed.CopyFrom(record)
         limit = before or record.entries[actions[2]].time
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds())
-        # The same time is allowed.
-        assert rejected(with_its_digest(changed)) is None
+        # Equal times are allowed.
+        assert rejected(with_new_digest(changed)) is None
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds() - 1)
-        assert rejected(with_its_digest(changed)).field == f"entries[{number}].time"
+        assert rejected(with_new_digest(changed)).field == f"entries[{number}].time"

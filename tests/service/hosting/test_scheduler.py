@@ -1,4 +1,4 @@
-"""The scheduler: what is due is done once, by whichever server is up, also when nobody watches."""
+"""The scheduler: some running server acts in each due match, once, even without any caller."""
 
 import asyncio
 import signal
@@ -35,8 +35,8 @@ def place(request, tmp_path):
     return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
 
 
-class Worker:
-    """The parts of a server that act in due matches, on a log."""
+class ActingServer:
+    """The parts of a server that act in due matches of a log."""
 
     def __init__(self, store, clock=None, bots=Bots):
         clock = clock or Clock()
@@ -52,7 +52,7 @@ class Worker:
         return self
 
     async def rest(self):
-        """Returns when no task of the scheduler is left."""
+        """Waits until the scheduler has no task left."""
         while self.scheduler._tasks:
             await asyncio.wait(self.scheduler._tasks.values())
 
@@ -62,12 +62,12 @@ class Worker:
 
 
 def run_in_time(coroutine):
-    """Runs a coroutine, and fails if it takes too long."""
+    """Runs a coroutine. TimeoutError after TIMEOUT seconds."""
     asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
 
 
 async def ended(store, match_id):
-    """Waits until a match is over; returns its entries."""
+    """Waits until a match is over, and returns its entries."""
     while True:
         stored = await store.load(match_id)
         if MatchState.load(stored).over:
@@ -84,12 +84,12 @@ def test_a_match_of_a_dead_server_continues_without_any_caller(place, game_id):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
-            # A server that dies right after it has created a match.
+            # This server dies right after it has created a match.
             state = await create(Matches(store, Metrics(), clock), game_id)
             match_id = state.header.match_id
             assert await store.list_due(clock.now(), 9) == []
         clock.advance(LEASE_MILLISECONDS)
-        async with opened(place) as store, Worker(store, clock):
+        async with opened(place) as store, ActingServer(store, clock):
             entries = await ended(store, match_id)
             assert entries
             assert await store.list_due(FAR, 9) == []
@@ -115,19 +115,19 @@ def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
     assert again.end()[0] == 0
 
 
-class Slow(Bots):
-    """Bots that think until they are told."""
+class SlowBots(Bots):
+    """Bots that decide only when `may_decide` is set."""
 
     def __init__(self, matches, pool):
         super().__init__(matches, pool)
         self.thinking = asyncio.Event()
-        self.told = asyncio.Event()
+        self.may_decide = asyncio.Event()
         self.times = 0
 
     async def _choose(self, state, seat):
         self.times += 1
         self.thinking.set()
-        await self.told.wait()
+        await self.may_decide.wait()
         return await super()._choose(state, seat)
 
 
@@ -136,20 +136,20 @@ def test_a_server_keeps_its_lease_while_its_bot_decides(place):
         clock = ManualClock()
         async with (
             opened(place) as store,
-            Worker(store, clock, Slow) as worker,
-            Worker(store, clock, Slow) as other,
+            ActingServer(store, clock, SlowBots) as server,
+            ActingServer(store, clock, SlowBots) as other,
         ):
-            state = await create(worker.matches)
-            slow = worker.scheduler._bots
+            state = await create(server.matches)
+            slow = server.scheduler._bots
             await slow.thinking.wait()
             for _ in range(30):
                 clock.advance(500)
-                # Both have polled the log when they sleep again.
+                # Once both schedulers sleep again, they have polled the log.
                 await clock.all_asleep(2)
             assert other.scheduler._bots.times == 0
             (due,) = await store.list_due(FAR, 9)
             assert due.at > clock.now()
-            slow.told.set()
+            slow.may_decide.set()
             await ended(store, state.header.match_id)
             assert other.scheduler._bots.times == 0
 
@@ -160,14 +160,14 @@ def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
     async def run():
         clock = ManualClock()
         async with opened(place) as store:
-            async with Worker(store, clock, Slow) as worker:
-                state = await create(worker.matches)
-                await worker.scheduler._bots.thinking.wait()
+            async with ActingServer(store, clock, SlowBots) as server:
+                state = await create(server.matches)
+                await server.scheduler._bots.thinking.wait()
                 assert await store.list_due(clock.now(), 9) == []
             assert await store.list_due(clock.now(), 9) == [
                 DueMatch(state.header.match_id, clock.now())
             ]
-            async with Worker(store, clock):
+            async with ActingServer(store, clock):
                 await ended(store, state.header.match_id)
 
     run_in_time(run())
@@ -180,26 +180,26 @@ def test_two_servers_share_due_matches_and_do_nothing_twice(place):
             dead = Matches(store, Metrics(), clock)
             names = [(await create(dead)).header.match_id for _ in range(20)]
             clock.advance(LEASE_MILLISECONDS)
-            async with Worker(store, clock) as one, Worker(store, clock) as other:
+            async with ActingServer(store, clock) as one, ActingServer(store, clock) as other:
                 for name in names:
                     entries = await ended(store, name)
                     assert all(entry.kind == EntryKind.ACTION for entry in entries)
                 await one.rest()
                 await other.rest()
                 done = [
-                    worker.metrics.registry.get_sample_value(
+                    server.metrics.registry.get_sample_value(
                         "croupier_matches_total", {"game": "skystones", "state": "ended"}
                     )
                     or 0
-                    for worker in (one, other)
+                    for server in (one, other)
                 ]
                 assert sum(done) == 20
 
     run_in_time(run())
 
 
-class Failing(Bots):
-    """Bots whose first decisions fail; each try is queued."""
+class FailingBots(Bots):
+    """Bots whose first `failures` decisions fail. Each attempt is queued in `tries`."""
 
     def __init__(self, matches, pool):
         super().__init__(matches, pool)
@@ -217,10 +217,10 @@ class Failing(Bots):
 def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
     async def run():
         clock = ManualClock()
-        async with opened(place) as store, Worker(store, clock, Failing) as worker:
-            state = await create(worker.matches)
+        async with opened(place) as store, ActingServer(store, clock, FailingBots) as server:
+            state = await create(server.matches)
             began = clock.now()
-            bots = worker.scheduler._bots
+            bots = server.scheduler._bots
             await bots.tries.get()
             before = 0
             for _ in range(6):
@@ -233,7 +233,7 @@ def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
                 assert now - before >= max(before, scheduler.MIN_RETRY_MILLISECONDS)
                 before = now
             await ended(store, state.header.match_id)
-            failed = worker.metrics.registry.get_sample_value("croupier_bot_failures_total")
+            failed = server.metrics.registry.get_sample_value("croupier_bot_failures_total")
             assert failed == 6
 
     run_in_time(run())
@@ -242,8 +242,8 @@ def test_a_failing_bot_is_retried_less_and_less_often(place, caplog):
     assert f"seat {1} holds" not in caplog.text
 
 
-class FailingLate(Bots):
-    """Bots that fail when the test lets them."""
+class LateFailingBots(Bots):
+    """Bots whose decisions fail when `may_fail` is set."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -259,7 +259,7 @@ class FailingLate(Bots):
 def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(place):
     async def run():
         clock = ManualClock()
-        async with opened(place) as store, Worker(store, clock, FailingLate) as worker:
+        async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
             extended, answer, postpone = asyncio.Event(), asyncio.Event(), store.reschedule
 
             async def postpone_slowly(due, to):
@@ -270,8 +270,8 @@ def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(plac
                 return done
 
             store.reschedule = postpone_slowly
-            state = await create(worker.matches)
-            bots = worker.scheduler._bots
+            state = await create(server.matches)
+            bots = server.scheduler._bots
             await bots.tries.get()
             while not extended.is_set():
                 clock.advance(250)
@@ -281,13 +281,13 @@ def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(plac
                     wait.cancel()
             bots.may_fail.set()
             failed = "croupier_bot_failures_total"
-            while not worker.metrics.registry.get_sample_value(failed):
+            while not server.metrics.registry.get_sample_value(failed):
                 await asyncio.sleep(0)
             answer.set()
-            await worker.rest()
+            await server.rest()
             await clock.all_asleep(1)
             assert bots.tries.empty()
-            # When the match has waited twice as long.
+            # The match waits as long again as it has waited.
             (due,) = await store.list_due(FAR, 9)
             now = clock.now()
             assert due == DueMatch(state.header.match_id, now + now - state.time)
@@ -297,19 +297,20 @@ def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(plac
 
 def test_a_match_in_which_nothing_is_due_costs_no_task(place):
     async def run():
-        async with opened(place) as store, Worker(store) as worker:
+        async with opened(place) as store, ActingServer(store) as server:
             names = []
             for game_id in wire.hosted_games():
                 for _ in range(20):
-                    state = await create(worker.matches, game_id, (0, RANDOM))
+                    state = await create(server.matches, game_id, (0, RANDOM))
                     names.append(state.header.match_id)
-            await worker.rest()
+            await server.rest()
             assert await store.list_due(FAR, 9) == []
-            assert worker.scheduler._leases == {}
-            assert worker.scheduler._changed == set()
+            assert server.scheduler._leases == {}
+            assert server.scheduler._changed == set()
             for name in names:
-                state = await worker.matches.load(name)
-                # The bot has decided as far as it can, and no task waits for the open seat.
+                state = await server.matches.load(name)
+                # The bot has made all decisions that it can make, and no task waits for the open
+                # seat.
                 assert state.deciders == (0,)
 
     run_in_time(run())
@@ -317,11 +318,11 @@ def test_a_match_in_which_nothing_is_due_costs_no_task(place):
 
 def test_a_change_during_a_task_is_not_missed():
     async def run():
-        async with opened(MemoryPlace()) as store, Worker(store) as worker:
-            state = await create(worker.matches, bots=(0, RANDOM))
+        async with opened(MemoryPlace()) as store, ActingServer(store) as server:
+            state = await create(server.matches, bots=(0, RANDOM))
             match_id = state.header.match_id
-            await worker.rest()
-            expire = worker.matches.expire
+            await server.rest()
+            expire = server.matches.expire
             entered, go_on = asyncio.Event(), asyncio.Event()
 
             async def slowly(match_id):
@@ -330,14 +331,14 @@ def test_a_change_during_a_task_is_not_missed():
                 await go_on.wait()
                 return looked
 
-            worker.matches.expire = slowly
-            worker.scheduler._start_task(match_id)
+            server.matches.expire = slowly
+            server.scheduler._start_task(match_id)
             await entered.wait()
-            state = await worker.matches.load(match_id)
+            state = await server.matches.load(match_id)
             action = view_of(state, 0).legal_actions[0]
-            await worker.matches.submit(Caller(match_id, 0), state.version, action, "mine")
+            await server.matches.submit(Caller(match_id, 0), state.version, action, "mine")
             version = state.version + 1
-            assert (await worker.matches.load(match_id)).bot_due is not None
+            assert (await server.matches.load(match_id)).bot_due is not None
             go_on.set()
             await asyncio.wait_for(store.wait(match_id, version), LEASE_MILLISECONDS / 2000)
 
@@ -350,9 +351,9 @@ def test_overdue_time_is_measured(place):
         async with opened(place) as store:
             await create(Matches(store, Metrics(), clock))
             clock.advance(LEASE_MILLISECONDS + 3000)
-            async with Worker(store, clock, Slow) as worker:
-                await worker.scheduler._bots.thinking.wait()
-                value = worker.metrics.registry.get_sample_value("croupier_overdue_seconds")
+            async with ActingServer(store, clock, SlowBots) as server:
+                await server.scheduler._bots.thinking.wait()
+                value = server.metrics.registry.get_sample_value("croupier_overdue_seconds")
                 assert value == 3.0
 
     run_in_time(run())
@@ -367,7 +368,7 @@ def test_more_due_matches_than_tasks_are_all_played(place, monkeypatch):
             dead = Matches(store, Metrics(), clock)
             names = [(await create(dead)).header.match_id for _ in range(12)]
             clock.advance(LEASE_MILLISECONDS)
-            async with Worker(store, clock):
+            async with ActingServer(store, clock):
                 for name in names:
                     await ended(store, name)
 
@@ -383,9 +384,9 @@ def test_a_match_of_another_rules_version_is_left_to_other_servers(place, caplog
             header = state.header._replace(match_id="other", rules_version=99)
             await store.create(header, leased_status(state))
             clock.advance(LEASE_MILLISECONDS)
-            async with Worker(store, clock) as worker:
+            async with ActingServer(store, clock) as server:
                 await ended(store, state.header.match_id)
-                await worker.rest()
+                await server.rest()
             (due,) = await store.list_due(FAR, 9)
             assert due == DueMatch("other", clock.now() + scheduler.RETRY_UNREAD_MILLISECONDS)
 
@@ -399,9 +400,9 @@ def test_a_clock_expires_while_a_bot_fails(place):
 
     async def run():
         clock = ManualClock()
-        async with opened(place) as store, Worker(store, clock, Failing) as worker:
-            worker.scheduler._bots.failures = 10**6
-            state = await create(worker.matches, "champion_chess", (0, RANDOM), control)
+        async with opened(place) as store, ActingServer(store, clock, FailingBots) as server:
+            server.scheduler._bots.failures = 10**6
+            state = await create(server.matches, "champion_chess", (0, RANDOM), control)
             match_id = state.header.match_id
             deadline = clock.now() + 100_000
             while clock.now() < deadline:

@@ -1,4 +1,4 @@
-"""A snapshot spares work and changes nothing; one that does not fit is ignored."""
+"""A snapshot spares a replay and changes no result. One that does not fit is ignored."""
 
 import pytest
 
@@ -15,8 +15,8 @@ from tests.support.serving import ruleset_of, view_of
 VIEWERS = (0, 1, SPECTATOR)
 
 
-def played(game_id, resigned=False):
-    """A match at each of its versions, played at random."""
+def match_states(game_id, resigned=False):
+    """The match states of a random match, one per version."""
     ruleset = ruleset_of(game_id).SerializeToString()
     state = MatchState.begin(Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5))
     rng = seeded(game_id, "snapshots")
@@ -34,7 +34,7 @@ def played(game_id, resigned=False):
 
 
 def shown(state):
-    """All that a match shows, as bytes."""
+    """All views and events of a match and its record, as bytes."""
     messages = [view_of(state, viewer) for viewer in VIEWERS]
     for version in range(state.version + 1):
         messages += [event for viewer in VIEWERS for event in write_events(state, version, viewer)]
@@ -46,14 +46,14 @@ def shown(state):
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("resigned", [False, True])
 def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned):
-    matches = played(game_id, resigned)
+    matches = match_states(game_id, resigned)
     last = matches[-1]
     for match in matches:
         stored = StoredMatch(last.header, list(last.entries), match.snapshot())
         loaded = MatchState.load(stored)
         assert loaded.match == last.match
         assert (loaded.entries, loaded.resigned, loaded.over) == (last.entries, last.resigned, True)
-        # The events of the entries before the snapshot were skipped.
+        # The events of entries before the snapshot were not computed.
         assert sum(events is None for events in loaded.history.events) == match.version
         assert shown(loaded) == shown(last)
         for version, entry in enumerate(last.entries, 1):
@@ -63,7 +63,7 @@ def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_match_continues_from_a_snapshot(game_id):
-    matches = played(game_id)
+    matches = match_states(game_id)
     middle, last = matches[len(matches) // 2], matches[-1]
     state = MatchState.load(StoredMatch(middle.header, list(middle.entries), middle.snapshot()))
     for entry in last.entries[middle.version :]:
@@ -79,7 +79,7 @@ def other_headers(header):
 
 
 def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
-    matches = played("skystones")
+    matches = match_states("skystones")
     middle, last = matches[len(matches) // 2], matches[-1]
     good = middle.snapshot()
     game, header = middle.game, middle.header
@@ -102,19 +102,19 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         assert loaded.match == last.match
     for other in other_headers(header):
         assert snapshots.read(other, game, None, good) is None
-    # A snapshot ahead of the log, as after the log was restored from a backup.
+    # A snapshot is ahead of a log that was restored from a backup.
     few = list(middle.entries[:-1])
     assert (
         MatchState.load(StoredMatch(header, few, good)).match == matches[middle.version - 1].match
     )
-    # A snapshot of another build of the engine.
+    # Another build of the engine ignores the snapshot.
     monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
     assert snapshots.read(header, game, None, good) is None
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_an_uncommitted_entry_leaves_no_trace_in_the_match(game_id):
-    before = played(game_id)[4]
+    before = match_states(game_id)[4]
     seat = before.deciders[0]
     action = view_of(before, seat).legal_actions[0].SerializeToString()
     entries = [Entry(EntryKind.ACTION, seat, 6, action, 4, name) for name in ("one", "two")]

@@ -1,4 +1,4 @@
-"""Analyses: reports, then exactly one final one; and what a hint tells besides what to play."""
+"""Analyses: partial reports, then exactly one final report; the statistics in a hint."""
 
 import asyncio
 import hashlib
@@ -31,7 +31,7 @@ from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refuse
 FEW = hint_pb2.SearchLimits(iterations=2000)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 OFTEN = Duration(nanos=20_000_000)
-# How many searches are cancelled one after the other: 10,000 in `make soak`.
+# The number of searches that are cancelled one after the other; 10,000 in `make soak`.
 CANCELLED = int(os.environ.get("CROUPIER_SOAK", "300"))
 
 
@@ -40,7 +40,7 @@ def reason(name):
 
 
 def analysis(client, view, limits=FEW, timeout=TIMEOUT, **fields):
-    """The call under way."""
+    """Starts a call of AnalyzePosition, and returns its stream."""
     request = hint_pb2.AnalyzePositionRequest(view=view, limits=limits, **fields)
     return client.hints.AnalyzePosition(request, timeout=timeout)
 
@@ -52,7 +52,7 @@ def some_view(client, game_id="champion_chess", seed=1):
 
 
 def check_reports(reports, why):
-    """Checks for partial reports that grow, then exactly one final report."""
+    """Checks that partial reports grow and one final report follows, and returns its hint."""
     *partial, final = reports
     assert final.final
     assert final.hint.stop_reason == reason(why)
@@ -193,7 +193,7 @@ def test_a_strength_instead_of_limits(client):
     assert refusal[1:3] == ("INVALID_FIELD", ["strength"])
 
 
-# What a hint tells besides what to play
+# Statistics in a hint
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -207,7 +207,7 @@ def test_beliefs_fill_the_hidden_places(client, game_id):
         assert 0 < belief.probability <= 1
         assert belief.probability <= belief.expected_copies + 1e-9
         sums[belief.place] = sums.get(belief.place, 0) + belief.expected_copies
-    # Whole numbers: every world has as many cards at a place.
+    # The sums are whole, because every world has the same number of cards at a place.
     assert sums
     for total in sums.values():
         assert total == pytest.approx(round(total), abs=1e-6)
@@ -219,7 +219,7 @@ def test_beliefs_fill_the_hidden_places(client, game_id):
 
 
 def king_facing_a_bet():
-    """Kuhn poker: seat 1 has the best card, and must call or fold."""
+    """A position of Kuhn poker in which seat 1 has the best card, and must call or fold."""
     game = games()["kuhn_poker"]()
     for seed in range(100):
         position = Position.deal(game, seed)
@@ -254,8 +254,8 @@ def test_beliefs_are_the_shares_of_the_worlds():
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_line_can_be_played_in_some_world(game_id):
     match = Match(wire.hosted_games()[game_id](), bytes(32))
-    # With so many actions, or while the opponent sets up a castle from a hand that is unknown, no
-    # line is followed often enough to be reported.
+    # With more than 50 actions, or while the opponent sets up a castle from an unknown hand, the search
+    # follows no line often enough to report it.
     while len(match.legal(match.deciders[0])) > 50 or (
         game_id == "castle_rampage" and len(match.deciders) > 1
     ):
@@ -270,7 +270,7 @@ def test_a_line_can_be_played_in_some_world(game_id):
     for action, line in lines.items():
         if not line:
             continue
-        # As far as chance does not matter: the first decision after the action.
+        # Only the first decision after the action is checked: later ones may depend on chance.
         for world in range(400):
             position = search.sampler.sample(world)
             joint = {seat: action}
@@ -282,7 +282,7 @@ def test_a_line_can_be_played_in_some_world(game_id):
             raise AssertionError((action, line))
 
 
-# Streams that are not read, and searches that are abandoned
+# Unread streams and cancelled searches
 
 
 class NoContext:
@@ -313,7 +313,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
         reports = HintService(None, pool).AnalyzePosition(request, NoContext())
         first = await anext(reports)
         assert not first.final
-        await until_idle(pool)  # Nobody reads while the search goes on for nearly 2 seconds more.
+        await until_idle(pool)  # The search runs for nearly 2 seconds without a reader.
         rest = [report async for report in reports]
         assert len(rest) == 1
         assert rest[0].final
@@ -368,12 +368,12 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
         pool.close()
 
     asyncio.run(run())
-    # The system may delay a thread now and then, but not every time.
+    # The system may delay a thread in some of the searches, but not in all of them.
     assert min(more) < 20, more
 
 
 def memory():
-    """Bytes of this process that are in use."""
+    """The resident memory of this process, in bytes."""
     with open("/proc/self/statm") as numbers:
         return int(numbers.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -1,4 +1,7 @@
-"""Hints: equal requests get equal hints, a search stops without a caller, a full queue refuses."""
+"""Hints are the same for the same request.
+
+A search stops when its caller leaves, and is refused when too many wait.
+"""
 
 import asyncio
 import os
@@ -41,7 +44,7 @@ def test_a_match_and_its_view_get_the_same_hint(client, game_id, name):
             with told(seed=seed, seat=view.seat):
                 by_match = player.hint(LIMITS, seed).hint
                 by_view = client.hint(view, LIMITS, seed).hint
-                # Fields of a view that do not describe what its seat knows are not read.
+                # The search does not read fields other than those with the seat's knowledge.
                 del view.legal_actions[:]
                 view.match = ""
                 by_bare_view = client.hint(view, LIMITS, seed).hint
@@ -51,7 +54,7 @@ def test_a_match_and_its_view_get_the_same_hint(client, game_id, name):
 
 
 def check_hint(hint, view):
-    """What must hold of every hint."""
+    """Checks what holds of every hint."""
     assert hint.seat == view.seat
     legal = {as_bytes(action) for action in view.legal_actions}
     assert {as_bytes(each.action) for each in hint.actions} == legal
@@ -91,7 +94,7 @@ def test_a_hint_at_the_end_of_a_match_is_proven(client):
 
 
 def check_hint_of_ending(hint):
-    """What must hold of a hint that is proven: it scores what its best actions do."""
+    """Checks that the score of a proven hint is that of its best actions."""
     if hint.stop_reason != hint_pb2.StopReason.STOP_REASON_PROVEN:
         return
     best = max(each.expected_score for each in hint.actions)
@@ -120,8 +123,8 @@ def start_hint(client, view, limits=LONG, **options):
 
 
 @pytest.fixture
-def narrow(servers, monkeypatch):
-    """A server that runs one search at a time and lets two wait."""
+def small_server(servers, monkeypatch):
+    """A client of a server that runs one search at a time and queues two, and a view."""
     monkeypatch.setattr(server_module, "MAX_HINTS_WAITING", 2)
     server, address = servers.start(search_threads=1, allow_seeds=True)
     client = Client(address)
@@ -129,17 +132,17 @@ def narrow(servers, monkeypatch):
     servers.stop(server)
 
 
-def test_a_search_ends_when_its_caller_hangs_up(narrow):
-    client, view = narrow
+def test_a_search_ends_when_its_caller_hangs_up(small_server):
+    client, view = small_server
     call = start_hint(client, view)
-    # This one waits in the queue. It can run only because the first was stopped.
+    # This search waits in the queue. It can run in time only if the first one was stopped.
     after = start_hint(client, view, LIMITS, timeout=20)
     call.cancel()
     assert after.result().hint.iterations == LIMITS.iterations
 
 
-def test_a_search_ends_with_the_deadline_of_its_caller(narrow):
-    client, view = narrow
+def test_a_search_ends_with_the_deadline_of_its_caller(small_server):
+    client, view = small_server
     call = start_hint(client, view, timeout=1)
     hint = call.result().hint
     assert hint.stop_reason == hint_pb2.StopReason.STOP_REASON_DEADLINE
@@ -148,10 +151,10 @@ def test_a_search_ends_with_the_deadline_of_its_caller(narrow):
     assert after.result().hint.iterations == LIMITS.iterations
 
 
-def test_a_full_queue_is_refused_with_a_delay(narrow):
-    client, view = narrow
+def test_a_full_queue_is_refused_with_a_delay(small_server):
+    client, view = small_server
     calls = [start_hint(client, view, timeout=40) for _ in range(8)]
-    # Three run or wait; the others are refused at once.
+    # One search runs and two wait; the server refuses the others at once.
     ended = queue.SimpleQueue()
     for call in calls:
         call.add_done_callback(ended.put)
@@ -167,7 +170,7 @@ def test_a_full_queue_is_refused_with_a_delay(narrow):
     assert after.result().hint.iterations == LIMITS.iterations
 
 
-# The search pool by itself
+# The search pool alone
 
 
 def some_view(game_id):
@@ -237,23 +240,23 @@ def test_threads_granted_to_a_cancelled_search_are_not_lost():
     async def run():
         pool = SearchPool("test", 1, Metrics())
         await pool._take_threads(Limits(threads=1))
-        given_up, next_one = (
+        cancelled, next_in_queue = (
             asyncio.create_task(pool._take_threads(Limits(threads=1))) for _ in range(2)
         )
         await asyncio.sleep(0)
-        given_up.cancel()
+        cancelled.cancel()
         pool._return_threads(SearchJob(Limits(), Parameters()), 1)
-        await asyncio.wait_for(next_one, 5)
-        assert given_up.cancelled()
+        await asyncio.wait_for(next_in_queue, 5)
+        assert cancelled.cancelled()
         pool._return_threads(SearchJob(Limits(), Parameters()), 1)
         assert pool._free == 1
-        # Also when its turn has come already.
+        # The threads return as well if they were granted before the cancellation.
         await pool._take_threads(Limits(threads=1))
-        given_up = asyncio.create_task(pool._take_threads(Limits(threads=1)))
+        cancelled = asyncio.create_task(pool._take_threads(Limits(threads=1)))
         await asyncio.sleep(0)
         pool._return_threads(SearchJob(Limits(), Parameters()), 1)
-        given_up.cancel()
-        await asyncio.wait([given_up])
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
         assert pool._free == 1
         pool.close()
 
@@ -261,7 +264,7 @@ def test_threads_granted_to_a_cancelled_search_are_not_lost():
 
 
 def test_searches_have_the_lowest_priority():
-    # On Linux each thread has a priority of its own; elsewhere it has that of the process.
+    # On Linux each thread has its own priority; elsewhere a thread has that of the process.
     own, linux = os.getpriority(os.PRIO_PROCESS, 0), sys.platform == "linux"
     seen = []
 

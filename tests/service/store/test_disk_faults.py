@@ -1,12 +1,14 @@
-"""What players see when the disk of a server fails: a refusal that says so, nothing lost, and
-nothing done that was not asked for again. The server recovers by itself when the disk does."""
+"""Players and a failing disk: a refusal reports the fault, and no answered action is lost.
+
+A refused request has no effect unless it is repeated. The server recovers by itself when the disk
+does.
+"""
 
 import errno
 from contextlib import suppress
 
 import grpc
 import pytest
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.support.faulty_disk import (
     ALWAYS,
@@ -21,11 +23,16 @@ from tests.support.faulty_disk import (
 )
 from tests.support.play import seeded
 from tests.support.server_process import ServerProcess
-from tests.support.serving import TIMEOUT, bot, play_on, read_error, refused, ruleset_of
+from tests.support.serving import bot, play_on, read_error, refused, ruleset_of
+from tests.support.store_faults import (
+    FULL,
+    GAME,
+    UNAVAILABLE,
+    check_refusal,
+    is_serving,
+    next_request,
+)
 
-GAME = "skystones"
-FULL = (grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL")
-UNAVAILABLE = (grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")
 TABLES = 8
 ROUNDS = 15
 
@@ -41,26 +48,6 @@ def server(disk):
         yield server
         disk.mend()
         server.stop()
-
-
-def job(table, rng=None):
-    """The player that is to decide at a table, and its request."""
-    seat = table.spectator.view().deciders[0]
-    player = table.players[seat]
-    view = player.view()
-    legal = rng.choice(view.legal_actions) if rng else view.legal_actions[0]
-    return player, player.request(legal, view.version)
-
-
-def is_refusal(refusal, expected):
-    assert (refusal.code, refusal.reason) == expected
-    assert refusal.retry_seconds > 0
-
-
-def serves(client):
-    request = health_pb2.HealthCheckRequest()
-    status = health_pb2_grpc.HealthStub(client.channel).Check(request, timeout=TIMEOUT).status
-    return status == health_pb2.HealthCheckResponse.SERVING
 
 
 @pytest.mark.parametrize(
@@ -80,25 +67,25 @@ def test_a_fault_is_reported_and_has_no_lasting_effect(server, disk, fault, expe
     table, other = client.create(ruleset_of(GAME)), client.create(ruleset_of(GAME))
     stream = table.spectator.watch()
     next(stream)
-    player, request = job(table)
+    player, request = next_request(table)
     views, of_others = table.views(), other.views()
     failures = server.metric('croupier_store_failures_total{kind="write"}')
     server.forget_log()
 
     disk.fail(**fault)
     for _ in range(2):
-        is_refusal(refused(player.send, request), expected)
-    is_refusal(refused(client.create, ruleset_of(GAME)), expected)
+        check_refusal(refused(player.send, request), expected)
+    check_refusal(refused(client.create, ruleset_of(GAME)), expected)
     assert other.views() == of_others
     if not fault["calls"] & READ:
         assert table.views() == views
-        is_refusal(refused(player.resign), expected)
-    assert serves(client)
+        check_refusal(refused(player.resign), expected)
+    assert is_serving(client)
     assert server.metric('croupier_store_failing{kind="write"}') == 1
     assert server.metric('croupier_store_failures_total{kind="write"}') >= failures + 3
 
     disk.mend()
-    # No request is sent meanwhile.
+    # The server recovers without any request.
     server.wait_for("the log is written again")
     assert server.log.count("the log cannot be written") == 1
     assert server.metric('croupier_store_failing{kind="write"}') == 0
@@ -109,7 +96,7 @@ def test_a_fault_is_reported_and_has_no_lasting_effect(server, disk, fault, expe
     assert next(stream).version == 1
     for each in (table, other):
         play_on(each, seeded("after"))
-    # The stream has shown every version once.
+    # The stream has every version once.
     assert [each.version for each in stream] == list(range(2, table.spectator.view().version + 1))
 
 
@@ -117,11 +104,11 @@ def test_a_fault_is_reported_and_has_no_lasting_effect(server, disk, fault, expe
 def test_a_half_done_call_is_completed_or_refused(server, disk, calls):
     table = server.client.create(ruleset_of(GAME))
     disk.fail(calls, what=HALF)
-    player, request = job(table)
+    player, request = next_request(table)
     try:
         assert player.send(request).version == 1
     except grpc.RpcError as error:
-        is_refusal(read_error(error), UNAVAILABLE)
+        check_refusal(read_error(error), UNAVAILABLE)
     assert disk.failed or calls == READ
     disk.mend()
     assert player.send(request).version == 1
@@ -139,23 +126,23 @@ def test_bots_continue_when_the_disk_recovers(server, disk):
         view = table.spectator.wait_later(view.version + 1).result().view
 
 
-class Diary:
-    """The requests at a table, and what was answered."""
+class Requests:
+    """The requests of the players of one match, and the version of the last answer."""
 
     def __init__(self, table):
         self.table = table
         self.version = 0
-        self.last = None  # The player that sent the last request, and the request.
+        self.last = None  # The player of the last request, and the request.
 
     def decide(self, rng):
-        self.last = job(self.table, rng)
+        self.last = next_request(self.table, rng)
 
     def send(self):
         player, request = self.last
         return player.send_later(request)
 
     def answered(self, call):
-        """Whether it was."""
+        """Whether a call was answered. Otherwise its refusal must report the fault."""
         error = call.exception()
         if error is None:
             self.version += 1
@@ -167,7 +154,7 @@ class Diary:
         return False
 
     def repeat(self):
-        """Sends the last request again until it is answered."""
+        """Repeats the last request until it is answered."""
         while not self.answered(self.send()):
             pass
 
@@ -184,10 +171,10 @@ def test_answered_actions_survive_faults_and_a_power_cut(tmp_path):
     disk, rng = FaultyDisk(tmp_path), seeded("power cut")
     server = ServerProcess("--data", str(disk.data), environment=disk.environment)
     try:
-        diaries = [Diary(server.client.create(ruleset_of(GAME))) for _ in range(TABLES)]
+        all_requests = [Requests(server.client.create(ruleset_of(GAME))) for _ in range(TABLES)]
         refusals = 0
         for _ in range(ROUNDS):
-            running = [each for each in diaries if not each.over]
+            running = [each for each in all_requests if not each.over]
             for each in running:
                 each.decide(rng)
             disk.fail(
@@ -204,13 +191,13 @@ def test_answered_actions_survive_faults_and_a_power_cut(tmp_path):
             refusals += len(failed)
             disk.mend()
             for each in failed:
-                # A player that did not retry finds nothing done, and may do something else.
+                # Without a retry the refused request has had no effect.
                 if rng.random() < 0.5:
                     each.repeat()
                 assert each.table.spectator.view().version == each.version
         assert refusals > TABLES
 
-        running = [each for each in diaries if not each.over]
+        running = [each for each in all_requests if not each.over]
         for each in running:
             each.decide(rng)
         disk.fail(SYNC)
@@ -222,10 +209,11 @@ def test_answered_actions_survive_faults_and_a_power_cut(tmp_path):
             if not crashed:
                 disk.cut_power()
             server = ServerProcess("--data", str(disk.data), environment=disk.environment)
-            for each in diaries:
+            for each in all_requests:
                 each.move_to(server.client)
                 version = each.table.spectator.view().version
-                # The answer to the last request was lost. A retry is answered.
+                # After the crash, the log may have the last request although it was refused. After
+                # the power cut, the log has exactly the answered requests.
                 assert each.version <= version <= each.version + (crashed and each in running)
             if crashed:
                 for each in running:

@@ -1,4 +1,4 @@
-"""The PostgreSQL log: several servers on it, and a database that goes away and comes back."""
+"""The PostgreSQL log: several servers that share it, and a database that goes and returns."""
 
 import asyncio
 import sys
@@ -69,7 +69,7 @@ async def refused(call):
 
 
 async def until_done(call):
-    """Calls until it is no longer refused."""
+    """Repeats a call until it is no longer refused."""
     while True:
         try:
             return await call()
@@ -87,7 +87,7 @@ def test_waiters_at_another_server_are_notified(place, monkeypatch):
 
     async def test(store):
         async with opened(place) as other:
-            # Once it has heard of a change, it surely listens.
+            # After the first notification the other server is certain to listen.
             wait = asyncio.ensure_future(other.wait("one", 0))
             await add(store, 0)
             await wait
@@ -102,9 +102,11 @@ def test_waiters_at_another_server_are_notified(place, monkeypatch):
 
 
 def test_notifications_are_batched(place, monkeypatch):
-    told = []
+    notices = []
     write = postgresql.write_notices
-    monkeypatch.setattr(postgresql, "write_notices", lambda of: told.append(write(of)) or told[-1])
+    monkeypatch.setattr(
+        postgresql, "write_notices", lambda of: notices.append(write(of)) or notices[-1]
+    )
     names = [f"{number:032}" for number in range(300)]
 
     async def test(store):
@@ -114,7 +116,7 @@ def test_notifications_are_batched(place, monkeypatch):
         assert all(await asyncio.gather(*calls))
 
     on_log(place, test)
-    sent = [notice for each in told for notice in each]
+    sent = [notice for each in notices for notice in each]
     assert sorted(word for each in sent for word in each.split(",")) == [f"{n} 1" for n in names]
     assert all(len(notice) < 8000 for notice in sent)
     assert len(sent) < len(names) / 4
@@ -169,7 +171,7 @@ def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
                     for name in (names if seat else reversed(names))
                 ]
                 done = await asyncio.gather(*calls)
-                # The entry of each match, at one of the servers.
+                # Each match gets an entry from one of the servers.
                 assert sum(done) == len(names)
                 first, second = done[: len(names)], done[len(names) :]
                 assert all(a != b for a, b in zip(reversed(first), second, strict=True))
@@ -248,7 +250,7 @@ def test_a_restarted_database_is_used_again(place, postgres):
                     assert await refused(call) == UNAVAILABLE
             finally:
                 await asyncio.to_thread(postgres.start)
-            # Every answered entry is there, and the store reconnects by itself.
+            # The log has every answered entry, and the store reconnects by itself.
             entries = await until_done(lambda: store.read("one", 0))
             assert len(entries) == version + 1
             wait = asyncio.ensure_future(store.wait("one", version + 1))
@@ -259,7 +261,7 @@ def test_a_restarted_database_is_used_again(place, postgres):
 
 
 def test_a_full_disk_is_reported_and_changes_nothing(place):
-    # The error that PostgreSQL reports when a file cannot grow.
+    # PostgreSQL reports this error when a file cannot grow.
     full = """
         CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$;
@@ -279,14 +281,14 @@ def test_a_full_disk_is_reported_and_changes_nothing(place):
 
 @pytest.fixture
 def one_quiet_connection(monkeypatch):
-    """Ensures that the next answer of the database is the one under test."""
+    """Leaves one connection without other traffic, so that the next answer is the tested one."""
     monkeypatch.setattr(postgresql_connections, "CONNECTIONS", 1)
     monkeypatch.setattr(postgresql, "write_notices", lambda changed: [])
     monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
 
 
-def through(place, proxy):
-    """A store that reaches its database through a proxy."""
+def store_behind(place, proxy):
+    """A store that reaches its database store_behind a proxy."""
     return PostgresStore(place.server.url(place.schema, proxy.host))
 
 
@@ -294,7 +296,7 @@ def through(place, proxy):
 def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place):
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
-            store = through(place, proxy)
+            store = store_behind(place, proxy)
             await store.open()
             matches = Matches(store, Metrics())
             state = await matches.create(ruleset_of("skystones"), (0, 0), None)
@@ -304,7 +306,7 @@ def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place
             async def submit(version):
                 return await matches.submit(caller, version, legal, "a")
 
-            # The first entry prepares the statement: the next answer is that of the commit.
+            # The first entry prepares the statement, so the next answer is that of the commit.
             await add(store, 0)
             proxy.mode = CUT
             assert await refused(submit(0)) == UNAVAILABLE
@@ -327,7 +329,7 @@ def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place
 def test_waiting_for_a_silent_database_has_a_limit(place, monkeypatch):
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
-            store = through(place, proxy)
+            store = store_behind(place, proxy)
             await store.open()
             await add(store, 0)
             proxy.mode = SWALLOW
@@ -344,15 +346,15 @@ def test_waiting_for_a_silent_database_has_a_limit(place, monkeypatch):
     on_log(place, test)
 
 
-# What PostgreSQL sends to an idle connection when it shuts down in order.
+# PostgreSQL sends this to an idle connection at an orderly shutdown.
 _FIELDS = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
 TERMINATING = b"E" + (len(_FIELDS) + 4).to_bytes(4, "big") + _FIELDS
 
 
-async def told_to_end(proxy):
-    """Tells all connections to end; they have not ended yet, and could be used again."""
+async def announce_shutdown(proxy):
+    """Sends the notice of a shutdown to all connections without closing them."""
     proxy.say(TERMINATING)
-    # Bytes written to a local socket are there at once, and are read in the next turn of the loop.
+    # Bytes written to a local socket arrive at once, and the next turn of the loop reads them.
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -361,10 +363,10 @@ async def told_to_end(proxy):
 def test_a_terminated_connection_is_not_used_again(place):
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
-            store = through(place, proxy)
+            store = store_behind(place, proxy)
             await store.open()
             await add(store, 0)
-            await told_to_end(proxy)
+            await announce_shutdown(proxy)
             assert await refused(store.read("one", 0)) == UNAVAILABLE
             assert await until_done(lambda: add(store, 1))
             await store.close()
@@ -377,10 +379,10 @@ def test_waiters_are_notified_after_the_listener_was_terminated(place, monkeypat
 
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
-            store = through(place, proxy)
+            store = store_behind(place, proxy)
             await store.open()
             for version in range(4):
-                await told_to_end(proxy)
+                await announce_shutdown(proxy)
                 wait = asyncio.ensure_future(until_done(lambda at=version: store.wait("one", at)))
                 await until_done(lambda: store.load("one"))
                 await add(direct, version)
@@ -396,12 +398,12 @@ def test_an_absent_database_is_not_tried_on_every_call(place, monkeypatch):
 
     async def test(direct):
         async with Proxy(place.server.socket) as proxy:
-            store = through(place, proxy)
+            store = store_behind(place, proxy)
             await store.open()
             await store.load("one")
             proxy.drop()
             proxy._server.close()
-            # The connection is lost, and then there is none.
+            # The first call loses the connection, and the second one finds none.
             assert await refused(store.load("one")) == UNAVAILABLE
             assert await refused(store.load("one")) == UNAVAILABLE
             store._connections._pool = None

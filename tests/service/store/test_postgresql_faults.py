@@ -1,5 +1,7 @@
-"""What players see when the database of a server fails: a refusal that says so, nothing lost, and
-nothing done twice. The server recovers by itself when the database does."""
+"""Players and a failing database: a refusal reports the fault, and no answered action is lost.
+
+No request is applied twice. The server recovers by itself when the database does.
+"""
 
 import asyncio
 import uuid
@@ -10,11 +12,18 @@ import pytest
 
 from croupier.v1 import match_pb2
 from service.errors import Refusal
-from tests.service.store.test_disk_faults import FULL, GAME, UNAVAILABLE, is_refusal, job, serves
 from tests.support.play import seeded
 from tests.support.proxy import Proxy
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import OPEN, Table, bot, play_on, read_error, refused, ruleset_of
+from tests.support.store_faults import (
+    FULL,
+    GAME,
+    UNAVAILABLE,
+    check_refusal,
+    is_serving,
+    next_request,
+)
 from tests.support.stores import NOTHING, PostgresPlace, action, header, opened
 
 
@@ -39,12 +48,12 @@ def server(place, proxy):
 
 
 def until_answered(call, *arguments):
-    """Calls until it is no longer refused, as a client does that is told to retry."""
+    """Repeats a refused call until it is answered, as the refusal asks."""
     while True:
         try:
             return call(*arguments)
         except grpc.RpcError as error:
-            is_refusal(read_error(error), UNAVAILABLE)
+            check_refusal(read_error(error), UNAVAILABLE)
 
 
 def execute(place, command):
@@ -73,7 +82,7 @@ def test_a_connection_lost_in_a_commit_is_reported_and_a_retry_resolves_it(
     server, proxy, place, answered
 ):
     tables = [server.client.create(ruleset_of(GAME)) for _ in range(6)]
-    turns = [job(table) for table in tables]
+    turns = [next_request(table) for table in tables]
     streams = [table.spectator.watch() for table in tables]
     for stream in streams:
         next(stream)
@@ -85,11 +94,11 @@ def test_a_connection_lost_in_a_commit_is_reported_and_a_retry_resolves_it(
     assert proxy.cuts == cuts + 1
     applied = [entries_of(place, table) for table in tables]
     assert refusals[3]
-    # Entries in the same commit shared its fate; other entries, and streams, were not affected.
+    # The fault affects only the entries of the same commit, and no stream.
     for error, count in zip(refusals, applied, strict=True):
         assert count == (answered or not error)
         if error:
-            is_refusal(read_error(error), UNAVAILABLE)
+            check_refusal(read_error(error), UNAVAILABLE)
     views = [player.send(request) for player, request in turns]
     assert [view.version for view in views] == [1] * len(tables)
     assert [player.send(request) for player, request in turns] == views
@@ -100,7 +109,7 @@ def test_a_connection_lost_in_a_commit_is_reported_and_a_retry_resolves_it(
 @pytest.mark.parametrize("answered", [True, False], ids=["answer", "request"])
 def test_a_repeated_request_completes_an_interrupted_creation(server, proxy, place, answered):
     create = server.client.matches.CreateMatch
-    # Its row can be recognized by this odd time on the way to the database.
+    # The proxy recognizes the row of this match by its odd time limit.
     seconds = 86_399 - answered
     request = match_pb2.CreateMatchRequest(
         ruleset=ruleset_of(GAME),
@@ -110,12 +119,12 @@ def test_a_repeated_request_completes_an_interrupted_creation(server, proxy, pla
     )
     before = matches_in(place)
     proxy.break_at(request.time_control.SerializeToString(), answered=answered)
-    is_refusal(refused(create, request), UNAVAILABLE)
+    check_refusal(refused(create, request), UNAVAILABLE)
     assert matches_in(place) == before + answered
     created = create(request)
     assert create(request) == created
     assert matches_in(place) == before + 1
-    # The bot decides, although the server that was asked first never knew of the match.
+    # The bot decides, although the interrupted creation did not tell the server of the match.
     spectator = Table(server.client, created).spectator
     assert spectator.wait_later(1).result().view.version == 1
 
@@ -125,22 +134,22 @@ def test_a_database_restart_loses_nothing_and_ends_no_stream(server, place):
     table = until_answered(client.create, ruleset_of(GAME))
     stream = table.spectator.watch()
     next(stream)
-    player, request = job(table)
+    player, request = next_request(table)
     views = table.views()
     server.forget_log()
     place.server.stop()
     try:
         for _ in range(3):
-            is_refusal(refused(player.send, request), UNAVAILABLE)
-        is_refusal(refused(player.view), UNAVAILABLE)
-        is_refusal(refused(client.create, ruleset_of(GAME)), UNAVAILABLE)
-        assert serves(client)
+            check_refusal(refused(player.send, request), UNAVAILABLE)
+        check_refusal(refused(player.view), UNAVAILABLE)
+        check_refusal(refused(client.create, ruleset_of(GAME)), UNAVAILABLE)
+        assert is_serving(client)
         assert server.metric('croupier_store_failing{kind="write"}') == 1
         assert server.metric('croupier_store_failures_total{kind="write"}') > 0
         server.wait_for("the log cannot be read")
     finally:
         place.server.start()
-    # No request is sent meanwhile; the server itself polls for due matches.
+    # The server recovers without any request, because it polls for due matches.
     server.wait_for("the log is read again")
     assert until_answered(table.views) == views
     view = until_answered(player.send, request)
@@ -154,7 +163,7 @@ def test_a_database_restart_loses_nothing_and_ends_no_stream(server, place):
 
 
 def test_a_full_disk_is_reported_and_logged(server, place):
-    # The error that PostgreSQL reports when a file cannot grow.
+    # PostgreSQL reports this error when a file cannot grow.
     execute(
         place,
         """
@@ -164,11 +173,11 @@ def test_a_full_disk_is_reported_and_logged(server, place):
         """,
     )
     table = until_answered(server.client.create, ruleset_of(GAME))
-    player, request = job(table)
+    player, request = next_request(table)
     views = table.views()
     server.forget_log()
     for _ in range(2):
-        is_refusal(refused(player.send, request), FULL)
+        check_refusal(refused(player.send, request), FULL)
     assert server.log.count("the log cannot be written: DiskFullError") == 1
     assert server.metric('croupier_store_failing{kind="write"}') == 1
     assert server.metric('croupier_store_failing{kind="read"}') == 0
@@ -180,7 +189,7 @@ def test_a_full_disk_is_reported_and_logged(server, place):
 
 def test_a_server_recovers_when_the_database_accepts_connections_again(server, place):
     table = until_answered(server.client.create, ruleset_of(GAME))
-    player, request = job(table)
+    player, request = next_request(table)
     elsewhere = place.url.replace("@/postgres?", "@/template1?")
 
     async def allow(value):
@@ -194,7 +203,7 @@ def test_a_server_recovers_when_the_database_accepts_connections_again(server, p
     asyncio.run(allow("false"))
     try:
         for _ in range(2):
-            is_refusal(refused(player.send, request), UNAVAILABLE)
+            check_refusal(refused(player.send, request), UNAVAILABLE)
     finally:
         asyncio.run(allow("true"))
     assert until_answered(player.send, request).version == 1

@@ -1,5 +1,7 @@
-"""The SQLite log when any one call to the disk fails or is the last one, after a power cut, and
-when its files are torn or damaged."""
+"""The recovery of the SQLite log: failing calls to the disk, crashes, power cuts, damaged files.
+
+Tests let each single call fail or be the last one before a crash.
+"""
 
 import asyncio
 import errno
@@ -15,7 +17,6 @@ from service.errors import Refusal, store_unavailable
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.server import Options, Server
 from service.store import MemoryStore, Snapshot, sqlite
-from tests.service.store.test_disk_faults import GAME, job
 from tests.support.faulty_disk import (
     ALWAYS,
     FAIL,
@@ -32,9 +33,10 @@ from tests.support.log_script import ADDED, REFUSED, THERE, LogScript
 from tests.support.play import seeded
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import ruleset_of
+from tests.support.store_faults import GAME, next_request
 from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
 
-TRIES = int(os.environ.get("CROUPIER_FAULTS", "6"))  # Of each kind, each at another call.
+TRIES = int(os.environ.get("CROUPIER_FAULTS", "6"))  # For each kind of fault, each at another call.
 MATCHES = ("a", "b")
 WAL_FILE = f"{sqlite.FILE}-wal"
 
@@ -58,7 +60,7 @@ def clear(request):
 
 
 def requests_in(directory, to):
-    """The request_ids of the entries of all matches, as a server that starts there finds them."""
+    """The request_ids that a server finds in the log of each match, read from a copy at `to`."""
 
     async def look():
         shutil.copytree(directory, to)
@@ -70,8 +72,8 @@ def requests_in(directory, to):
     return dict(zip(MATCHES, asyncio.run(look()), strict=True))
 
 
-# Two matches in turn, and a snapshot. In the middle the disk recovers, and every refused request is
-# sent again, except "b1".
+# The steps add entries to two matches in turn, and a snapshot. At "mend" the disk recovers, and
+# then every refused request except "b1" is repeated.
 STEPS = [
     ["open"],
     ["do", "a", "a0"],
@@ -112,7 +114,7 @@ def test_answered_requests_are_in_the_log_once_whichever_call_fails(
             calls, error=rng.choice([errno.EIO, errno.ENOSPC]), what=what, skip=skip, times=times
         )
         answers, code = script.run(*STEPS)
-        # The number of reads varies.
+        # Faults of reads may miss, because the number of reads varies.
         assert disk.failed or calls & READ
         disk.mend()
         assert code == (-9 if what == KILL else 0)
@@ -125,7 +127,7 @@ def test_answered_requests_are_in_the_log_once_whichever_call_fails(
             for name in MATCHES:
                 assert len(set(found[name])) == len(found[name])
                 if what == KILL:
-                    # The last entry may be there without having been answered.
+                    # The log may have the last entry although it was not answered.
                     assert found[name][: len(done[name])] == done[name]
                     assert len(found[name]) <= len(done[name]) + 1
                 else:
@@ -133,7 +135,7 @@ def test_answered_requests_are_in_the_log_once_whichever_call_fails(
 
 
 def test_no_commit_builds_on_one_whose_sync_failed(disk, script, tmp_path):
-    # Nobody reads, so that no other connection remembers where the log ends.
+    # The script does not read, so that no other connection remembers where the log ends.
     answers, _ = script.run(
         ["open"],
         ["create", "a"],
@@ -162,15 +164,15 @@ def test_a_log_that_cannot_be_synced_is_not_opened_after_a_crash(disk, script):
     script.run(["open"], ["do", "a", "a0"])
     for calls in (SYNC, WRITE):
         disk.fail(calls, MAIN)
-        (said,), _ = script.run(["open"], ["do", "a", "a0"])
-        assert "disk I/O error" in said
+        (message,), _ = script.run(["open"], ["do", "a", "a0"])
+        assert "disk I/O error" in message
     disk.mend()
     assert script.run(["open"], ["do", "a", "a0"])[0] == [None, THERE]
 
 
 @pytest.mark.parametrize("calls", [WRITE, SYNC], ids=["write", "sync"])
 def test_commits_continue_while_checkpoints_fail(disk, script, calls, tmp_path):
-    # SQLite moves the write-ahead log into the file once it has a thousand pages.
+    # SQLite copies the write-ahead log into the file once the log has a thousand pages.
     many = [["do", "a", f"a{number}"] for number in range(400)]
     answers, _ = script.run(["open"], ["fail", calls, MAIN], *many)
     assert set(answers[2:]) == {ADDED}
@@ -211,22 +213,24 @@ def test_an_interrupted_migration_is_completed_at_the_next_start(
             assert len(found) <= 2
 
 
-# Files that are torn or damaged
+# Torn or damaged files
 
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory):
-    """The directory of a server that was killed, its match, and how long the write-ahead log was
-    after each answer."""
+    """The directory of a killed server, its match, and the lengths of the write-ahead log.
+
+    There is a length after the creation and one after each answer, in bytes.
+    """
     data = tmp_path_factory.mktemp("crashed") / "data"
     with ServerProcess("--data", str(data)) as server:
         table = server.client.create(ruleset_of(GAME))
         rng = seeded("crashed")
         wal = data / WAL_FILE
         lengths = [wal.stat().st_size]
-        # Before the first snapshot, which would be written at any time.
+        # The server would write a snapshot at any time, so the match ends before the first one.
         while len(lengths) < SNAPSHOT_EVERY:
-            player, request = job(table, rng)
+            player, request = next_request(table, rng)
             player.send(request)
             lengths.append(wal.stat().st_size)
         server.kill()
@@ -235,7 +239,7 @@ def crashed(tmp_path_factory):
 
 
 def copy_of(data, to, damage):
-    """A copy with a damaged write-ahead log: `damage` makes its bytes."""
+    """A copy of a directory in which `damage` has changed the bytes of the write-ahead log."""
     shutil.copytree(data, to)
     wal = to / WAL_FILE
     wal.write_bytes(damage(wal.read_bytes()))
@@ -260,7 +264,7 @@ def test_all_whole_commits_survive_a_tear_anywhere_in_the_write_ahead_log(crashe
     for _ in range(TRIES):
         at = rng.randrange(lengths[0], lengths[-1])
         while not written[at]:
-            at += 1  # A zero would not change in one of the cases.
+            at += 1  # Where a byte is zero, the case with zeros would change nothing.
 
         def damage(whole, at=at):
             return {
@@ -273,14 +277,14 @@ def test_all_whole_commits_survive_a_tear_anywhere_in_the_write_ahead_log(crashe
         torn = copy_of(data, tmp_path / "torn", damage)
         versions = sum(length <= at for length in lengths) - 1
         assert versions_in(torn, match) == versions, at
-        # Also when it is opened again.
+        # A second start finds the same.
         assert versions_in(torn, match) == versions
         shutil.rmtree(torn)
 
 
 def test_a_server_logs_what_it_finds_after_a_crash(crashed, tmp_path):
     data, table, lengths = crashed
-    for name, at, said in (
+    for name, at, message in (
         ("whole", lengths[-1], "commits recovered from its write-ahead log: "),
         ("torn", lengths[-1] - 100, "was not written whole, and is left out"),
         ("damaged", lengths[-6] + 100, "commits that were synced may be lost"),
@@ -290,7 +294,7 @@ def test_a_server_logs_what_it_finds_after_a_crash(crashed, tmp_path):
             return whole[:at] + bytes(4) + whole[at + 4 :]
 
         with ServerProcess("--data", str(copy_of(data, tmp_path / name, damage))) as server:
-            server.wait_for(said)
+            server.wait_for(message)
             table.spectator.move_to(server.client)
             versions = sum(length <= at for length in lengths) - 1
             assert table.spectator.view().version == versions
@@ -314,7 +318,7 @@ def test_a_damaged_file_is_reported_in_one_line(crashed, damage, tmp_path):
     )
     line = refused_start("--data", str(damaged))
     assert str(path) in line
-    assert any(why in line for why in ("is cut off", "malformed", "not a database"))
+    assert any(text in line for text in ("is cut off", "malformed", "not a database"))
 
 
 def test_a_full_disk_is_reported_in_one_line_at_startup(disk):
@@ -323,7 +327,7 @@ def test_a_full_disk_is_reported_in_one_line_at_startup(disk):
     assert "database or disk is full" in line
 
 
-# The thread that writes
+# The writer
 
 
 def on_store(directory, test):
@@ -337,7 +341,7 @@ def on_store(directory, test):
 
 
 def raises(error, code=None):
-    """Work for the writer that fails."""
+    """A job for the writer that raises an error."""
 
     def work(connection):
         if code is not None:
@@ -358,7 +362,7 @@ def raises(error, code=None):
 )
 def test_only_the_faulty_request_of_a_shared_commit_fails(tmp_path, work, expected):
     async def test(store):
-        # Jobs that come while the writer is busy make up its next commit.
+        # Jobs that arrive while the writer is busy form its next commit.
         busy = threading.Event()
         first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
         calls = [store.append("a", 0, action(0), NOTHING), store._run_in_writer(work)]
@@ -410,7 +414,7 @@ def test_a_missing_log_file_is_an_error_and_is_not_replaced(tmp_path):
 
     async def test(store):
         (directory / sqlite.FILE).rename(directory / "away")
-        # After an error the writer opens a new connection.
+        # The error makes the writer open a new connection.
         with pytest.raises(Refusal):
             await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
         with pytest.raises(Refusal):

@@ -1,4 +1,4 @@
-"""The SQLite log: its file, its schema, and what happens when the disk fails."""
+"""The SQLite log: its file, its schema, and its behaviour when the disk fails."""
 
 import asyncio
 import sqlite3
@@ -145,7 +145,7 @@ def test_simultaneous_requests_share_a_commit(place):
 
 
 class FaultyStore(SqliteStore):
-    """A log to whose file faults can be added."""
+    """A SQLite log whose connections can be given a fault."""
 
     fault = ""
 
@@ -156,7 +156,7 @@ class FaultyStore(SqliteStore):
         return connection
 
     async def fail(self, fault):
-        """Adds a fault, until `fault` is cleared."""
+        """Adds a fault, a PRAGMA, to the connection and to later ones until `fault` is cleared."""
         self.fault = fault
         await self._run_in_writer(lambda file: file.execute(fault) and None)
 
@@ -192,7 +192,7 @@ def test_all_requests_of_a_failed_commit_fail_and_the_store_recovers(place):
         calls = [store.create(header(f"match{n}"), NOTHING) for n in range(20)]
         done = await asyncio.gather(*calls, return_exceptions=True)
         assert {each.reason for each in done} == {UNAVAILABLE}
-        # Each caller gets an error of its own, since each raises it elsewhere.
+        # Each caller raises its error elsewhere, so each must get its own object.
         assert len(set(map(id, done))) == 20
         store.fault = ""
         await asyncio.gather(*(store.create(header(f"match{n}"), NOTHING) for n in range(20)))
@@ -207,7 +207,7 @@ def test_a_locked_file_is_reported_and_used_when_it_is_free(place, monkeypatch):
         other = file_of(place)
         other.execute("BEGIN IMMEDIATE")
         assert await refused(add(store, 0)) == UNAVAILABLE
-        # Reading goes on.
+        # Reads still succeed.
         assert (await read(store)).entries == []
         other.rollback()
         assert await add(store, 0)
@@ -254,7 +254,7 @@ def test_requests_of_successive_loop_turns_share_a_commit(place):
             for _ in range(sqlite_jobs.GATHER_TURNS // 2):
                 await asyncio.sleep(0)
         await asyncio.gather(*asked)
-        # The first job, which was alone until then, has not waited for the others.
+        # The first job was alone and did not wait, so it may have had a commit of its own.
         assert commits(store) <= before + 2
 
     on_log(place, test)
@@ -265,7 +265,7 @@ def test_a_lone_request_does_not_wait_for_others(place):
         before = commits(store)
         asked = store.append("one", 0, action(0), NOTHING)
         end = time.monotonic() + SECONDS
-        # The event loop takes no turn meanwhile.
+        # The event loop takes no turn here, so the commit depends on the writer alone.
         while commits(store) == before:
             assert time.monotonic() < end
         assert await asked
@@ -275,7 +275,7 @@ def test_a_lone_request_does_not_wait_for_others(place):
 
 @pytest.mark.parametrize("torn", ["garbage", "half a frame", "nothing"])
 def test_a_torn_end_of_the_write_ahead_log_loses_no_answered_entry(place, torn):
-    # As after a crash while a transaction was being written, which was not answered.
+    # A crash in the middle of writing an unanswered transaction leaves such a file.
     crashed = SqlitePlace(place.directory.parent / "crashed")
     crashed.directory.mkdir(parents=True)
     name = sqlite.FILE + "-wal"
@@ -323,7 +323,7 @@ def test_the_number_of_remembered_heads_is_bounded(place, monkeypatch):
             await store.create(header(name), NOTHING)
             assert await store.append(name, 0, action(0), NOTHING)
         assert len(store._writer.heads) == 4
-        # The heads that were dropped are read from the file.
+        # The writer reads forgotten heads from the file.
         assert not await add(store, 1)
         assert await add(store, 0)
         assert not await store.append("match0", 0, action(0), NOTHING)

@@ -1,4 +1,4 @@
-"""What every kind of log does."""
+"""The behaviour that all stores share."""
 
 import asyncio
 import random
@@ -111,7 +111,7 @@ def test_a_request_is_added_once(place):
     async def test(store):
         assert await store.append("one", 0, action(0, request_id="a"), NOTHING)
         assert not await store.append("one", 1, action(0, b"y", request_id="a"), NOTHING)
-        # Another seat may choose the same one, and an empty request_id is none.
+        # Another seat may use the same request_id. An empty request_id counts as none.
         assert await store.append("one", 1, action(1, request_id="a"), NOTHING)
         assert await store.append("one", 2, action(0), NOTHING)
         assert await store.append("one", 3, action(0), NOTHING)
@@ -148,7 +148,8 @@ def test_a_conflict_fails_its_own_caller_only(place):
         used = {name: set() for name in names}
         for _ in range(40):
             calls, expected = [], []
-            # At the same time, for many matches: the next version, a wrong one or a used request.
+            # Simultaneous entries of many matches have the next version, a wrong one, or a used
+            # request_id.
             for name in rng.sample(names, rng.randrange(1, len(names))):
                 fresh = f"{heads[name]} {rng.random()}"
                 version = heads[name] + rng.choice((0, 0, 0, -1, 1))
@@ -173,7 +174,7 @@ def test_a_caller_that_leaves_does_not_affect_others(place):
         calls[0].cancel()
         await store.create(header("two"), NOTHING)
         assert await store.append("two", 0, action(0), NOTHING)
-        # It may be done, under way, or never be done: the log knows.
+        # The cancelled entry may be in the log, may still come, or may never come.
         entries = await store.read("one", 0)
         while not await store.append("one", len(entries), action(1, b"next"), NOTHING):
             entries = await store.read("one", 0)
@@ -184,22 +185,22 @@ def test_a_caller_that_leaves_does_not_affect_others(place):
 
 def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(place):
     async def test(store):
-        told = []
+        called = []
 
         def add(version, entry, name):
-            return store.append("one", version, entry, NOTHING, lambda: told.append(name))
+            return store.append("one", version, entry, NOTHING, lambda: called.append(name))
 
         assert not await add(1, action(0), "in the future")
-        assert told == []
+        assert called == []
         assert await add(0, action(0), "first")
-        assert told == ["first"]
+        assert called == ["first"]
         left = asyncio.ensure_future(add(1, action(1), "left"))
         await asyncio.sleep(0)
         left.cancel()
-        while "left" not in told:
+        while "left" not in called:
             await store.wait("one", 1)
             await asyncio.sleep(0)
-        assert told == ["first", "left"]
+        assert called == ["first", "left"]
         assert await store.read("one", 1) == [action(1)]
 
     on_log(place, test)
@@ -266,11 +267,11 @@ def test_due_matches_are_listed_until_they_are_rescheduled_or_over(place):
 
     async def change(store):
         assert await store.append("one", 1, action(0), NOTHING)
-        # Of two servers that want it, one gets it.
+        # Of two servers that reschedule the match, one succeeds.
         assert await store.reschedule(DueMatch("three", 10), 40)
         assert not await store.reschedule(DueMatch("three", 10), 50)
         assert not await store.reschedule(DueMatch("one", 20), 50)
-        # An entry that is not added does not reschedule the match either.
+        # A rejected entry does not reschedule its match.
         assert not await store.append("two", 1, action(0), NOTHING)
         assert await store.list_due(99, 10) == [DueMatch("two", 30), DueMatch("three", 40)]
         await store.append("three", 0, resignation(0), MatchStatus(over=True))

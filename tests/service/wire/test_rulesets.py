@@ -1,4 +1,4 @@
-"""Decks are data: other card lists are played and searched, and wrong ones refused by field."""
+"""Other card lists can be played and searched. An invalid one is refused with its field."""
 
 import grpc
 import pytest
@@ -10,7 +10,7 @@ from service import wire
 from tests.support.play import game_of
 from tests.support.serving import hosted_cases, refused, ruleset_of
 
-# What is wrong with a list, and the field that is named.
+# Invalid rulesets, and the field that the refusal names.
 BAD = {
     "castle_rampage": [
         ("cards { copies: 20 }", "cards[0].card"),
@@ -79,7 +79,7 @@ def player(shared_server):
 def test_the_catalog_shows_the_default_list(player, game_id):
     game = player.game(game_id)
     spelled_out = getattr(game.default_ruleset, game_id)
-    # An empty ruleset, the default one and the cards for display are the same deck.
+    # The empty ruleset, the default ruleset and the cards in the catalog have the same copies.
     assert (
         wire.read_ruleset(game.default_ruleset, "").ruleset
         == wire.hosted_games()[game_id]().ruleset
@@ -97,7 +97,7 @@ def test_hints_play_a_match_with_any_card_list_to_its_end(player, game_id, name)
         assert view.ruleset == given
         hint = seat.suggest(iterations=20, seed=decisions)
         assert hint.action in view.legal_actions
-        # The same from nothing but the view.
+        # A hint for the view alone is the same.
         if decisions % 8 == 0:
             assert player.suggest(view, iterations=20, seed=decisions).action == hint.action
         seat.submit(hint.action)

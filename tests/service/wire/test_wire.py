@@ -1,4 +1,4 @@
-"""What is translated comes back as it was, for every game and ruleset."""
+"""Rulesets, views and actions of every game survive a round trip through their messages."""
 
 import re
 
@@ -20,7 +20,7 @@ VALIDATOR = Validator()
 
 
 def positions(game, *seed):
-    """A match of random play, version by version, and what happened at each."""
+    """Plays a random match, and yields it at each version with the events that led there."""
     rng = seeded(*seed)
     match = Match(game, random_secret(rng), "wire")
     events = match.events
@@ -52,7 +52,8 @@ def test_views_round_trip_byte_by_byte(game_id, name):
                     message = game_pb2.View(seat=seat, ruleset=ruleset)
                     message.MergeFromString(wire.write_view(game, view))
                     assert VALIDATOR.collect_violations(message) == []
-                    # How it ended is not in the game's part, and no one searches when it is over.
+                    # The game's part of a view does not say how the match ended, and a view of a
+                    # finished match is never searched.
                     if not match.over:
                         assert bytes(wire.read_view(message, "view")) == bytes(view)
 
@@ -65,7 +66,7 @@ def test_views_are_written_as_protobuf_writes_them(game_id, name):
             for viewer in (0, 1, SPECTATOR):
                 written = wire.write_view(game, match.view(viewer))
                 message = game_pb2.View.FromString(written)
-                # Every field in its place, and none that says nothing.
+                # The fields are in order, and no field has its default value.
                 assert written == message.SerializeToString(deterministic=True)
 
 
@@ -96,7 +97,7 @@ def test_every_event_has_a_message_of_its_game(game_id, name):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_kind_of_event_is_in_the_schema(game_id):
-    # Also those that seldom come up in random play.
+    # This includes the kinds that random play seldom produces.
     game = wire.hosted_games()[game_id]()
     for text in game.event_kinds.values():
         kind = text.partition(":")[0]
@@ -155,7 +156,7 @@ def test_outputs_are_not_read(game_id):
 
 
 def test_a_choice_under_another_name_is_refused():
-    # The engine has one number where the schema has three names.
+    # The schema has three fields for what is one number in the engine.
     game = wire.hosted_games()["castle_rampage"]()
     for card, name, choice in (
         ("VOLLEY", "unit", "CASTLE_RAMPAGE_UNIT_KNIGHT"),
@@ -191,7 +192,7 @@ def test_a_field_of_a_ruleset_is_named_by_its_path(game_id):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_the_paths_of_view_errors_are_those_of_the_schema(game_id):
-    # Every path that begins as the wire module says must lead to a field of the view.
+    # Every prefix that the wire module replaces must lead to a field of the view.
     view = getattr(game_pb2.View(), game_id)
     for start, instead in wire._translation(game_id).view_paths.items():
         error = ViewError(f"{start}x", "must be otherwise")

@@ -1,4 +1,4 @@
-"""Matches played at random in memory, as a log has them, for the tests of records."""
+"""Random matches in memory, as a log would have them, for the tests of records."""
 
 import hashlib
 
@@ -10,8 +10,11 @@ from tests.support.serving import ruleset_of
 SKILLED = 4
 
 
-def played(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, resign_at=None):
-    """A match that is over."""
+def random_match(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, resign_at=None):
+    """Plays a random match to its end, and returns its match state.
+
+    `seats` has the strength of the bot at each seat, 0 for an open one. `resign_at` is a version.
+    """
     match_id = f"{rng.getrandbits(100):020x}"
     ruleset = ruleset_of(game_id, name)
     header = Header(
@@ -41,7 +44,7 @@ def played(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, res
 
 
 def contributions(state, rng):
-    """The entries by which the open seats of a match contribute to its chance."""
+    """Entries with which the open seats of a match contribute entropy."""
     seats = [seat for seat in (0, 1) if not state.header.bots[seat]]
     rng.shuffle(seats)
     bytes_of = {seat: rng.randbytes(rng.randrange(16, 65)) for seat in seats}
