@@ -21,7 +21,7 @@ from service.store import ListedMatch, MatchStatus, Query
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
 from tests.support.stores import (
-    NOTHING,
+    NOT_DUE,
     MemoryPlace,
     PostgresPlace,
     SqlitePlace,
@@ -186,8 +186,8 @@ def test_matches_of_the_same_millisecond_are_listed_once(place):
         async with asyncio.timeout(SECONDS), opened(place) as store:
             ids = [f"{number * 7919 % 100:02}" for number in range(20)]
             for match_id in ids:
-                await store.create(header(match_id, created=5), NOTHING)
-            await store.create(header("newer", created=6), NOTHING)
+                await store.create(header(match_id, created=5), NOT_DUE)
+            await store.create(header("newer", created=6), NOT_DUE)
             whole = [each.match_id for each in await store.list_matches(Query(), 99)]
             assert whole == ["newer", *sorted(ids, reverse=True)]
             assert [
@@ -221,11 +221,11 @@ def test_old_matches_are_deleted_and_no_others(place):
             for number in (0, 1, 2, 4, 5):
                 assert await store.load(f"m{number}") is None
                 assert await store.read(f"m{number}", 0) == []
-                assert not await store.append(f"m{number}", 1, action(0), NOTHING)
+                assert not await store.append(f"m{number}", 1, action(0), NOT_DUE)
             assert (await store.load("m6")).entries == [resignation(0, at=106)]
             # The name of a deleted match is free again, and nothing is left of the match.
-            await store.create(header("m0"), NOTHING)
-            assert await store.append("m0", 0, action(0), NOTHING)
+            await store.create(header("m0"), NOT_DUE)
+            assert await store.append("m0", 0, action(0), NOT_DUE)
             assert await store.list_matches(Query(over=True), 9) == [
                 ListedMatch("m6", "none", (0, 0), 6, 106, 1)
             ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from service.errors import Refusal
 from service.store import Snapshot, SqliteStore, sqlite_tables
 from tests.support.faulty_disk import Control
-from tests.support.stores import NOTHING, action, header
+from tests.support.stores import NOT_DUE, action, header
 
 ADDED, THERE, REFUSED = "added", "there", "refused"
 
@@ -48,12 +48,12 @@ class LogScript:
 async def do(store, match_id, request_id):
     """Adds a request to the log unless it is there already, as a server does."""
     if await store.load(match_id) is None:
-        await store.create(header(match_id), NOTHING)
+        await store.create(header(match_id), NOT_DUE)
     entries = await store.read(match_id, 0)
     if request_id in [entry.request_id for entry in entries]:
         return THERE
     entry = action(0, bytes(500), request_id=request_id)
-    assert await store.append(match_id, len(entries), entry, NOTHING)
+    assert await store.append(match_id, len(entries), entry, NOT_DUE)
     return ADDED
 
 
@@ -75,9 +75,9 @@ async def carry_out(steps, store, control):
             elif what == "append":
                 match_id, version, request_id = arguments
                 entry = action(0, bytes(500), request_id=request_id)
-                answer = await store.append(match_id, version, entry, NOTHING)
+                answer = await store.append(match_id, version, entry, NOT_DUE)
             elif what == "create":
-                await store.create(header(arguments[0]), NOTHING)
+                await store.create(header(arguments[0]), NOT_DUE)
             elif what == "keep":
                 store.save_snapshot(arguments[0], Snapshot(arguments[1], bytes(5000)))
             elif what == "fail":

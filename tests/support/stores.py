@@ -5,7 +5,7 @@ import contextlib
 from service.store import Entry, EntryKind, Header, MatchStatus, MemoryStore, SqliteStore
 from service.store.postgresql import PostgresStore
 
-NOTHING = MatchStatus()
+NOT_DUE = MatchStatus()
 
 
 def header(match_id="one", **fields):

@@ -254,8 +254,8 @@ def test_beliefs_are_the_shares_of_the_worlds():
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_line_can_be_played_in_some_world(game_id):
     match = Match(wire.hosted_games()[game_id](), bytes(32))
-    # With more than 50 actions, or while the opponent sets up a castle from an unknown hand, the search
-    # follows no line often enough to report it.
+    # With more than 50 actions, or while the opponent sets up a castle from an unknown hand, the
+    # search follows no line often enough to report it.
     while len(match.legal(match.deciders[0])) > 50 or (
         game_id == "castle_rampage" and len(match.deciders) > 1
     ):

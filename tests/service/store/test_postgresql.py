@@ -22,7 +22,7 @@ from service.store import (
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.serving import ruleset_of, view_of
-from tests.support.stores import NOTHING, PostgresPlace, action, header, opened
+from tests.support.stores import NOT_DUE, PostgresPlace, action, header, opened
 
 SECONDS = 30
 LONG = 1000.0
@@ -48,7 +48,7 @@ def on_log(place, test):
 
     async def with_store():
         async with opened(place) as store:
-            await store.create(header(), NOTHING)
+            await store.create(header(), NOT_DUE)
             return await test(store)
 
     return run(with_store())
@@ -79,7 +79,7 @@ async def until_done(call):
 
 
 async def add(store, version):
-    return await store.append("one", version, action(0), NOTHING)
+    return await store.append("one", version, action(0), NOT_DUE)
 
 
 def test_waiters_at_another_server_are_notified(place, monkeypatch):
@@ -111,8 +111,8 @@ def test_notifications_are_batched(place, monkeypatch):
 
     async def test(store):
         for name in names:
-            await store.create(header(name), NOTHING)
-        calls = (store.append(name, 0, action(0), NOTHING) for name in names)
+            await store.create(header(name), NOT_DUE)
+        calls = (store.append(name, 0, action(0), NOT_DUE) for name in names)
         assert all(await asyncio.gather(*calls))
 
     on_log(place, test)
@@ -163,10 +163,10 @@ def test_servers_that_add_to_the_same_matches_do_not_block_each_other(place):
 
     async def test(store):
         async with opened(place) as other:
-            await asyncio.gather(*(store.create(header(name), NOTHING) for name in names))
+            await asyncio.gather(*(store.create(header(name), NOT_DUE) for name in names))
             for version in range(10):
                 calls = [
-                    server.append(name, version, action(seat), NOTHING)
+                    server.append(name, version, action(seat), NOT_DUE)
                     for seat, server in enumerate((store, other))
                     for name in (names if seat else reversed(names))
                 ]

@@ -24,7 +24,7 @@ from tests.support.store_faults import (
     is_serving,
     next_request,
 )
-from tests.support.stores import NOTHING, PostgresPlace, action, header, opened
+from tests.support.stores import NOT_DUE, PostgresPlace, action, header, opened
 
 
 @pytest.fixture(scope="module")
@@ -221,12 +221,12 @@ def test_only_the_faulty_request_of_a_shared_commit_fails(postgres):
         async with opened(PostgresPlace(postgres)) as store:
             names = [f"match{number}" for number in range(20)]
             for name in names:
-                await store.create(header(name), NOTHING)
+                await store.create(header(name), NOT_DUE)
             entries = [action(0) for _ in names]
             entries[7] = action(0, at=1 << 70)
             done = await asyncio.gather(
                 *(
-                    store.append(name, 0, entry, NOTHING)
+                    store.append(name, 0, entry, NOT_DUE)
                     for name, entry in zip(names, entries, strict=True)
                 ),
                 return_exceptions=True,

@@ -34,7 +34,7 @@ from tests.support.play import seeded
 from tests.support.server_process import ServerProcess, refused_start
 from tests.support.serving import ruleset_of
 from tests.support.store_faults import GAME, next_request
-from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
+from tests.support.stores import NOT_DUE, SqlitePlace, action, header, opened
 
 TRIES = int(os.environ.get("CROUPIER_FAULTS", "6"))  # For each kind of fault, each at another call.
 MATCHES = ("a", "b")
@@ -334,7 +334,7 @@ def on_store(directory, test):
     async def run():
         async with asyncio.timeout(20), opened(SqlitePlace(directory)) as store:
             for name in MATCHES:
-                await store.create(header(name), NOTHING)
+                await store.create(header(name), NOT_DUE)
             return await test(store)
 
     return asyncio.run(run())
@@ -365,8 +365,8 @@ def test_only_the_faulty_request_of_a_shared_commit_fails(tmp_path, work, expect
         # Jobs that arrive while the writer is busy form its next commit.
         busy = threading.Event()
         first = asyncio.ensure_future(store._run_in_writer(lambda connection: busy.wait()))
-        calls = [store.append("a", 0, action(0), NOTHING), store._run_in_writer(work)]
-        calls.append(store.append("b", 0, action(0), NOTHING))
+        calls = [store.append("a", 0, action(0), NOT_DUE), store._run_in_writer(work)]
+        calls.append(store.append("b", 0, action(0), NOT_DUE))
         tasks = [asyncio.ensure_future(call) for call in calls]
         await asyncio.sleep(0)
         busy.set()
@@ -404,7 +404,7 @@ def test_an_invalid_snapshot_does_not_end_the_writer(tmp_path):
     async def test(store):
         store.save_snapshot("a", Snapshot(1 << 70, b""))
         for version in range(3):
-            assert await store.append("a", version, action(0), NOTHING)
+            assert await store.append("a", version, action(0), NOT_DUE)
 
     on_store(tmp_path / "log", test)
 
@@ -418,10 +418,10 @@ def test_a_missing_log_file_is_an_error_and_is_not_replaced(tmp_path):
         with pytest.raises(Refusal):
             await store._run_in_writer(raises(sqlite3.DatabaseError("planted")))
         with pytest.raises(Refusal):
-            await store.append("a", 0, action(0), NOTHING)
+            await store.append("a", 0, action(0), NOT_DUE)
         assert not (directory / sqlite.FILE).exists()
         (directory / "away").rename(directory / sqlite.FILE)
-        assert await store.append("a", 0, action(0), NOTHING)
+        assert await store.append("a", 0, action(0), NOT_DUE)
 
     on_store(directory, test)
 

@@ -18,7 +18,7 @@ from service.store import (
     sqlite_tables,
     sqlite_writer,
 )
-from tests.support.stores import NOTHING, SqlitePlace, action, header, opened
+from tests.support.stores import NOT_DUE, SqlitePlace, action, header, opened
 
 SECONDS = 20
 FULL = ErrorReason.ERROR_REASON_STORE_FULL
@@ -34,14 +34,14 @@ def on_log(place, test):
     async def run():
         async with asyncio.timeout(SECONDS), opened(place) as store:
             if await store.load("one") is None:
-                await store.create(header(), NOTHING)
+                await store.create(header(), NOT_DUE)
             return await test(store)
 
     return asyncio.run(run())
 
 
 async def add(store, version):
-    return await store.append("one", version, action(0), NOTHING)
+    return await store.append("one", version, action(0), NOT_DUE)
 
 
 async def read(store):
@@ -133,9 +133,9 @@ def test_simultaneous_requests_share_a_commit(place):
         commits = []
         store._metrics.store_committed = lambda count, seconds: commits.append(count)
         names = [f"match{number}" for number in range(matches)]
-        await asyncio.gather(*(store.create(header(name), NOTHING) for name in names))
+        await asyncio.gather(*(store.create(header(name), NOT_DUE) for name in names))
         for version in range(rounds):
-            calls = (store.append(name, version, action(0), NOTHING) for name in names)
+            calls = (store.append(name, version, action(0), NOT_DUE) for name in names)
             assert all(await asyncio.gather(*calls))
         assert sum(commits) == matches * (rounds + 1)
         assert max(commits) > 1
@@ -175,10 +175,10 @@ def test_a_full_disk_is_reported_and_changes_nothing(place):
         await store.fail("PRAGMA max_page_count = 1")
         big = action(0, bytes(1_000_000))
         for _ in range(3):
-            assert await refused(store.append("one", 1, big, NOTHING)) == FULL
+            assert await refused(store.append("one", 1, big, NOT_DUE)) == FULL
         assert len((await read(store)).entries) == 1
         store.fault = ""
-        assert await store.append("one", 1, big, NOTHING)
+        assert await store.append("one", 1, big, NOT_DUE)
         assert len((await read(store)).entries) == 2
 
     on_log(place, test)
@@ -189,13 +189,13 @@ def test_all_requests_of_a_failed_commit_fail_and_the_store_recovers(place):
 
     async def test(store):
         await store.fail("PRAGMA query_only = 1")
-        calls = [store.create(header(f"match{n}"), NOTHING) for n in range(20)]
+        calls = [store.create(header(f"match{n}"), NOT_DUE) for n in range(20)]
         done = await asyncio.gather(*calls, return_exceptions=True)
         assert {each.reason for each in done} == {UNAVAILABLE}
         # Each caller raises its error elsewhere, so each must get its own object.
         assert len(set(map(id, done))) == 20
         store.fault = ""
-        await asyncio.gather(*(store.create(header(f"match{n}"), NOTHING) for n in range(20)))
+        await asyncio.gather(*(store.create(header(f"match{n}"), NOT_DUE) for n in range(20)))
 
     on_log(place, test)
 
@@ -231,7 +231,7 @@ def test_a_disk_that_cannot_keep_up_is_reported(place, monkeypatch):
     monkeypatch.setattr(sqlite_jobs, "MAX_UNANSWERED", 3)
 
     async def test(store):
-        calls = (store.create(header(f"match{n}"), NOTHING) for n in range(50))
+        calls = (store.create(header(f"match{n}"), NOT_DUE) for n in range(50))
         done = await asyncio.gather(*calls, return_exceptions=True)
         refusals = [each for each in done if each is not None]
         assert {each.reason for each in refusals} == {UNAVAILABLE}
@@ -250,7 +250,7 @@ def test_requests_of_successive_loop_turns_share_a_commit(place):
         before = commits(store)
         asked = []
         for number in range(20):
-            asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOTHING)))
+            asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOT_DUE)))
             for _ in range(sqlite_jobs.GATHER_TURNS // 2):
                 await asyncio.sleep(0)
         await asyncio.gather(*asked)
@@ -263,7 +263,7 @@ def test_requests_of_successive_loop_turns_share_a_commit(place):
 def test_a_lone_request_does_not_wait_for_others(place):
     async def test(store):
         before = commits(store)
-        asked = store.append("one", 0, action(0), NOTHING)
+        asked = store.append("one", 0, action(0), NOT_DUE)
         end = time.monotonic() + SECONDS
         # The event loop takes no turn here, so the commit depends on the writer alone.
         while commits(store) == before:
@@ -284,7 +284,7 @@ def test_a_torn_end_of_the_write_ahead_log_loses_no_answered_entry(place, torn):
         for version in range(50):
             await add(store, version)
         answered = (place.directory / name).read_bytes()
-        await store.create(header("unanswered"), NOTHING)
+        await store.create(header("unanswered"), NOT_DUE)
         written = (place.directory / name).read_bytes()
         assert written.startswith(answered)
         tails = {
@@ -320,14 +320,14 @@ def test_the_number_of_remembered_heads_is_bounded(place, monkeypatch):
 
     async def test(store):
         for name in (f"match{number}" for number in range(12)):
-            await store.create(header(name), NOTHING)
-            assert await store.append(name, 0, action(0), NOTHING)
+            await store.create(header(name), NOT_DUE)
+            assert await store.append(name, 0, action(0), NOT_DUE)
         assert len(store._writer.heads) == 4
         # The writer reads forgotten heads from the file.
         assert not await add(store, 1)
         assert await add(store, 0)
-        assert not await store.append("match0", 0, action(0), NOTHING)
-        assert await store.append("match0", 1, action(0), NOTHING)
+        assert not await store.append("match0", 0, action(0), NOT_DUE)
+        assert await store.append("match0", 1, action(0), NOT_DUE)
         await store.wait("match1", 0)
 
     on_log(place, test)

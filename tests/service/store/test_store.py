@@ -7,7 +7,7 @@ import pytest
 
 from service.store import DueMatch, MatchStatus, Snapshot
 from tests.support.stores import (
-    NOTHING,
+    NOT_DUE,
     MemoryPlace,
     PostgresPlace,
     SqlitePlace,
@@ -35,7 +35,7 @@ def on_log(place, test):
     async def run():
         async with asyncio.timeout(SECONDS), opened(place) as store:
             if await store.load("one") is None:
-                await store.create(header(), NOTHING)
+                await store.create(header(), NOT_DUE)
             return await test(store)
 
     return asyncio.run(run())
@@ -45,9 +45,9 @@ def test_an_entry_is_added_only_at_the_end(place):
     async def test(store):
         entries = [action(0, b"a"), action(1, b"b"), resignation(0)]
         for version, entry in enumerate(entries):
-            assert not await store.append("one", version + 1, entry, NOTHING)
-            assert await store.append("one", version, entry, NOTHING)
-            assert not await store.append("one", version, entry, NOTHING)
+            assert not await store.append("one", version + 1, entry, NOT_DUE)
+            assert await store.append("one", version, entry, NOT_DUE)
+            assert not await store.append("one", version, entry, NOT_DUE)
         assert await store.read("one", 0) == entries
         assert await store.read("one", 2) == entries[2:]
         assert await store.read("one", 3) == []
@@ -73,9 +73,9 @@ def test_headers_and_entries_round_trip(place):
     ]
 
     async def write(store):
-        await store.create(given, NOTHING)
+        await store.create(given, NOT_DUE)
         for version, entry in enumerate(entries):
-            await store.append("all", version, entry, NOTHING)
+            await store.append("all", version, entry, NOT_DUE)
         return await store.load("all")
 
     async def read(store):
@@ -91,7 +91,7 @@ def test_headers_and_entries_round_trip(place):
 def test_a_match_is_created_once(place):
     async def test(store):
         with pytest.raises(ValueError, match="already"):
-            await store.create(header(created=1), NOTHING)
+            await store.create(header(created=1), NOT_DUE)
         assert (await store.load("one")).header == header()
 
     on_log(place, test)
@@ -101,7 +101,7 @@ def test_a_match_that_is_not_there(place):
     async def test(store):
         assert await store.load("two") is None
         assert await store.read("two", 0) == []
-        assert not await store.append("two", 0, action(0), NOTHING)
+        assert not await store.append("two", 0, action(0), NOT_DUE)
         assert await store.load("two") is None
 
     on_log(place, test)
@@ -109,14 +109,14 @@ def test_a_match_that_is_not_there(place):
 
 def test_a_request_is_added_once(place):
     async def test(store):
-        assert await store.append("one", 0, action(0, request_id="a"), NOTHING)
-        assert not await store.append("one", 1, action(0, b"y", request_id="a"), NOTHING)
+        assert await store.append("one", 0, action(0, request_id="a"), NOT_DUE)
+        assert not await store.append("one", 1, action(0, b"y", request_id="a"), NOT_DUE)
         # Another seat may use the same request_id. An empty request_id counts as none.
-        assert await store.append("one", 1, action(1, request_id="a"), NOTHING)
-        assert await store.append("one", 2, action(0), NOTHING)
-        assert await store.append("one", 3, action(0), NOTHING)
-        await store.create(header("two"), NOTHING)
-        assert await store.append("two", 0, action(0, request_id="a"), NOTHING)
+        assert await store.append("one", 1, action(1, request_id="a"), NOT_DUE)
+        assert await store.append("one", 2, action(0), NOT_DUE)
+        assert await store.append("one", 3, action(0), NOT_DUE)
+        await store.create(header("two"), NOT_DUE)
+        assert await store.append("two", 0, action(0, request_id="a"), NOT_DUE)
 
     on_log(place, test)
 
@@ -127,7 +127,7 @@ def test_one_of_several_racing_entries_wins_each_version(place):
     async def test(store):
         for version in range(rounds):
             entries = [action(each % 2, b"%d" % each) for each in range(racers)]
-            calls = (store.append("one", version, entry, NOTHING) for entry in entries)
+            calls = (store.append("one", version, entry, NOT_DUE) for entry in entries)
             done = await asyncio.gather(*calls)
             assert sum(done) == 1
             assert await store.read("one", version) == [entries[done.index(True)]]
@@ -143,7 +143,7 @@ def test_a_conflict_fails_its_own_caller_only(place):
 
     async def test(store):
         for name in names:
-            await store.create(header(name), NOTHING)
+            await store.create(header(name), NOT_DUE)
         heads = dict.fromkeys(names, 0)
         used = {name: set() for name in names}
         for _ in range(40):
@@ -155,7 +155,7 @@ def test_a_conflict_fails_its_own_caller_only(place):
                 version = heads[name] + rng.choice((0, 0, 0, -1, 1))
                 request = rng.choice([fresh, fresh, *used[name]])
                 fine = version == heads[name] and request not in used[name]
-                calls.append(store.append(name, version, action(0, request_id=request), NOTHING))
+                calls.append(store.append(name, version, action(0, request_id=request), NOT_DUE))
                 expected.append(fine)
                 heads[name] += fine
                 if fine:
@@ -169,14 +169,14 @@ def test_a_conflict_fails_its_own_caller_only(place):
 
 def test_a_caller_that_leaves_does_not_affect_others(place):
     async def test(store):
-        calls = [asyncio.ensure_future(store.append("one", 0, action(0), NOTHING))]
+        calls = [asyncio.ensure_future(store.append("one", 0, action(0), NOT_DUE))]
         await asyncio.sleep(0)
         calls[0].cancel()
-        await store.create(header("two"), NOTHING)
-        assert await store.append("two", 0, action(0), NOTHING)
+        await store.create(header("two"), NOT_DUE)
+        assert await store.append("two", 0, action(0), NOT_DUE)
         # The cancelled entry may be in the log, may still come, or may never come.
         entries = await store.read("one", 0)
-        while not await store.append("one", len(entries), action(1, b"next"), NOTHING):
+        while not await store.append("one", len(entries), action(1, b"next"), NOT_DUE):
             entries = await store.read("one", 0)
         assert await store.read("one", 0) == [*entries, action(1, b"next")]
 
@@ -188,7 +188,7 @@ def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(place):
         called = []
 
         def add(version, entry, name):
-            return store.append("one", version, entry, NOTHING, lambda: called.append(name))
+            return store.append("one", version, entry, NOT_DUE, lambda: called.append(name))
 
         assert not await add(1, action(0), "in the future")
         assert called == []
@@ -211,10 +211,10 @@ def test_waiting_ends_with_the_awaited_entry(place):
         waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]
         await store.read("one", 1)
         assert not any(wait.done() for wait in waits)
-        await store.append("one", 0, action(0), NOTHING)
+        await store.append("one", 0, action(0), NOT_DUE)
         await asyncio.gather(*waits[:2])
         assert not waits[2].done()
-        await store.append("one", 1, action(1), NOTHING)
+        await store.append("one", 1, action(1), NOT_DUE)
         await waits[2]
         await store.wait("one", 0)
 
@@ -236,7 +236,7 @@ def test_a_snapshot_replaces_an_older_one(place):
     async def test(store):
         for version, kept in enumerate((2, 3, 1)):
             store.save_snapshot("one", Snapshot(kept, bytes([kept])))
-            await store.append("one", version, action(0), NOTHING)
+            await store.append("one", version, action(0), NOT_DUE)
         store.save_snapshot("one", Snapshot(2, b""))
 
     async def read(store):
@@ -266,13 +266,13 @@ def test_due_matches_are_listed_until_they_are_rescheduled_or_over(place):
         assert await store.list_due(99, 2) == [DueMatch("three", 10), DueMatch("one", 20)]
 
     async def change(store):
-        assert await store.append("one", 1, action(0), NOTHING)
+        assert await store.append("one", 1, action(0), NOT_DUE)
         # Of two servers that reschedule the match, one succeeds.
         assert await store.reschedule(DueMatch("three", 10), 40)
         assert not await store.reschedule(DueMatch("three", 10), 50)
         assert not await store.reschedule(DueMatch("one", 20), 50)
         # A rejected entry does not reschedule its match.
-        assert not await store.append("two", 1, action(0), NOTHING)
+        assert not await store.append("two", 1, action(0), NOT_DUE)
         assert await store.list_due(99, 10) == [DueMatch("two", 30), DueMatch("three", 40)]
         await store.append("three", 0, resignation(0), MatchStatus(over=True))
         await store.append("two", 0, action(0), at(35))
