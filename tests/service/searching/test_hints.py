@@ -124,7 +124,7 @@ def start_hint(client, view, limits=LONG, **options):
 
 @pytest.fixture
 def small_server(servers, monkeypatch):
-    """A client of a server that runs one search at a time and queues two, and a view."""
+    """A client and a view. The server of the client runs one search at a time and queues two."""
     monkeypatch.setattr(server_module, "MAX_HINTS_WAITING", 2)
     server, address = servers.start(search_threads=1, allow_seeds=True)
     client = Client(address)
