@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
     ("ai", "croupier"),
     ("service.clock", "service.errors", "service.metrics", "service.validation"),
-    ("service.store", "service.wire"),
+    ("service.store", "service.wire", "service.admission"),
     ("service.searching",),
     ("service.hosting",),
     ("service.api",),

@@ -1,0 +1,1 @@
+"""Admission: who calls, and how much each principal may use."""
