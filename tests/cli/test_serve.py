@@ -1,8 +1,6 @@
 """The server as a process of its own, and the command line."""
 
-import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -18,6 +16,7 @@ from croupier.v1 import catalog_pb2
 from service import wire
 from service.server import SERVICES
 from tests.support.play import seeded
+from tests.support.server_process import ServeCommand, free_port
 from tests.support.serving import OPEN, Client, bot, play_on, read_error, refused, ruleset_of
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -26,37 +25,12 @@ SEED = 0x5EC2E75EED5EC2E7
 END = 20
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
-class Process:
-    """`croupier serve` on a free port."""
-
-    def __init__(self, *options):
-        command = [*COMMAND, "serve", "--listen", "127.0.0.1:0", "--store", "memory", *options]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        line = self.process.stdout.readline()
-        found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", line)
-        assert found, line + self.process.stderr.read()
-        self.address = found[1]
-
-    def end(self, number=signal.SIGTERM):
-        """Send a signal; return the exit code and the log."""
-        self.process.send_signal(number)
-        _, log = self.process.communicate(timeout=END)
-        return self.process.returncode, log
-
-
 @pytest.fixture
 def start():
     started = []
 
     def start(*options):
-        started.append(Process(*options))
+        started.append(ServeCommand(*options))
         return started[-1]
 
     yield start

@@ -1,6 +1,7 @@
 """`croupier serve` in a process whose log and metrics a test can read, and which it can kill."""
 
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -109,3 +110,23 @@ def refused_start(*options, environment=None):
     line = done.stderr.rstrip("\n")
     assert line.startswith("croupier: ")
     return line
+
+
+class ServeCommand:
+    """`croupier serve` on a free port."""
+
+    def __init__(self, *options):
+        command = [*COMMAND, "--store", "memory", *options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", line)
+        assert found, line + self.process.stderr.read()
+        self.address = found[1]
+
+    def end(self, number=signal.SIGTERM):
+        """Send a signal; return the exit code and the log."""
+        self.process.send_signal(number)
+        _, log = self.process.communicate(timeout=END)
+        return self.process.returncode, log

@@ -19,8 +19,8 @@ from service.hosting.scheduler import Scheduler
 from service.metrics import Metrics
 from service.searching.pool import SearchPool
 from service.store import DueMatch, EntryKind
-from tests.cli.test_serve import Process
 from tests.support.manual_clock import ManualClock
+from tests.support.server_process import ServeCommand
 from tests.support.serving import TIMEOUT, Client, bot, ruleset_of, view_of
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened
 
@@ -99,7 +99,7 @@ def test_a_match_of_a_dead_server_continues_without_any_caller(place, game_id):
 
 def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
     options = ["--store", "sqlite", "--data", str(tmp_path), "--metrics-port", "0"]
-    server = Process(*options)
+    server = ServeCommand(*options)
     client = Client(server.address)
     tables = [
         client.create(ruleset_of(game_id), [bot("CASUAL"), bot("RANDOM")])
@@ -107,7 +107,7 @@ def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
         for _ in range(3)
     ]
     server.end(signal.SIGKILL)
-    again = Process(*options)
+    again = ServeCommand(*options)
     other = Client(again.address)
     for table in tables:
         table.spectator.move_to(other)
