@@ -45,6 +45,9 @@ _CODES = {
     ErrorReason.ERROR_REASON_RULES_CHANGED: code_pb2.FAILED_PRECONDITION,
     ErrorReason.ERROR_REASON_ENTROPY_NOT_OWED: code_pb2.FAILED_PRECONDITION,
     ErrorReason.ERROR_REASON_NOT_OPERATOR: code_pb2.PERMISSION_DENIED,
+    ErrorReason.ERROR_REASON_KEY_REQUIRED: code_pb2.UNAUTHENTICATED,
+    ErrorReason.ERROR_REASON_KEY_INVALID: code_pb2.UNAUTHENTICATED,
+    ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED: code_pb2.RESOURCE_EXHAUSTED,
 }
 
 
@@ -59,8 +62,13 @@ class Refusal(Exception):
         fields: Iterable[tuple[str, str]] = (),
         retry_seconds: float = 0.0,
         metadata: Mapping[str, str] | None = None,
+        quota: tuple[str, str] | None = None,
     ) -> None:
-        """`fields` are paths of fields and the rules that they break, for a BadRequest."""
+        """Details: a BadRequest from `fields`, a RetryInfo and a QuotaFailure, where given.
+
+        `fields` are paths of fields and the rules that they break. `quota` is the subject whose
+        quota is used up, and what the quota allows.
+        """
         super().__init__(message)
         self.reason = reason
         details = [
@@ -80,6 +88,12 @@ class Refusal(Exception):
             delay = Duration()
             delay.FromMilliseconds(round(1000 * retry_seconds))
             details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+        if quota is not None:
+            subject, description = quota
+            violation = error_details_pb2.QuotaFailure.Violation(
+                subject=subject, description=description
+            )
+            details.append(error_details_pb2.QuotaFailure(violations=[violation]))
         self.status = status_pb2.Status(code=_CODES[reason], message=message)
         for detail in details:
             packed = Any()
