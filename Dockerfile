@@ -13,7 +13,7 @@ COPY . .
 RUN /tools/bin/pip wheel --no-build-isolation --no-deps -w /wheels .
 RUN python -m venv /opt/croupier \
     && /opt/croupier/bin/pip install --no-cache-dir -c constraints.txt \
-        "$(echo /wheels/*.whl)[postgres]"
+        "$(echo /wheels/*.whl)[jwt,postgres]"
 
 FROM python:3.11-slim
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin croupier \

@@ -74,7 +74,7 @@ clean: ## remove everything that was built
 
 # This follows the extensions, so that a compiler error appears without pip's wrapping.
 .venv/linked: .venv/installed pyproject.toml setup.py | .venv/compiled
-	$(PIP) install --no-build-isolation -c constraints.txt -e '.[postgres]'
+	$(PIP) install --no-build-isolation -c constraints.txt -e '.[jwt,postgres]'
 	@touch $@
 
 .venv/tools: .venv/linked

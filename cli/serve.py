@@ -91,6 +91,14 @@ def add_parser(commands: Commands) -> None:
         "never)",
     )
     add(
+        "--callers-file",
+        metavar="FILE",
+        type=Path,
+        help="a TOML file: the API keys and the issuer of signed tokens that this server knows, "
+        "the proxies whose forwarded addresses it believes, and how much each caller may use "
+        "(docs/operations.md); without it, callers from this machine are not limited",
+    )
+    add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
@@ -115,6 +123,7 @@ def run(chosen: argparse.Namespace) -> int:
         data=chosen.data,
         operator_token_file=chosen.operator_token_file,
         retain_finished=chosen.retain_finished,
+        callers_file=chosen.callers_file,
     )
     try:
         uvloop.run(run_server(options))

@@ -33,6 +33,13 @@ class Metrics:
             registry=self.registry,
         )
         self._ended: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        self._refused = Counter(
+            "croupier_budget_refusals",
+            "Calls that were refused because a budget was used up, by what the caller is counted "
+            "as.",
+            ["budget", "principal"],
+            registry=self.registry,
+        )
         self._matches = Counter(
             "croupier_matches",
             "Matches that this server has brought into a state: created, ended (by the rules), "
@@ -120,6 +127,10 @@ class Metrics:
             self._ended[method, code] = ended
         ended[0].inc()
         ended[1].observe(seconds)
+
+    def refused(self, budget: str, principal: str) -> None:
+        """A call was refused because a budget was used up."""
+        self._refused.labels(budget, principal).inc()
 
     def match(self, game: str, state: str) -> None:
         """This server has brought a match into a state."""

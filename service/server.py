@@ -21,6 +21,8 @@ from croupier.v1 import (
     match_pb2,
     match_pb2_grpc,
 )
+from service.admission.admission import Admission
+from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator
 from service.api.catalog_service import CatalogService
 from service.api.hint_service import HintService
@@ -69,6 +71,7 @@ class Options(NamedTuple):
     data: Path = Path()  # The directory of "sqlite".
     operator_token_file: Path | None = None
     retain_finished: float | None = None  # Seconds; None: for ever.
+    callers_file: Path | None = None
 
 
 class Server:
@@ -100,7 +103,12 @@ class Server:
         self._scheduler = Scheduler(self._store, self.matches, bots, self.metrics, self._clock)
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
-        self._grpc = grpc.aio.server(interceptors=[CallInterceptor(self.metrics)], options=_OPTIONS)
+        callers_file = options.callers_file
+        callers = Callers() if callers_file is None else read_callers_file(callers_file)
+        self._admission = Admission(callers, self.metrics)
+        self._grpc = grpc.aio.server(
+            interceptors=[CallInterceptor(self.metrics, self._admission)], options=_OPTIONS
+        )
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
@@ -108,7 +116,10 @@ class Server:
         _check_free(host, port)
         if self._own_store:
             await self._store.open()
-        self._add_services(Tokens(self._key or await self._stored_key()))
+        await self._admission.open()
+        tokens = Tokens(self._key or await self._stored_key())
+        self._admission.identification.seat_of = tokens.seat_of
+        self._add_services(tokens)
         try:
             port = self._grpc.add_insecure_port(f"{host}:{port}")
         except RuntimeError as error:
@@ -139,11 +150,12 @@ class Server:
             self._options.allow_seeds,
             self.metrics,
             self._clock,
+            self._admission,
         )
         catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
         match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
         hint_pb2_grpc.add_HintServiceServicer_to_server(
-            HintService(authenticator, self.hints), self._grpc
+            HintService(authenticator, self.hints, self._admission), self._grpc
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
         reflection.enable_server_reflection(
@@ -164,6 +176,7 @@ class Server:
         if self._retention is not None:
             self._retention.close()
         await self._scheduler.close()
+        self._admission.close()
         self.matches.close()
         self.hints.end_streams()
         await self._grpc.stop(grace)

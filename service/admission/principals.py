@@ -11,7 +11,7 @@ class Kind(StrEnum):
     KEY = "key"  # By the API key of a front end.
     PLAYER = "player"  # By the name that a front end with a key gives its player.
     SUBJECT = "subject"  # By the subject of a signed token (JWT).
-    MATCH = "match"  # By the match of the token that came with the call.
+    SEAT = "seat"  # By the token of a seat that came with the call.
     ADDRESS = "address"  # By the address from which the call came.
 
 
@@ -21,8 +21,13 @@ class Principal(NamedTuple):
     kind: Kind
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
 
 NOBODY = Principal(Kind.ADDRESS, "")
 
-# Of the call that the current task answers; the interceptor sets it.
+# Of the call that the current task answers. The interceptor sets both.
 current_principal: ContextVar[Principal] = ContextVar("current_principal", default=NOBODY)
+# The principals whose budgets the call uses: its own, and that of its address or its API key.
+current_payers: ContextVar[tuple[Principal, ...]] = ContextVar("current_payers", default=())

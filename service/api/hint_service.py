@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
+from service.admission.admission import Admission
 from service.api.authentication import Authenticator
 from service.api.hint_requests import (
     AskedPosition,
@@ -29,7 +30,10 @@ LAST_SECONDS = 0.03  # Before a deadline: then the newest report is sent as the 
 class HintService(hint_pb2_grpc.HintServiceServicer):
     """Searches the position of a hosted match, or of a view that is sent."""
 
-    def __init__(self, authenticator: Authenticator, pool: SearchPool) -> None:
+    def __init__(
+        self, authenticator: Authenticator, pool: SearchPool, admission: Admission
+    ) -> None:
+        self._admission = admission
         self._authenticator = authenticator
         self._pool = pool
 
@@ -63,6 +67,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
     async def _asked_position(self, request: HintRequest, context: Context) -> AskedPosition:
         if request.WhichOneof("position") == "match":
             return hosted_position(*await self._authenticator.enter(context, request.match))
+        self._admission.check_restriction("hint_without_match")
         return sent_position(request.view)
 
     async def _reports(

@@ -1,4 +1,4 @@
-"""The interceptor: field rules, errors and metrics of all our calls. No servicer repeats them."""
+"""The interceptor: admission, field rules, errors and metrics of all our calls, once for all."""
 
 import logging
 import time
@@ -12,6 +12,8 @@ from google.rpc import code_pb2
 from grpc_status import rpc_status
 
 from croupier.v1.error_pb2 import ErrorReason
+from service.admission.admission import Admission
+from service.admission.budgets import Budget
 from service.errors import Refusal, invalid_field, log_failure
 from service.metrics import Metrics
 from service.validation import first_violation
@@ -24,10 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """Checks requests by the rules of the schema, and turns exceptions into errors by AIP-193."""
+    """Admits callers, checks requests by the schema, and turns exceptions into AIP-193 errors."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, admission: Admission) -> None:
         self._metrics = metrics
+        self._admission = admission
         self._handlers: dict[str, Any] = {}  # By method, of ours that have been called.
 
     async def intercept_service(
@@ -50,6 +53,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def answer(data: bytes, context: Context) -> Message | bytes:
             began = time.perf_counter()
             try:
+                self._admission.admit(context.invocation_metadata() or (), context.peer())
                 request = self._read(handler, data)
                 response: Message | bytes = await handler.unary_unary(request, context)
             # Also the cancellation of a call whose caller has gone, which is counted.
@@ -62,10 +66,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
             began = time.perf_counter()
             try:
+                self._admission.admit(context.invocation_metadata() or (), context.peer())
                 request = self._read(handler, data)
-                async with aclosing(handler.unary_stream(request, context)) as messages:
-                    async for message in messages:
-                        yield message
+                with self._admission.hold(Budget.STREAMS):
+                    async with aclosing(handler.unary_stream(request, context)) as messages:
+                        async for message in messages:
+                            yield message
             except BaseException as error:
                 await self._fail(method, error, began, context)
                 raise

@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from croupier.v1 import match_pb2, match_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service import wire
+from service.admission.admission import Admission
+from service.admission.budgets import Budget
+from service.admission.principals import current_payers, current_principal
 from service.api.authentication import Authenticator
 from service.api.interceptor import Context
 from service.api.pages import read_page, write_page_token
@@ -20,7 +24,7 @@ from service.hosting.matches import Matches
 from service.hosting.records import write_record, write_seats
 from service.hosting.views import serialize_view
 from service.metrics import Metrics
-from service.store import EntryKind, ListedMatch
+from service.store import EntryKind, Header, ListedMatch
 
 MAX_WAIT_SECONDS = 60.0
 # How long before its deadline a call that waits is answered; at most a quarter of its time.
@@ -38,7 +42,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         allow_seeds: bool,
         metrics: Metrics,
         clock: Clock,
+        admission: Admission,
     ) -> None:
+        self._admission = admission
         self._matches = matches
         self._tokens = tokens
         self._authenticator = authenticator
@@ -58,6 +64,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
         if request.entropy_from_seats and (seed is not None or all(bots)):
             raise invalid_field("entropy_from_seats", "needs an open seat, and excludes a seed")
+        self._admission.check_restriction("create_match")
         state = await self._matches.create(
             request.ruleset,
             bots,
@@ -65,6 +72,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             request.entropy_from_seats,
             request.time_control if request.HasField("time_control") else None,
             self._tokens.id_source(request.request_id) if request.request_id else None,
+            self._creator(),
+            self._admit_new,
         )
         match_id = state.header.match_id
         return match_pb2.CreateMatchResponse(
@@ -78,11 +87,31 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             secret_hash=state.header.secret_hash,
         )
 
+    def _creator(self) -> str:
+        # The pseudonym under which the log counts the live matches of the current principal.
+        if not current_payers.get():
+            return ""
+        return self._tokens.pseudonym(str(current_principal.get()))
+
+    @asynccontextmanager
+    async def _admit_new(self, header: Header) -> AsyncIterator[None]:
+        # While a match that does not exist yet is created.
+        self._admission.spend(Budget.MATCHES)
+        self._admission.spend(Budget.RULESET_BYTES, len(header.ruleset))
+        async with self._admission.adding(
+            Budget.LIVE_MATCHES, partial(self._matches.count_live, header.creator)
+        ):
+            yield
+
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
         caller, state = await self._authenticator.enter(context, request.match)
         wanted = request.wait_for_version
         if state.version < wanted:
-            with self._metrics.watching(), suppress(TimeoutError):
+            with (
+                self._admission.hold(Budget.STREAMS),
+                self._metrics.watching(),
+                suppress(TimeoutError),
+            ):
                 async with asyncio.timeout(_max_wait(context)):
                     while state.version < wanted and not state.over:
                         await self._matches.wait_for_change(caller.match_id, state.version)
@@ -174,7 +203,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     ) -> match_pb2.RematchResponse:
         caller, state = await self._authenticator.enter(context, request.match)
         check_seat(caller)
-        rematch = await self._matches.rematch(state)
+        rematch = await self._matches.rematch(state, self._creator(), self._admit_new)
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
             match=f"matches/{match_id}",

@@ -16,6 +16,7 @@ from service.store import KEY_BYTES
 MIN_OPERATOR_TOKEN = 32
 _DOMAIN = b"croupier/token/v1\0"
 _MATCH_DOMAIN = b"croupier/match/v1\0"
+_PRINCIPAL_DOMAIN = b"croupier/principal/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
 _SCHEME = "bearer "
 _MAX_CACHED = 8192
@@ -51,6 +52,21 @@ class Tokens:
     def id_source(self, request_id: str) -> bytes:
         """What the id of a match created with a request_id follows from; it hides the latter."""
         return hmac.digest(self._key, _MATCH_DOMAIN + request_id.encode(), "sha256")
+
+    def seat_of(self, authorization: str) -> str | None:
+        """The match and the seat of an "authorization" header, as "{match}/{seat}".
+
+        None if the header holds no valid token of a seat.
+        """
+        try:
+            caller = self.read(authorization)
+        except Refusal:
+            return None
+        return None if caller.seat == SPECTATOR else f"{caller.match_id}/{caller.seat}"
+
+    def pseudonym(self, principal: str) -> str:
+        """A name under which the log can count what a principal has, without naming it."""
+        return hmac.digest(self._key, _PRINCIPAL_DOMAIN + principal.encode(), "sha256").hex()[:32]
 
     def _mac(self, claim: bytes) -> bytes:
         return hmac.digest(self._key, _DOMAIN + claim, "sha256")

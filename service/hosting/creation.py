@@ -21,6 +21,7 @@ def new_header(
     entropy_from_seats: bool,
     time_control: TimeControl | None,
     id_source: bytes | None,
+    creator: str,
     created: int,
 ) -> Header:
     """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
@@ -45,10 +46,11 @@ def new_header(
         created=created,
         entropy_from_seats=entropy_from_seats,
         time_control=control,
+        creator=creator,
     )
 
 
-def rematch_header(state: MatchState, created: int) -> Header:
+def rematch_header(state: MatchState, creator: str, created: int) -> Header:
     """The header of the one rematch of a match: the seats are exchanged.
 
     Its id follows from that of the match, so that all callers, at all servers, mean the same one.
@@ -63,17 +65,20 @@ def rematch_header(state: MatchState, created: int) -> Header:
         chance_id=match_id,
         bots=header.bots[::-1],
         created=created,
+        creator=creator,
     )
 
 
 def asks_for(asked: Header, found: Header) -> bool:
     """Whether a match is the one that is asked for.
 
-    When it was created, and under which version of the rules, does not matter. Its secret matters
-    only if it follows from a seed, which the caller has chosen.
+    When it was created, from where, and under which version of the rules, does not matter. Its
+    secret matters only if it follows from a seed, which the caller has chosen.
     """
     chosen = asked if asked.seeded else asked._replace(secret=found.secret)
-    return found == chosen._replace(created=found.created, rules_version=found.rules_version)
+    return found == chosen._replace(
+        created=found.created, creator=found.creator, rules_version=found.rules_version
+    )
 
 
 def _write_id(data: bytes) -> str:

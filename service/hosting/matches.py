@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import lru_cache, partial
+from typing import TypeAlias
 
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
@@ -21,6 +23,9 @@ from service.metrics import Metrics
 from service.store import Entry, EntryKind, Header, ListedMatch, MatchStatus, Query, Store
 
 SNAPSHOT_EVERY = 64  # Versions.
+
+# What is entered while a match of a header is created; it raises Refusal for one too many.
+Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
 
 
 class Matches:
@@ -53,19 +58,29 @@ class Matches:
         entropy_from_seats: bool = False,
         time_control: TimeControl | None = None,
         id_source: bytes | None = None,
+        creator: str = "",
+        admit: Admit = nullcontext,
     ) -> MatchState:
         """Deals a match, or lets it wait for the entropy of its seats.
 
         `bots` holds a BotStrength for each seat, or 0 for an open seat. With an `id_source`, the
-        match is created once, however often and wherever it is asked for. Raises Refusal for a
+        match is created once, however often and wherever it is asked for. `creator` is whom it
+        counts for; `admit` is entered for its header if it does not exist yet. Raises Refusal for a
         ruleset that breaks a rule, and if the same `id_source` has made another kind of match.
         """
         header = new_header(
-            ruleset, bots, seed, entropy_from_seats, time_control, id_source, self._clock.now()
+            ruleset,
+            bots,
+            seed,
+            entropy_from_seats,
+            time_control,
+            id_source,
+            creator,
+            self._clock.now(),
         )
         if id_source is None:
-            return await self._create(header)
-        state = await self._create_once(header)
+            return await self._create(header, admit)
+        state = await self._create_once(header, admit)
         if not asks_for(header, state.header):
             raise Refusal(
                 ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
@@ -73,22 +88,25 @@ class Matches:
             )
         return state
 
-    async def rematch(self, state: MatchState) -> MatchState:
+    async def rematch(
+        self, state: MatchState, creator: str = "", admit: Admit = nullcontext
+    ) -> MatchState:
         """The one match that follows a match that is over, the seats exchanged."""
         if not state.over:
             raise Refusal(ErrorReason.ERROR_REASON_MATCH_NOT_OVER, "the match is not over yet")
-        return await self._create_once(rematch_header(state, self._clock.now()))
+        return await self._create_once(rematch_header(state, creator, self._clock.now()), admit)
 
-    async def _create(self, header: Header) -> MatchState:
-        state = MatchState.begin(header)
-        status = leased_status(state)
-        await self._store.create(header, status)
+    async def _create(self, header: Header, admit: Admit) -> MatchState:
+        async with admit(header):
+            state = MatchState.begin(header)
+            status = leased_status(state)
+            await self._store.create(header, status)
         self._metrics.match(header.game, "created")
         self._cache.put(state)
         self.commit_listener(state, status)
         return state
 
-    async def _create_once(self, header: Header) -> MatchState:
+    async def _create_once(self, header: Header, admit: Admit) -> MatchState:
         # The match of this id, whichever server and request has created it.
         try:
             return await self.load(header.match_id)
@@ -96,12 +114,16 @@ class Matches:
             if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
                 raise
         try:
-            return await self._create(header)
+            return await self._create(header, admit)
         except ValueError:
             # Another request has created it meanwhile.
             return await self.load(header.match_id)
 
     # Listing and deleting matches
+
+    async def count_live(self, creator: str) -> int:
+        """How many matches of a creator are not over."""
+        return await self._store.count_live(creator)
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         """At most `limit` of the matches that fit a query, the newest first."""

@@ -40,6 +40,7 @@ class Header(NamedTuple):
     created: int  # Milliseconds since 1970, UTC.
     entropy_from_seats: bool = False  # Whether the open seats contribute to its chance.
     time_control: bytes = b""  # A croupier.v1.TimeControl, or empty for none.
+    creator: str = ""  # A pseudonym of the principal that created it; empty for one without limits.
 
     @property
     def seeded(self) -> bool:
@@ -168,6 +169,9 @@ class Store(Protocol):
 
         A server that succeeds holds the lease of the match until then.
         """
+
+    async def count_live(self, creator: str) -> int:
+        """How many matches of a creator are not over."""
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         """At most `limit` of the matches that fit a query, the newest first."""

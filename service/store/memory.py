@@ -91,6 +91,12 @@ class MemoryStore:
         self._due[due.match_id] = at
         return True
 
+    async def count_live(self, creator: str) -> int:
+        return sum(
+            header.creator == creator and header.match_id not in self._ended
+            for header in self._headers.values()
+        )
+
     async def list_matches(self, query: Query, limit: int) -> list[ListedMatch]:
         found = [
             ListedMatch(

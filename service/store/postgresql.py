@@ -106,6 +106,9 @@ class PostgresStore:
     async def reschedule(self, due: DueMatch, at: int) -> bool:
         return await self._use("write", lambda connection: tables.reschedule(connection, due, at))
 
+    async def count_live(self, creator: str) -> int:
+        return await self._use("read", lambda connection: tables.count_live(connection, creator))
+
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._use(
             "read", lambda connection: tables.read_listed(connection, query, limit)

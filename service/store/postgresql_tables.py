@@ -73,6 +73,10 @@ MIGRATIONS = (
     CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL;
     """,
     "ALTER TABLE matches ADD COLUMN time_control bytea NOT NULL DEFAULT ''",
+    """
+    ALTER TABLE matches ADD COLUMN creator text NOT NULL DEFAULT '';
+    CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> '';
+    """,
 )
 
 _HEADER = ", ".join(Header._fields)
@@ -258,6 +262,12 @@ async def read_due(connection: Any, until: int, limit: int) -> list[DueMatch]:
         "SELECT match_id, at FROM agenda WHERE at <= $1 ORDER BY at LIMIT $2", until, limit
     )
     return [DueMatch(*row) for row in rows]
+
+
+async def count_live(connection: Any, creator: str) -> int:
+    """How many matches of a creator are not over."""
+    sql = "SELECT count(*) FROM matches WHERE creator = $1 AND creator <> '' AND ended IS NULL"
+    return int(await connection.fetchval(sql, creator))
 
 
 async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:

@@ -198,6 +198,9 @@ class SqliteStore:
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
         return await self._read(tables.read_due, until, limit)
 
+    async def count_live(self, creator: str) -> int:
+        return await self._read(tables.count_live, creator)
+
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._read(tables.read_listed, query, limit)
 

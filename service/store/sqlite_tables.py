@@ -83,6 +83,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX matches_ended ON matches (ended) WHERE ended IS NOT NULL",
     ),
     ("ALTER TABLE matches ADD COLUMN time_control BLOB NOT NULL DEFAULT x''",),
+    (
+        "ALTER TABLE matches ADD COLUMN creator TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> ''",
+    ),
 )
 
 
@@ -177,6 +181,15 @@ def reschedule(connection: sqlite3.Connection, due: DueMatch, at: int) -> bool:
     """Makes a match due at another time unless that has changed; returns whether it did."""
     done = connection.execute("UPDATE agenda SET at = ? WHERE match_id = ? AND at = ?", (at, *due))
     return done.rowcount == 1
+
+
+def count_live(connection: sqlite3.Connection, creator: str) -> int:
+    """How many matches of a creator are not over."""
+    (count,) = connection.execute(
+        "SELECT count(*) FROM matches WHERE creator = ? AND creator <> '' AND ended IS NULL",
+        (creator,),
+    ).fetchone()
+    return int(count)
 
 
 def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> list[ListedMatch]:

@@ -21,6 +21,8 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from service import wire
+from service.admission.admission import Admission
+from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
 from service.metrics import Metrics
 from service.searching.hints import CheckedHintRequest, answer
@@ -310,7 +312,9 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
             limits=hint_pb2.SearchLimits(time=Duration(seconds=2)),
             report_interval=OFTEN,
         )
-        reports = HintService(None, pool).AnalyzePosition(request, NoContext())
+        reports = HintService(None, pool, Admission(Callers(), Metrics())).AnalyzePosition(
+            request, NoContext()
+        )
         first = await anext(reports)
         assert not first.final
         await until_idle(pool)  # The search runs for nearly 2 seconds without a reader.

@@ -1,0 +1,99 @@
+"""Admission: identifies each call, and counts what it uses of its budgets."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+from service.admission.budgets import Budget, BudgetLimits, Ledger
+from service.admission.callers_file import Callers, Jwt
+from service.admission.identification import Identification, Metadata
+from service.admission.principals import (
+    Kind,
+    Principal,
+    current_payers,
+    current_principal,
+)
+from service.metrics import Metrics
+
+if TYPE_CHECKING:
+    from service.admission.signed_tokens import SignedTokens
+
+
+class Admission:
+    """What the callers of a server may use. The methods but `admit` are about the current call."""
+
+    def __init__(self, callers: Callers, metrics: Metrics) -> None:
+        """Raises ValueError if a package is missing that the callers need."""
+        self._callers = callers
+        self._keys = {key.name: key.limits for key in callers.keys.values()}
+        self._signed_tokens = None if callers.jwt is None else _read_signed_tokens(callers.jwt)
+        self.identification = Identification(callers, self._signed_tokens)
+        self._ledger = Ledger(self._limits, metrics)
+
+    async def open(self) -> None:
+        """Reads the keys of signed tokens; raises OSError or ValueError."""
+        if self._signed_tokens is not None:
+            await self._signed_tokens.open()
+
+    def close(self) -> None:
+        """Ends what runs in the background."""
+        if self._signed_tokens is not None:
+            self._signed_tokens.close()
+
+    def admit(self, metadata: Metadata, peer: str) -> None:
+        """Identifies the current call and counts it; raises Refusal."""
+        principal, payers = self.identification.identify(metadata, peer)
+        current_principal.set(principal)
+        current_payers.set(payers)
+        self._ledger.spend(payers, Budget.CALLS)
+
+    def check_restriction(self, what: str) -> None:
+        """Raises Refusal if the operator restricts this to keys and the caller has none."""
+        self.identification.check_restriction(what, current_principal.get())
+
+    def spend(self, budget: Budget, amount: float = 1.0) -> None:
+        """Uses an amount of a budget; raises Refusal if too little is left."""
+        self._ledger.spend(current_payers.get(), budget, amount)
+
+    def check(self, budget: Budget) -> None:
+        """Raises Refusal if nothing is left of a budget that is charged afterwards."""
+        self._ledger.check(current_payers.get(), budget)
+
+    def charge(self, budget: Budget, amount: float) -> None:
+        """Uses an amount of a budget that may be more than is left."""
+        self._ledger.charge(current_payers.get(), budget, amount)
+
+    @asynccontextmanager
+    async def adding(
+        self, budget: Budget, count: Callable[[], Awaitable[int]]
+    ) -> AsyncIterator[None]:
+        """While the principal adds one to what it has, counted by `count`; raises Refusal."""
+        principal = current_principal.get()
+        if principal not in current_payers.get() or not self._ledger.limits(principal, budget):
+            yield
+            return
+        with self._ledger.hold([principal], budget):
+            added = self._ledger.held(principal, budget) - 1  # By other calls, at this moment.
+            self._ledger.check_count(principal, budget, await count() + added)
+            yield
+
+    @contextmanager
+    def hold(self, budget: Budget) -> Iterator[None]:
+        """Uses one of a budget until the block ends; raises Refusal."""
+        with self._ledger.hold(current_payers.get(), budget):
+            yield
+
+    def _limits(self, principal: Principal) -> BudgetLimits:
+        if principal.kind is Kind.KEY:
+            return self._keys[principal.name]
+        if principal.kind is Kind.ADDRESS:
+            return self._callers.address
+        return self._callers.person
+
+
+def _read_signed_tokens(configured: Jwt) -> "SignedTokens":
+    try:
+        from service.admission.signed_tokens import SignedTokens
+    except ModuleNotFoundError:
+        raise ValueError("signed tokens need PyJWT: install croupier[jwt]") from None
+    return SignedTokens(configured)

@@ -1,0 +1,195 @@
+"""Budgets: how much a principal may use, and how much it has used.
+
+A budget over time is a token bucket: the principal may use all of it at once, and it refills evenly
+over the budget's window. The bucket is kept as the time at which it will be full again (the generic
+cell rate algorithm, ATM Forum Traffic Management Specification 4.0, section 4.4). Some costs are
+known only afterwards, such as the seconds of a search, so a bucket can go into debt; that is why
+this is no library of rate limits, which can only ask in advance.
+
+A server counts for itself: behind n replicas a principal has up to n times its budgets.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.admission.principals import Principal
+from service.errors import Refusal
+from service.metrics import Metrics
+
+MAX_IDLE_ACCOUNTS = 10_000
+RETRY_SECONDS = 1.0  # When to come back where something must end first.
+
+
+class Budget(StrEnum):
+    """What a principal uses. The values are the names in a callers file."""
+
+    CALLS = "calls_per_second"
+    MATCHES = "matches_per_hour"
+    RULESET_BYTES = "ruleset_bytes_per_hour"
+    SEARCH_SECONDS = "search_seconds_per_minute"
+    LIVE_MATCHES = "live_matches"
+    STREAMS = "streams"
+    SEARCHES = "searches"
+
+
+# The seconds over which a budget refills. Of the other budgets, a use gives back when it ends.
+WINDOWS: dict[Budget, float] = {
+    Budget.CALLS: 1.0,
+    Budget.MATCHES: 3600.0,
+    Budget.RULESET_BYTES: 3600.0,
+    Budget.SEARCH_SECONDS: 60.0,
+}
+DESCRIPTIONS: dict[Budget, str] = {
+    Budget.CALLS: "calls per second",
+    Budget.MATCHES: "new matches per hour",
+    Budget.RULESET_BYTES: "bytes of rulesets per hour",
+    Budget.SEARCH_SECONDS: "seconds of search per minute, for each thread",
+    Budget.LIVE_MATCHES: "matches that are not over",
+    Budget.STREAMS: "streams and waiting calls at once",
+    Budget.SEARCHES: "searches at once, waiting ones included",
+}
+
+BudgetLimits = Mapping[Budget, float]  # A budget that is missing is unlimited.
+
+
+class _Account:
+    """What one principal has used."""
+
+    __slots__ = ("full_at", "held")
+
+    def __init__(self) -> None:
+        self.full_at: dict[Budget, float] = {}
+        self.held: dict[Budget, int] = {}
+
+    def idle(self, now: float) -> bool:
+        return not self.held and all(full_at <= now for full_at in self.full_at.values())
+
+
+class Ledger:
+    """What all principals have used of their budgets."""
+
+    def __init__(
+        self,
+        limits: Callable[[Principal], BudgetLimits],
+        metrics: Metrics,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`limits` gives the budgets of a principal."""
+        self._limits = limits
+        self._metrics = metrics
+        self._now = now
+        self._accounts: dict[Principal, _Account] = {}
+        self._sweep_at = MAX_IDLE_ACCOUNTS
+
+    def spend(self, payers: Sequence[Principal], budget: Budget, amount: float = 1.0) -> None:
+        """Uses an amount of a budget of all payers; raises Refusal if one has too little left."""
+        now = self._now()
+        spent = []
+        for payer in payers:
+            limit = self._limits(payer).get(budget)
+            if limit is None:
+                continue
+            window = WINDOWS[budget]
+            account = self._account(payer)
+            full_at = max(now, account.full_at.get(budget, now))
+            full_at += amount * window / limit if limit else 2 * window
+            if full_at - now > window:
+                self._refuse(payer, budget, limit, full_at - now - window)
+            spent.append((account, full_at))
+        for account, full_at in spent:
+            account.full_at[budget] = full_at
+
+    def check(self, payers: Sequence[Principal], budget: Budget) -> None:
+        """Raises Refusal if a payer has nothing left of a budget that is charged afterwards."""
+        now = self._now()
+        for payer in payers:
+            limit = self._limits(payer).get(budget)
+            if limit is None:
+                continue
+            ahead = self._account(payer).full_at.get(budget, now) - now - WINDOWS[budget]
+            if ahead >= 0 or limit == 0:
+                self._refuse(payer, budget, limit, max(ahead, RETRY_SECONDS))
+
+    def charge(self, payers: Sequence[Principal], budget: Budget, amount: float) -> None:
+        """Uses an amount of a budget that may be more than is left."""
+        now = self._now()
+        for payer in payers:
+            limit = self._limits(payer).get(budget)
+            if limit:
+                account = self._account(payer)
+                full_at = max(now, account.full_at.get(budget, now))
+                account.full_at[budget] = full_at + amount * WINDOWS[budget] / limit
+
+    @contextmanager
+    def hold(self, payers: Sequence[Principal], budget: Budget) -> Iterator[None]:
+        """Uses one of a budget of all payers until the block ends; raises Refusal."""
+        held = []
+        for payer in payers:
+            limit = self._limits(payer).get(budget)
+            if limit is None:
+                continue
+            account = self._account(payer)
+            if account.held.get(budget, 0) >= limit:
+                self._refuse(payer, budget, limit, RETRY_SECONDS)
+            held.append(account)
+        for account in held:
+            account.held[budget] = account.held.get(budget, 0) + 1
+        try:
+            yield
+        finally:
+            for account in held:
+                account.held[budget] -= 1
+                if not account.held[budget]:
+                    del account.held[budget]
+
+    def check_count(self, payer: Principal, budget: Budget, count: int) -> None:
+        """Raises Refusal if a payer has as many as its budget allows."""
+        limit = self._limits(payer).get(budget)
+        if limit is not None and count >= limit:
+            self._refuse(payer, budget, limit, RETRY_SECONDS)
+
+    def limits(self, payer: Principal, budget: Budget) -> bool:
+        """Whether a payer has a limit of a budget."""
+        return budget in self._limits(payer)
+
+    def held(self, payer: Principal, budget: Budget) -> int:
+        """How many of a budget a payer holds now."""
+        account = self._accounts.get(payer)
+        return 0 if account is None else account.held.get(budget, 0)
+
+    def _account(self, principal: Principal) -> _Account:
+        account = self._accounts.get(principal)
+        if account is None:
+            if len(self._accounts) >= self._sweep_at:
+                self._sweep()
+            account = self._accounts[principal] = _Account()
+        return account
+
+    def _sweep(self) -> None:
+        # Forgets the accounts in which nothing is used. When few are, the next sweep is further
+        # away, so that sweeping costs little for each new account.
+        now = self._now()
+        self._accounts = {
+            principal: account
+            for principal, account in self._accounts.items()
+            if not account.idle(now)
+        }
+        self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
+
+    def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
+        self._metrics.refused(budget.value, payer.kind.value)
+        allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
+        raise Refusal(
+            ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,
+            f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s",
+            retry_seconds=wait,
+            metadata={
+                "budget": budget.value,
+                "limit": f"{limit:g}",
+                "principal": payer.kind.value,
+            },
+            quota=(str(payer), allowed),
+        )
