@@ -20,6 +20,7 @@ from service.errors import Refusal
 from service.metrics import Metrics
 
 MAX_IDLE_ACCOUNTS = 10_000
+ROUNDING_SECONDS = 1e-6  # Sums of parts of a window are not exact.
 RETRY_SECONDS = 1.0  # When to come back where something must end first.
 
 
@@ -96,7 +97,7 @@ class Ledger:
             account = self._account(payer)
             full_at = max(now, account.full_at.get(budget, now))
             full_at += amount * window / limit if limit else 2 * window
-            if full_at - now > window:
+            if full_at - now > window + ROUNDING_SECONDS:
                 self._refuse(payer, budget, limit, full_at - now - window)
             spent.append((account, full_at))
         for account, full_at in spent:

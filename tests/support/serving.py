@@ -262,8 +262,9 @@ def read_error(error):
         error_details_pb2.BadRequest(),
         error_details_pb2.RetryInfo(),
     )
+    quota = error_details_pb2.QuotaFailure()
     for detail in status.details:
-        assert any(detail.Unpack(message) for message in (info, bad, retry)), detail.type_url
+        assert any(detail.Unpack(message) for message in (info, bad, retry, quota)), detail.type_url
     assert info.domain == "croupier.v1"
     assert status.message
     return Refused(

@@ -178,6 +178,7 @@ def test_a_full_disk_is_reported_and_logged(server, place):
     server.forget_log()
     for _ in range(2):
         check_refusal(refused(player.send, request), FULL)
+    server.wait_for("the log cannot be written: DiskFullError")
     assert server.log.count("the log cannot be written: DiskFullError") == 1
     assert server.metric('croupier_store_failing{kind="write"}') == 1
     assert server.metric('croupier_store_failing{kind="read"}') == 0

@@ -1,0 +1,168 @@
+"""Budgets: what is refused, when it may come back, and what is forgotten."""
+
+import random
+
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+
+from service.admission import budgets
+from service.admission.budgets import WINDOWS, Budget, Ledger
+from service.admission.principals import Kind, Principal
+from service.errors import Refusal
+from service.metrics import Metrics
+
+ONE, OTHER = Principal(Kind.SEAT, "one/0"), Principal(Kind.SEAT, "one/1")
+HOME = Principal(Kind.ADDRESS, "192.0.2.1")
+LIMITS = {
+    Kind.SEAT: {Budget.CALLS: 10, Budget.SEARCH_SECONDS: 30, Budget.STREAMS: 2},
+    Kind.ADDRESS: {Budget.CALLS: 15, Budget.STREAMS: 3},
+}
+SEED = 20261122
+
+
+class Time:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def time():
+    return Time()
+
+
+@pytest.fixture
+def ledger(time):
+    return Ledger(lambda principal: LIMITS[principal.kind], Metrics(), time)
+
+
+def retry_of(call, *arguments):
+    """Make a call that is refused; return the seconds after which to come back."""
+    with pytest.raises(Refusal) as caught:
+        call(*arguments)
+    found = [
+        detail for detail in caught.value.status.details if detail.type_url.endswith("RetryInfo")
+    ]
+    info = RetryInfo()
+    assert found[0].Unpack(info)
+    return info.retry_delay.ToMilliseconds() / 1000
+
+
+def spent(ledger, payers, budget=Budget.CALLS):
+    """Return how many calls are admitted at once."""
+    count = 0
+    while count < 1000:
+        try:
+            ledger.spend(payers, budget)
+        except Refusal:
+            return count
+        count += 1
+    return count
+
+
+def test_all_of_a_budget_can_be_used_at_once_and_refills_evenly(ledger, time):
+    assert spent(ledger, [ONE]) == 10
+    time.now += 0.45
+    assert spent(ledger, [ONE]) == 4
+    time.now += 100
+    assert spent(ledger, [ONE]) == 10
+
+
+def test_a_refusal_says_when_to_come_back(ledger, time):
+    spent(ledger, [ONE])
+    wait = retry_of(ledger.spend, [ONE], Budget.CALLS)
+    assert wait == pytest.approx(0.1)
+    time.now += wait - 0.01
+    assert retry_of(ledger.spend, [ONE], Budget.CALLS) == pytest.approx(0.01)
+    time.now += 0.0101
+    ledger.spend([ONE], Budget.CALLS)
+
+
+def test_principals_have_budgets_of_their_own(ledger):
+    assert spent(ledger, [ONE]) == spent(ledger, [OTHER]) == 10
+
+
+def test_a_call_uses_the_budgets_of_all_payers_or_none(ledger):
+    assert spent(ledger, [ONE, HOME]) == 10
+    # The calls that were refused for the seat have cost its address nothing.
+    assert spent(ledger, [OTHER, HOME]) == 5
+    assert spent(ledger, [OTHER]) == 5
+
+
+def test_a_refusal_names_the_budget(ledger):
+    spent(ledger, [ONE])
+    with pytest.raises(Refusal, match="at most 10 calls per second") as caught:
+        ledger.spend([ONE], Budget.CALLS)
+    details = str(caught.value.status)
+    assert "BUDGET_EXHAUSTED" in details and "calls_per_second" in details
+
+
+def test_a_budget_that_is_missing_is_unlimited(ledger):
+    assert spent(ledger, [ONE], Budget.MATCHES) == 1000
+
+
+def test_a_budget_of_nothing_admits_nothing(time):
+    ledger = Ledger(lambda principal: {Budget.CALLS: 0}, Metrics(), time)
+    assert spent(ledger, [ONE]) == 0
+    time.now += 10_000
+    assert spent(ledger, [ONE]) == 0
+
+
+def test_what_is_held_is_given_back(ledger):
+    with ledger.hold([ONE, HOME], Budget.STREAMS), ledger.hold([ONE, HOME], Budget.STREAMS):
+        with pytest.raises(Refusal), ledger.hold([ONE, HOME], Budget.STREAMS):
+            raise AssertionError("was admitted")
+        with (
+            ledger.hold([OTHER, HOME], Budget.STREAMS),
+            pytest.raises(Refusal),
+            ledger.hold([OTHER, HOME], Budget.STREAMS),
+        ):
+            raise AssertionError("was admitted")
+    assert ledger.held(ONE, Budget.STREAMS) == ledger.held(HOME, Budget.STREAMS) == 0
+
+
+def test_what_is_held_is_given_back_after_an_error(ledger):
+    for _ in range(5):
+        with pytest.raises(ZeroDivisionError), ledger.hold([ONE], Budget.STREAMS):
+            raise ZeroDivisionError
+    assert ledger.held(ONE, Budget.STREAMS) == 0
+
+
+def test_a_cost_that_is_known_afterwards_makes_debt(ledger, time):
+    budget = Budget.SEARCH_SECONDS
+    ledger.check([ONE], budget)
+    ledger.charge([ONE], budget, 45)  # 1.5 times what the budget allows in a minute.
+    assert retry_of(ledger.check, [ONE], budget) == pytest.approx(30)
+    time.now += 30.1
+    ledger.check([ONE], budget)
+
+
+def test_no_order_of_calls_gets_more_than_the_budget(ledger, time):
+    rng = random.Random(SEED)
+    began, admitted = time.now, 0
+    for _ in range(5000):
+        time.now += rng.expovariate(30)
+        admitted += spent(ledger, [ONE]) if rng.random() < 0.1 else _try(ledger)
+    allowed = 10 + 10 * (time.now - began) / WINDOWS[Budget.CALLS]
+    assert 0.9 * allowed < admitted <= allowed, f"seed {SEED}"
+
+
+def _try(ledger):
+    try:
+        ledger.spend([ONE], Budget.CALLS)
+    except Refusal:
+        return 0
+    return 1
+
+
+def test_idle_accounts_are_forgotten_and_others_are_not(ledger, time, monkeypatch):
+    monkeypatch.setattr(budgets, "MAX_IDLE_ACCOUNTS", 100)
+    ledger._sweep_at = 100
+    with ledger.hold([ONE], Budget.STREAMS):
+        for number in range(10_000):
+            time.now += 0.05
+            spent(ledger, [HOME]) if number % 100 == 0 else None
+            ledger.spend([Principal(Kind.SEAT, f"many/{number}")], Budget.CALLS)
+            assert len(ledger._accounts) <= 101
+        assert ledger.held(ONE, Budget.STREAMS) == 1

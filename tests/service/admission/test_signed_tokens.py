@@ -1,0 +1,144 @@
+"""Signed tokens, made with real keys and read from a real file and a real web server."""
+
+import asyncio
+import json
+import threading
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from service.admission.callers_file import Jwt
+from service.admission.signed_tokens import SignedTokens
+from service.errors import Refusal
+
+ISSUER, AUDIENCE = "https://studio.example", "croupier"
+RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+EC = ec.generate_private_key(ec.SECP256R1())
+ED = ed25519.Ed25519PrivateKey.generate()
+KEYS = {"rsa": (RSA, "RS256"), "ec": (EC, "ES256"), "ed": (ED, "EdDSA")}
+
+
+def public(name):
+    key, algorithm = KEYS[name]
+    found = jwt.get_algorithm_by_name(algorithm).to_jwk(key.public_key(), as_dict=True)
+    return {**found, "kid": name, "alg": algorithm, "use": "sig"}
+
+
+def write_keys(path, *names):
+    path.write_text(json.dumps({"keys": [public(name) for name in names]}))
+
+
+def token(name="rsa", **changed):
+    claims = {"sub": "ann", "iss": ISSUER, "aud": AUDIENCE, "exp": time.time() + 60, **changed}
+    claims = {claim: value for claim, value in claims.items() if value is not None}
+    key, algorithm = KEYS[name]
+    return jwt.encode(claims, key, algorithm, headers={"kid": name})
+
+
+def configured(where, algorithms=("RS256", "ES256", "EdDSA")):
+    return SignedTokens(Jwt(str(where), ISSUER, AUDIENCE, algorithms))
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    path = tmp_path / "keys.json"
+    write_keys(path, *KEYS)
+    tokens = configured(path)
+
+    async def read():
+        await tokens.open()
+        tokens.close()
+
+    asyncio.run(read())
+    return tokens
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_valid_token_names_its_subject(tokens, name):
+    assert tokens.subject(token(name)) == "ann"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"exp": time.time() - 1},
+        {"exp": None},
+        {"iss": "https://other.example"},
+        {"aud": "another service"},
+        {"aud": None},
+        {"sub": None},
+        {"sub": ""},
+        {"sub": "a" * 257},
+        {"nbf": time.time() + 1000},
+    ],
+)
+def test_a_token_with_a_wrong_claim_is_refused(tokens, changed):
+    with pytest.raises(Refusal, match="signed token is not valid"):
+        tokens.subject(token(**changed))
+
+
+def test_a_token_that_somebody_else_signed_is_refused(tokens):
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    claims = {"sub": "ann", "iss": ISSUER, "aud": AUDIENCE, "exp": time.time() + 60}
+    forged = [
+        jwt.encode(claims, other, "RS256", headers={"kid": "rsa"}),
+        jwt.encode(claims, other, "RS256", headers={"kid": "none"}),
+        jwt.encode(claims, None, "none", headers={"kid": "rsa"}),
+        jwt.encode(claims, "x" * 32, "HS256", headers={"kid": "rsa"}),
+        token()[:-4] + "AAAA",
+        "not a token",
+        "",
+    ]
+    for each in forged:
+        with pytest.raises(Refusal, match="signed token is not valid"):
+            tokens.subject(each)
+
+
+def test_a_token_that_was_valid_expires(tokens, monkeypatch):
+    sent = token(exp=time.time() + 60)
+    assert tokens.subject(sent) == "ann"
+    later = time.time() + 61
+    monkeypatch.setattr(time, "time", lambda: later)
+    with pytest.raises(Refusal, match="expired"):
+        tokens.subject(sent)
+
+
+def test_an_algorithm_that_is_not_allowed_is_refused(tmp_path):
+    path = tmp_path / "keys.json"
+    write_keys(path, *KEYS)
+    tokens = configured(path, ("ES256",))
+    asyncio.run(tokens._refresh())
+    assert tokens.subject(token("ec")) == "ann"
+    with pytest.raises(Refusal):
+        tokens.subject(token("rsa"))
+
+
+def test_keys_come_from_a_web_server_and_a_withdrawn_key_counts_no_more(tmp_path):
+    path = tmp_path / "keys.json"
+    write_keys(path, "rsa", "ec")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tokens = configured(f"http://127.0.0.1:{server.server_port}/keys.json")
+        asyncio.run(tokens._refresh())
+        assert tokens.subject(token("rsa")) == tokens.subject(token("ec")) == "ann"
+        write_keys(path, "ec")
+        asyncio.run(tokens._refresh())
+        server.shutdown()
+    assert tokens.subject(token("ec")) == "ann"
+    with pytest.raises(Refusal):
+        tokens.subject(token("rsa"))
+
+
+def test_a_file_that_holds_no_keys_ends_the_start(tmp_path):
+    path = tmp_path / "keys.json"
+    for text in ("", "{}", "[]", '{"keys": 1}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"keys\.json"):
+            asyncio.run(configured(path).open())
+    with pytest.raises(OSError, match="missing"):
+        asyncio.run(configured(tmp_path / "missing").open())
