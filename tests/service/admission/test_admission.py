@@ -1,0 +1,261 @@
+"""Budgets over the wire: a real server with a callers file, which counts callers of this machine.
+
+Several addresses call through a header that the server is told to believe.
+"""
+
+import hashlib
+
+import grpc
+import pytest
+
+from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
+from tests.support.facts import facts_of
+from tests.support.serving import TIMEOUT, Client, Player, read_error, refused, ruleset_of
+
+GAME = "skystones"
+RULES = ruleset_of(GAME)
+EXHAUSTED = (grpc.StatusCode.RESOURCE_EXHAUSTED, "BUDGET_EXHAUSTED")
+KEY, OTHER_KEY = "key of the studio", "key of another studio"
+FEW = hint_pb2.SearchLimits(iterations=10)
+
+
+def digest(key):
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+CALLERS = f"""
+trusted_proxies = ["127.0.0.1"]
+
+[budgets.person]
+calls_per_second = 20
+streams = 2
+live_matches = 3
+
+[budgets.address]
+calls_per_second = 60
+matches_per_hour = 8
+ruleset_bytes_per_hour = 100
+live_matches = 3
+streams = 3
+
+[keys.studio]
+sha256 = "{digest(KEY)}"
+names_players = true
+
+[keys.other]
+sha256 = "{digest(OTHER_KEY)}"
+[keys.other.budgets]
+matches_per_hour = 1
+"""
+
+
+def from_address(address, *more):
+    return [("x-forwarded-for", address), *more]
+
+
+def with_key(key, *more):
+    return [("x-api-key", key), *more]
+
+
+@pytest.fixture
+def start(servers, tmp_path):
+    """Starts servers that have a callers file."""
+    started = []
+
+    def start(text=CALLERS, **options):
+        path = tmp_path / "callers.toml"
+        path.write_text(text)
+        server, address = servers.start(callers_file=path, **options)
+        started.append(server)
+        return Client(address)
+
+    yield start
+    for server in started:
+        servers.stop(server)
+
+
+@pytest.fixture
+def client(start):
+    return start()
+
+
+def create(client, metadata, ruleset=RULES, request_id=""):
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset, request_id=request_id)
+    return client.matches.CreateMatch(request, metadata=metadata, timeout=TIMEOUT)
+
+
+def list_games(client, metadata):
+    return client.catalog.ListGames(
+        catalog_pb2.ListGamesRequest(), metadata=metadata, timeout=TIMEOUT
+    )
+
+
+def calls_until_refused(call, most=1000):
+    """Make calls until one is refused; return how many were answered, and the refusal."""
+    for count in range(most):
+        try:
+            call()
+        except grpc.RpcError as error:
+            return count, read_error(error)
+    return most, None
+
+
+class Seat(Player):
+    """A player who calls from an address."""
+
+    def __init__(self, client, created, seat, address):
+        super().__init__(client, created.match, created.seat_tokens[seat].token)
+        self.address = address
+
+    @property
+    def metadata(self):
+        return from_address(self.address, *super().metadata)
+
+
+def test_an_address_uses_up_its_calls_and_others_do_not_notice(client):
+    count, refusal = calls_until_refused(lambda: list_games(client, from_address("192.0.2.1")))
+    assert count >= 60
+    assert refusal[:2] == EXHAUSTED
+    assert refusal.metadata == {
+        "budget": "calls_per_second",
+        "limit": "60",
+        "principal": "address",
+    }
+    assert 0 < refusal.retry_seconds <= 1
+    list_games(client, from_address("192.0.2.2"))
+    list_games(client, with_key(KEY))
+
+
+def test_one_seat_cannot_use_up_the_calls_of_the_other(client):
+    created = create(client, from_address("192.0.2.1"))
+    greedy, modest = (Seat(client, created, seat, f"192.0.2.{seat}") for seat in (0, 1))
+    count, refusal = calls_until_refused(greedy.view)
+    assert count >= 20
+    assert refusal[:2] == EXHAUSTED and refusal.metadata["principal"] == "seat"
+    assert modest.view().seat == 1
+
+
+def test_players_behind_one_address_have_calls_of_their_own(client):
+    home = "192.0.2.1"
+    created = create(client, from_address(home))
+    seats = [Seat(client, created, seat, home) for seat in (0, 1)]
+    assert calls_until_refused(seats[0].view)[1].metadata["principal"] == "seat"
+    assert seats[1].view().seat == 1
+
+
+def test_a_key_without_budgets_has_no_limit_but_its_players_have(client):
+    count, refusal = calls_until_refused(lambda: list_games(client, with_key(KEY)), 200)
+    assert (count, refusal) == (200, None)
+    ann, bob = (with_key(KEY, ("x-player-id", name)) for name in ("ann", "bob"))
+    count, refusal = calls_until_refused(lambda: list_games(client, ann))
+    assert count >= 20 and refusal.metadata["principal"] == "player"
+    list_games(client, bob)
+
+
+def test_a_wrong_key_is_refused(client):
+    refusal = refused(list_games, client, with_key("guessed"))
+    assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID")
+
+
+def test_a_key_has_budgets_of_its_own(client):
+    create(client, with_key(OTHER_KEY))
+    refusal = refused(create, client, with_key(OTHER_KEY))
+    assert refusal[:2] == EXHAUSTED
+    assert refusal.metadata == {"budget": "matches_per_hour", "limit": "1", "principal": "key"}
+    assert refusal.retry_seconds > 3000
+
+
+def test_bytes_of_rulesets_are_limited(client):
+    large = max(
+        (ruleset_of(GAME, name) for name in facts_of(GAME).rulesets),
+        key=lambda ruleset: ruleset.ByteSize(),
+    )
+    assert large.ByteSize() > 100
+    refusal = refused(create, client, from_address("192.0.2.1"), large)
+    assert refusal[:2] == EXHAUSTED
+    assert refusal.metadata["budget"] == "ruleset_bytes_per_hour"
+    create(client, from_address("192.0.2.1"))
+    create(client, with_key(KEY), large)
+
+
+def test_live_matches_are_limited_until_one_ends(client):
+    home = from_address("192.0.2.1")
+    made = [create(client, home) for _ in range(3)]
+    refusal = refused(create, client, home)
+    assert refusal[:2] == EXHAUSTED and refusal.metadata["budget"] == "live_matches"
+    create(client, from_address("192.0.2.2"))
+    Seat(client, made[0], 0, "192.0.2.3").resign()
+    create(client, home)
+    assert refused(create, client, home).metadata["budget"] == "live_matches"
+
+
+def test_many_new_matches_at_once_do_not_slip_through(client):
+    home = from_address("192.0.2.1")
+    request = match_pb2.CreateMatchRequest(ruleset=RULES)
+    calls = [
+        client.matches.CreateMatch.future(request, metadata=home, timeout=TIMEOUT)
+        for _ in range(30)
+    ]
+    assert 1 <= sum(call.exception() is None for call in calls) <= 3
+
+
+def test_a_repeated_request_gets_its_match_though_the_budget_is_used_up(client):
+    home, request_id = from_address("192.0.2.1"), "01234567-89ab-4cde-8fab-0123456789ab"
+    first = create(client, home, request_id=request_id)
+    for _ in range(2):
+        create(client, home)
+    assert refused(create, client, home)[:2] == EXHAUSTED
+    # Also from elsewhere: the player may have changed the network.
+    assert create(client, home, request_id=request_id) == first
+    assert create(client, from_address("192.0.2.9"), request_id=request_id) == first
+
+
+def test_streams_and_waiting_calls_are_limited_and_given_back(client):
+    created = create(client, from_address("192.0.2.1"))
+    seat = Seat(client, created, 0, "192.0.2.1")
+    streams = [seat.watch() for _ in range(2)]
+    for stream in streams:
+        next(stream)
+    with pytest.raises(grpc.RpcError) as caught:
+        next(seat.watch())
+    refusal = read_error(caught.value)
+    assert refusal[:2] == EXHAUSTED and refusal.metadata["budget"] == "streams"
+    assert read_error(seat.wait_later(99).exception())[:2] == EXHAUSTED
+    assert Seat(client, created, 1, "192.0.2.9").view().seat == 1
+    streams[0].cancel()
+    # The server learns of it after the client, so the next stream may be refused for a moment.
+    assert admitted(lambda: next(seat.watch())).version == 0
+
+
+def admitted(call, most=10_000):
+    """Repeat a call until it is admitted."""
+    for _ in range(most):
+        try:
+            return call()
+        except grpc.RpcError as error:
+            assert read_error(error)[:2] == EXHAUSTED
+    raise AssertionError("never admitted")
+
+
+def test_calls_can_be_restricted_to_keys(start):
+    client = start('require_key = ["create_match", "hint_without_match"]\n' + CALLERS)
+    for metadata in ([], from_address("192.0.2.1")):
+        refusal = refused(create, client, metadata)
+        assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "KEY_REQUIRED")
+    created = create(client, with_key(KEY))
+    seat = Seat(client, created, 0, "192.0.2.1")
+    view = seat.view()
+    assert seat.hint(FEW).hint.iterations > 0
+    request = hint_pb2.SuggestActionRequest(view=view, limits=FEW)
+    refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
+    assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "KEY_REQUIRED")
+    answer = client.hints.SuggestAction(request, metadata=with_key(KEY), timeout=TIMEOUT)
+    assert answer.hint.iterations > 0
+
+
+def test_without_a_callers_file_this_machine_has_no_limits(servers):
+    server, address = servers.start()
+    client = Client(address)
+    count, refusal = calls_until_refused(lambda: list_games(client, []), 700)
+    assert (count, refusal) == (700, None)
+    servers.stop(server)
