@@ -8,6 +8,7 @@ import uvloop
 
 from cli import arguments
 from cli.arguments import CommandError, Commands
+from service.connections import ConnectionLimits
 from service.process import run as run_server
 from service.server import Options
 
@@ -98,6 +99,38 @@ def add_parser(commands: Commands) -> None:
         "the proxies whose forwarded addresses it believes, and how much each caller may use "
         "(docs/operations.md); without it, callers from this machine are not limited",
     )
+    limits = ConnectionLimits()
+    add(
+        "--max-connections",
+        metavar="N",
+        type=arguments.whole(),
+        default=limits.connections,
+        help="connections beyond this number are refused (default: as many as the process may have "
+        "open files)",
+    )
+    add(
+        "--max-streams",
+        metavar="N",
+        type=arguments.whole(1, 1 << 31),
+        default=limits.streams,
+        help="calls and streams of one connection at once; more wait at the client (default: "
+        "%(default)s)",
+    )
+    add(
+        "--max-idle",
+        metavar="DURATION",
+        type=arguments.duration,
+        default=limits.idle,
+        help="close a connection that has had no call for this long (default: 15m)",
+    )
+    add(
+        "--max-age",
+        metavar="DURATION",
+        type=arguments.duration,
+        default=limits.age,
+        help="ask a client to connect anew after this long; its streams end an hour later at most "
+        "(default: 12h)",
+    )
     add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
@@ -124,6 +157,12 @@ def run(chosen: argparse.Namespace) -> int:
         operator_token_file=chosen.operator_token_file,
         retain_finished=chosen.retain_finished,
         callers_file=chosen.callers_file,
+        connections=ConnectionLimits(
+            connections=chosen.max_connections,
+            streams=chosen.max_streams,
+            idle=chosen.max_idle,
+            age=chosen.max_age,
+        ),
     )
     try:
         uvloop.run(run_server(options))

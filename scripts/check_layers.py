@@ -19,7 +19,13 @@ from pathlib import Path
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
     ("ai", "croupier"),
-    ("service.clock", "service.errors", "service.metrics", "service.validation"),
+    (
+        "service.clock",
+        "service.connections",
+        "service.errors",
+        "service.metrics",
+        "service.validation",
+    ),
     ("service.store", "service.wire", "service.admission"),
     ("service.searching",),
     ("service.hosting",),

@@ -5,6 +5,7 @@ import gc
 import logging
 import signal
 
+from service.connections import raise_file_limit
 from service.server import Options, Server
 
 GARBAGE_THRESHOLD = 5_000  # New objects between two collections of the youngest generation.
@@ -14,6 +15,7 @@ _log = logging.getLogger(__name__)
 
 async def run(options: Options) -> None:
     """Serves until a signal comes; raises OSError or ValueError if the server cannot start."""
+    raise_file_limit()
     server = Server(options)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

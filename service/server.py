@@ -30,6 +30,7 @@ from service.api.interceptor import CallInterceptor
 from service.api.match_service import MatchService
 from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
+from service.connections import ConnectionLimits, channel_options
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.matches import Matches
@@ -47,12 +48,8 @@ SERVICES = (
     hint_pb2.DESCRIPTOR.services_by_name["HintService"].full_name,
 )
 
-_OPTIONS = (
-    # Otherwise two servers could share a port without noticing.
-    ("grpc.so_reuseport", 0),
-    # The largest request is a view, sent for a hint.
-    ("grpc.max_receive_message_length", 1 << 20),
-)
+# Otherwise two servers could share a port without noticing.
+_OWN_PORT = ("grpc.so_reuseport", 0)
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 _log = logging.getLogger(__name__)
@@ -72,6 +69,7 @@ class Options(NamedTuple):
     operator_token_file: Path | None = None
     retain_finished: float | None = None  # Seconds; None: for ever.
     callers_file: Path | None = None
+    connections: ConnectionLimits = ConnectionLimits()
 
 
 class Server:
@@ -107,7 +105,8 @@ class Server:
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
         self._admission = Admission(callers, self.metrics)
         self._grpc = grpc.aio.server(
-            interceptors=[CallInterceptor(self.metrics, self._admission)], options=_OPTIONS
+            interceptors=[CallInterceptor(self.metrics, self._admission)],
+            options=(_OWN_PORT, *channel_options(options.connections)),
         )
 
     async def start(self) -> str:

@@ -1,0 +1,130 @@
+"""Connections: those that say nothing, those that stay too long, and those that are too many."""
+
+import resource
+import socket
+import struct
+
+import grpc
+import pytest
+
+from service import connections
+from service.connections import ConnectionLimits, channel_options, max_connections
+from tests.support.serving import TIMEOUT, Client, ruleset_of
+
+GOAWAY = 7
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+
+@pytest.fixture
+def start(servers):
+    started = []
+
+    def start(**limits):
+        server, address = servers.start(connections=ConnectionLimits(**limits))
+        started.append(server)
+        return address
+
+    yield start
+    for server in started:
+        servers.stop(server)
+
+
+def connect(address):
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=TIMEOUT)
+
+
+def frames_until_closed(connection):
+    """Return the types of the frames that come before the server closes the connection."""
+    data = b""
+    while received := connection.recv(65536):
+        data += received
+    kinds = []
+    while len(data) >= 9:
+        high, low, kind = struct.unpack_from(">BHB", data)
+        kinds.append(kind)
+        data = data[9 + (high << 16 | low) :]
+    return kinds
+
+
+def test_too_many_connections_are_refused_and_the_others_stay(start):
+    address = start(connections=8)
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    silent = [connect(address) for _ in range(30)]
+    # Refused: the server has closed them without a word.
+    refused = [each for each in silent if _is_closed_at_once(each)]
+    assert len(refused) >= 30 - 8
+    assert table.players[0].view().seat == 0
+    for each in silent:
+        each.close()
+
+
+def _is_closed_at_once(connection):
+    # One that was admitted hears the settings of the server first.
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_a_connection_that_says_nothing_is_closed(start, monkeypatch):
+    monkeypatch.setattr(connections, "HANDSHAKE_SECONDS", 0.2)
+    address = start()
+    with connect(address) as silent:
+        frames_until_closed(silent)
+
+
+def test_an_idle_connection_is_closed_with_a_word(start):
+    with connect(start(idle=0.2)) as idle:
+        idle.sendall(PREFACE)
+        assert GOAWAY in frames_until_closed(idle)
+
+
+def test_an_old_connection_is_asked_to_leave_and_its_calls_are_not_lost(start):
+    address = start(age=0.2, age_grace=TIMEOUT)
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    stream = table.players[0].watch()
+    assert next(stream).version == 0
+    with connect(address) as other:
+        other.sendall(PREFACE)
+        assert GOAWAY in frames_until_closed(other)
+    # By now the client's own connection is old too; the stream goes on, and so do new calls.
+    table.players[0].resign()
+    assert next(stream).version == 1
+    assert [response.version for response in stream] == []
+
+
+def test_streams_of_one_connection_are_limited(start):
+    address = start(streams=2)
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    streams = [table.spectator.watch() for _ in range(2)]
+    for stream in streams:
+        assert next(stream).version == 0
+    waiting = table.players[0].wait_later(0)
+    assert not waiting.done()
+    streams[0].cancel()
+    assert waiting.result(TIMEOUT).view.version == 0
+
+
+def test_metadata_that_is_too_large_is_refused(start):
+    client = Client(start())
+    table = client.create(ruleset_of("skystones"))
+    player = table.players[0]
+    player.token = "a" * (connections.MAX_METADATA_BYTES + 1)
+    with pytest.raises(grpc.RpcError) as caught:
+        player.view()
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_the_number_of_connections_leaves_room_for_other_files(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1024, 4096))
+    assert max_connections(ConnectionLimits()) == 1024 - connections.RESERVED_FILES
+    assert max_connections(ConnectionLimits(connections=10)) == 10
+    assert max_connections(ConnectionLimits(connections=10_000)) == 1024 - 256
+    assert all(0 < value < 2**31 for _, value in channel_options(ConnectionLimits(idle=1e9)))
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (200, 200))
+    with pytest.raises(ValueError, match="limit of open files is 200"):
+        max_connections(ConnectionLimits())
