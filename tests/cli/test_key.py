@@ -1,0 +1,39 @@
+"""`croupier key`: what it prints is a callers file that admits its key."""
+
+import subprocess
+import sys
+
+import pytest
+
+from service.admission.callers_file import read_callers_file
+from service.admission.identification import Identification
+from service.admission.principals import Kind, Principal
+
+COMMAND = [sys.executable, "-m", "cli", "key"]
+
+
+def make(*arguments):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30)
+
+
+@pytest.mark.parametrize("names_players", [False, True])
+def test_its_output_is_a_callers_file(tmp_path, names_players):
+    path = tmp_path / "callers.toml"
+    said = make("studio", *["--names-players"] * names_players).stdout
+    path.write_text(said)
+    key = said.splitlines()[0].split()[-1]
+    assert len(key) >= 40
+    callers = read_callers_file(path)
+    [entry] = callers.keys.values()
+    assert (entry.name, entry.names_players) == ("studio", names_players)
+    metadata = [("x-api-key", key)]
+    principal, _ = Identification(callers, None).identify(metadata, "ipv4:192.0.2.1:1")
+    assert principal == Principal(Kind.KEY, "studio")
+    assert make("studio").stdout != make("studio").stdout
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a.b", "x" * 41])
+def test_a_name_that_toml_would_not_take_is_refused(name):
+    result = make(name)
+    assert result.returncode == 2
+    assert "is not a name" in result.stderr
