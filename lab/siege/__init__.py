@@ -1,0 +1,1 @@
+"""A siege: one caller attacks a server, and others go on playing."""

