@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: siege help build tools serve test soak check format bench arena records coverage sanitize wheel constraints clean
+.PHONY: help build tools serve test soak check format bench arena siege records coverage sanitize wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -45,7 +45,7 @@ arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game a
 	.venv/bin/croupier arena $(ARGS)
 
 siege: tools ## attack a server as one caller while others play: make siege ARGS='--attacks watchers'
-	.venv/bin/python -m lab.siege $(ARGS)
+	$(PY) -m lab.siege $(ARGS)
 
 records: tools ## verify a thousand records, and test every change of whole records (half an hour)
 	CROUPIER_RECORDS=1000 $(PYTEST) -o faulthandler_timeout=0 tests/service/hosting/test_records.py $(ARGS)
