@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from croupier.transport import Security
+
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
@@ -36,9 +38,44 @@ class UsageError(CommandError):
 def add_server(
     parser: argparse.ArgumentParser, default: str | None = DEFAULT_ADDRESS, help: str = "the server"
 ) -> None:
-    """Adds the option --server."""
+    """Adds the option --server, and those that protect the connection to it."""
     text = f"{help} (default: %(default)s)" if default else help
     parser.add_argument("--server", metavar="HOST:PORT", default=default, help=text)
+    group = parser.add_argument_group("the connection to the server")
+    add = group.add_argument
+    add("--tls", action="store_true", help="connect with TLS; each of the files below implies it")
+    add(
+        "--tls-ca",
+        metavar="FILE",
+        type=Path,
+        help="the certificates of the authorities that the server's certificate must come from, "
+        "in PEM format (default: those that gRPC comes with)",
+    )
+    add(
+        "--tls-cert",
+        metavar="FILE",
+        type=Path,
+        help="the certificate of this client, for a server that asks for one",
+    )
+    add("--tls-key", metavar="FILE", type=Path, help="the private key of --tls-cert")
+    add(
+        "--insecure",
+        action="store_true",
+        help="send tokens in the clear, also to another host; for private networks only",
+    )
+
+
+def security(chosen: argparse.Namespace) -> Security:
+    """Returns what the options of `add_server` say; raises UsageError if they do not fit."""
+    files = {"ca": chosen.tls_ca, "cert": chosen.tls_cert, "key": chosen.tls_key}
+    if chosen.insecure and (chosen.tls or any(files.values())):
+        raise UsageError("--insecure excludes --tls and its files")
+    if bool(chosen.tls_cert) != bool(chosen.tls_key):
+        raise UsageError("--tls-cert and --tls-key belong together")
+    for name, path in files.items():
+        if path is not None and not os.access(path, os.R_OK):
+            raise UsageError(f"--tls-{name}: {path} cannot be read")
+    return Security(chosen.tls, **files, insecure=chosen.insecure)
 
 
 def add_no_color(parser: argparse.ArgumentParser) -> None:

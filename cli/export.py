@@ -52,7 +52,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Writes the files."""
     try:
         chosen.output.mkdir(parents=True, exist_ok=True)
-        with Client(chosen.server) as client:
+        with Client(chosen.server, **arguments.security(chosen)._asdict()) as client:
             operator = Operator(client, read_operator_token(chosen.operator_token_file))
             count = 0
             for match in _names(chosen, operator):

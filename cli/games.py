@@ -26,7 +26,9 @@ def run(chosen: argparse.Namespace) -> int:
     """Prints a line for each game."""
     if chosen.server:
         try:
-            with Client(chosen.server, timeout=ANSWER_SECONDS) as client:
+            with Client(
+                chosen.server, timeout=ANSWER_SECONDS, **arguments.security(chosen)._asdict()
+            ) as client:
                 games = client.games()
         except CroupierError as error:
             raise CommandError(f"no answer from {chosen.server}: {error}") from error

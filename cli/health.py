@@ -7,6 +7,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from cli import arguments
 from cli.arguments import CommandError, Commands
+from croupier.transport import open_channel
 
 ANSWER_SECONDS = 5.0
 
@@ -24,8 +25,9 @@ def add_parser(commands: Commands) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Prints the status of the server."""
+    security = arguments.security(chosen)
     try:
-        with grpc.insecure_channel(chosen.server) as channel:
+        with open_channel(chosen.server, security) as channel:
             request = health_pb2.HealthCheckRequest()
             stub = health_pb2_grpc.HealthStub(channel)
             status = stub.Check(request, timeout=ANSWER_SECONDS).status  # type: ignore[attr-defined]

@@ -96,6 +96,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError("--seed repeats a match only with --hint-iterations, not with --hint-time")
     settings = Settings(
         server=chosen.server,
+        security=arguments.security(chosen),
         game=chosen.game,
         seat=chosen.seat,
         opponent=chosen.opponent,

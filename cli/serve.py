@@ -7,10 +7,11 @@ from pathlib import Path
 import uvloop
 
 from cli import arguments
-from cli.arguments import CommandError, Commands
+from cli.arguments import CommandError, Commands, UsageError
 from service.connections import ConnectionLimits
 from service.process import run as run_server
 from service.server import Options
+from service.tls import Files
 
 DEFAULT_METRICS_PORT = 9464
 
@@ -33,12 +34,27 @@ def add_parser(commands: Commands) -> None:
         "printed",
     )
     add(
+        "--tls-cert",
+        metavar="FILE",
+        type=Path,
+        help="serve with TLS: the server's certificate, followed by those of its issuers, in PEM "
+        "format; when the TLS files change, the server uses them without a restart (default: serve "
+        "in the clear)",
+    )
+    add("--tls-key", metavar="FILE", type=Path, help="the private key of --tls-cert")
+    add(
+        "--tls-client-ca",
+        metavar="FILE",
+        type=Path,
+        help="admit only clients with a certificate that comes from these authorities (mutual TLS)",
+    )
+    add(
         "--metrics-port",
         metavar="PORT",
         type=arguments.port,
         default=DEFAULT_METRICS_PORT,
-        help="where to serve metrics for Prometheus, on the same host (default: %(default)s); "
-        "0 for nowhere",
+        help="where to serve metrics for Prometheus, on the same host and always in the clear "
+        "(default: %(default)s); 0 for nowhere",
     )
     add(
         "--allow-seeds",
@@ -163,9 +179,20 @@ def run(chosen: argparse.Namespace) -> int:
             idle=chosen.max_idle,
             age=chosen.max_age,
         ),
+        tls=_tls_files(chosen),
     )
     try:
         uvloop.run(run_server(options))
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
     return 0
+
+
+def _tls_files(chosen: argparse.Namespace) -> Files | None:
+    if bool(chosen.tls_cert) != bool(chosen.tls_key):
+        raise UsageError("--tls-cert and --tls-key belong together")
+    if chosen.tls_cert is None:
+        if chosen.tls_client_ca is not None:
+            raise UsageError("--tls-client-ca needs --tls-cert and --tls-key")
+        return None
+    return Files(chosen.tls_cert, chosen.tls_key, chosen.tls_client_ca)

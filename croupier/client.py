@@ -8,14 +8,14 @@
         print(seat.view().result)
 
 The client adds four things to the generated stubs: the token on every call; a request id on every
-new match and, with the version, on every action; streams, new matches and actions that outlast a
-lost connection; and one exception with all that the server said. The messages are those of
-`croupier.v1`. For what the client does not have, use its stubs with `Client.call`.
+new match and, with the version, on every action; streams and calls that outlast a lost connection
+or server; and one exception with all that the server said. The messages are those of `croupier.v1`.
+For what the client does not have, use its stubs with `Client.call`.
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 from croupier import enums
 from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duration
@@ -41,6 +41,7 @@ __all__ = [
     "clock",
 ]
 
+CATALOG_PATIENCE = 1.0  # Seconds.
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 # The strengths of bots by name: "random", "beginner", "casual", "skilled", "expert".
 STRENGTHS = {
@@ -49,6 +50,8 @@ STRENGTHS = {
 }
 # Why a match has ended, as a word: "rules", "resignation" and so on.
 END_REASONS = enums.words(game_pb2.EndReason.DESCRIPTOR)
+
+_Response = TypeVar("_Response")
 
 
 def bot(strength: str) -> match_pb2.SeatConfig:
@@ -90,7 +93,7 @@ class Client(Connection):
         Texts are in a language, such as "de", if the server has it.
         """
         request = catalog_pb2.ListGamesRequest(language_code=language)
-        response: catalog_pb2.ListGamesResponse = self.call(self.catalog_stub.ListGames, request)
+        response: catalog_pb2.ListGamesResponse = self._ask(self.catalog_stub.ListGames, request)
         return list(response.games)
 
     def game(self, name: str, *, language: str = "") -> catalog_pb2.Game:
@@ -98,8 +101,12 @@ class Client(Connection):
         request = catalog_pb2.GetGameRequest(
             name=f"games/{name.removeprefix('games/')}", language_code=language
         )
-        response: catalog_pb2.GetGameResponse = self.call(self.catalog_stub.GetGame, request)
+        response: catalog_pb2.GetGameResponse = self._ask(self.catalog_stub.GetGame, request)
         return response.game
+
+    def _ask(self, rpc: Callable[..., _Response], request: Any) -> _Response:
+        # A client begins with the catalog, and shall soon know that no server is there.
+        return self.persist(rpc, request, min(self.patience, CATALOG_PATIENCE))
 
     def create_match(
         self,
@@ -110,7 +117,7 @@ class Client(Connection):
         entropy_from_seats: bool = False,
         time_control: clock_pb2.TimeControl | None = None,
         request_id: str = "",
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> NewMatch:
         """Creates a match of a ruleset, or of a game by its name under its default ruleset.
 
@@ -118,8 +125,8 @@ class Client(Connection):
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
-        for `patience` seconds. A caller that keeps its `request_id`, a `uuid.uuid4()` that nobody
-        else may know, can call this again later and gets the same match.
+        for `patience` seconds, by default this client's. A caller that keeps its `request_id`, a
+        `uuid.uuid4()` that nobody else may know, can call this again later and gets the same match.
         """
         if isinstance(ruleset, str):
             name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
@@ -193,8 +200,8 @@ class Operator:
         if state is not None:
             request.state = state
         while True:
-            response: match_pb2.ListMatchesResponse = self.client.call(
-                self.client.match_stub.ListMatches, request, self.token
+            response: match_pb2.ListMatchesResponse = self.client.persist(
+                self.client.match_stub.ListMatches, request, token=self.token
             )
             yield from response.matches
             if not response.next_page_token:
@@ -204,7 +211,7 @@ class Operator:
     def record(self, match: str) -> match_pb2.Record:
         """Returns the record of a match that is over."""
         request = match_pb2.GetRecordRequest(match=match)
-        response: match_pb2.GetRecordResponse = self.client.call(
-            self.client.match_stub.GetRecord, request, self.token
+        response: match_pb2.GetRecordResponse = self.client.persist(
+            self.client.match_stub.GetRecord, request, token=self.token
         )
         return response.record

@@ -1,8 +1,8 @@
-"""A connection to a server: calls with a token, retries and searches."""
+"""A connection to a server: calls with a token, repeated if they were lost, and searches."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -10,50 +10,23 @@ import grpc
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.errors import CroupierError
+from croupier.retry import Retry, Tally
+from croupier.transport import Security, open_channel
 from croupier.v1 import catalog_pb2_grpc, hint_pb2, hint_pb2_grpc, match_pb2_grpc
 
 TIMEOUT = 30.0  # Seconds that a call may take, not counting the time of a search.
-PATIENCE = 30.0  # Seconds for which a call or a stream is tried again.
+PATIENCE = 30.0  # Seconds for which a call or a stream is tried again after a loss.
+WHOLE = 0.9  # The share of its timeout after which a call is late, not lost.
 MAX_SEARCH_SECONDS = 60.0  # The server's limit.
 
-# Calls that can be repeated without harm: CreateMatch and SubmitAction because of their request
-# ids, Rematch because a match has at most one.
-_REPEATABLE = {
-    "CatalogService": ("ListGames", "GetGame"),
-    "MatchService": (
-        "CreateMatch",
-        "GetView",
-        "SubmitAction",
-        "ResignMatch",
-        "ContributeEntropy",
-        "Rematch",
-        "GetRecord",
-        "ListMatches",
-    ),
-    "HintService": ("SuggestAction",),
-}
-_SERVICE_CONFIG = {
-    "methodConfig": [
-        {
-            "name": [
-                {"service": f"croupier.v1.{service}", "method": method}
-                for service, methods in _REPEATABLE.items()
-                for method in methods
-            ],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ]
-}
 _CHANNEL = (
-    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    # Two connections of one process do not share their sockets, and close their own.
+    ("grpc.use_local_subchannel_pool", 1),
     # So that a server that is up again is found while there is patience.
     ("grpc.max_reconnect_backoff_ms", 2000),
+    # So that a stream whose server or proxy vanished in silence is found to be lost.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 8_000),
 )
 
 _Response = TypeVar("_Response")
@@ -62,10 +35,34 @@ _Response = TypeVar("_Response")
 class Connection:
     """A connection to a server at "HOST:PORT". Several threads may use it."""
 
-    def __init__(self, address: str, *, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
+        tls: bool = False,
+        ca: str | Path | None = None,
+        cert: str | Path | None = None,
+        key: str | Path | None = None,
+        insecure: bool = False,
+    ) -> None:
+        """Connects with the first call.
+
+        With `tls`, the server must show a certificate of its host that comes from an authority in
+        the file `ca`, or from one that gRPC knows. `cert` and `key` are files with the certificate
+        of this client and its key, for a server that asks for one. Each file implies `tls`. Without
+        TLS, a call to another host that carries a token raises CroupierError, unless `insecure`
+        says that the network is private.
+
+        Raises OSError for a file that cannot be read, ValueError for options that do not fit.
+        """
         self.address = address
         self.timeout = timeout
-        self._channel = grpc.insecure_channel(address, _CHANNEL)
+        self.patience = patience
+        self.tally = Tally()
+        self._closed = False
+        self._channel = open_channel(address, Security(tls, ca, cert, key, insecure), _CHANNEL)
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
         self.hint_stub = hint_pb2_grpc.HintServiceStub(self._channel)
@@ -83,6 +80,7 @@ class Connection:
 
     def close(self) -> None:
         """Closes the connection; its streams end."""
+        self._closed = True
         self._channel.close()
 
     def call(
@@ -92,7 +90,7 @@ class Connection:
         token: str | None = None,
         timeout: float | None = None,
     ) -> _Response:
-        """Calls a method of a stub; raises CroupierError."""
+        """Calls a method of a stub once; raises CroupierError."""
         try:
             return rpc(request, timeout=timeout or self.timeout, metadata=bearer(token))
         except grpc.RpcError as error:
@@ -102,19 +100,35 @@ class Connection:
         self,
         rpc: Callable[..., _Response],
         request: Any,
-        patience: float,
+        patience: float | None = None,
         token: str | None = None,
+        timeout: float | None = None,
     ) -> _Response:
         """Repeats a call until the server answers; raises CroupierError after `patience` seconds.
 
-        The call must have the same effect however often it is repeated.
+        The call must have the same effect however often it is repeated. The default is the
+        `patience` of this object. A call that has taken the whole `timeout` is not repeated.
         """
-        retry = Retry(patience)
+        retry = self.retry(patience)
+        timeout = timeout or self.timeout
         while True:
+            began = time.monotonic()
             try:
-                return self.call(rpc, request, token)
+                return self.call(rpc, request, token, timeout)
             except CroupierError as error:
-                retry.wait(error)
+                if time.monotonic() - began >= WHOLE * timeout:
+                    raise
+                self.wait(retry, error)
+
+    def retry(self, patience: float | None = None) -> Retry:
+        """Returns the retries of one call; `patience` is in seconds, by default this object's."""
+        return Retry(self.patience if patience is None else patience, self.tally)
+
+    def wait(self, retry: Retry, error: CroupierError) -> None:
+        """Returns when it is time for the next try; raises `error` if there should be none."""
+        if self._closed:  # By another thread.
+            raise error
+        retry.wait(error)
 
     def search(
         self,
@@ -126,8 +140,11 @@ class Connection:
     ) -> hint_pb2.Hint:
         """Asks for a hint; the search takes one second if no limit is given."""
         _limit(request, iterations, seconds, threads, 1.0)
-        response: hint_pb2.SuggestActionResponse = self.call(
-            self.hint_stub.SuggestAction, request, token, self._search_timeout(seconds)
+        response: hint_pb2.SuggestActionResponse = self.persist(
+            self.hint_stub.SuggestAction,
+            request,
+            token=token,
+            timeout=self._search_timeout(seconds),
         )
         return response.hint
 
@@ -143,11 +160,13 @@ class Connection:
         """Starts a search with reports; it takes ten seconds if no limit is given."""
         _limit(request, iterations, seconds, threads, 10.0)
         request.report_interval.CopyFrom(duration(every))
-        return Analysis(
-            self.hint_stub.AnalyzePosition(
-                request, timeout=self._search_timeout(seconds), metadata=bearer(token)
-            )
-        )
+        timeout = self._search_timeout(seconds)
+
+        def start() -> Any:
+            return self.hint_stub.AnalyzePosition(request, timeout=timeout, metadata=bearer(token))
+
+        retry = self.retry()
+        return Analysis(start, lambda error: self.wait(retry, error))
 
     def _search_timeout(self, seconds: float | None) -> float:
         # A search may have to wait for its turn, besides its own time.
@@ -165,14 +184,28 @@ class Analysis:
     Leaving the `with` block ends the search.
     """
 
-    def __init__(self, call: Any) -> None:
-        self._call = call
+    def __init__(self, start: Callable[[], Any], wait: Callable[[CroupierError], None]) -> None:
+        """`wait` returns when `start` shall be tried again after an error, or raises the error."""
+        self._start = start
+        self._wait = wait
+        self._call = start()
+        self._cancelled = False
 
     def __iter__(self) -> Iterator[hint_pb2.AnalyzePositionResponse]:
-        try:
-            yield from self._call
-        except grpc.RpcError as error:
-            raise CroupierError.from_call(error) from error
+        reported = False
+        while True:
+            try:
+                for report in self._call:
+                    reported = True
+                    yield report
+                return
+            except grpc.RpcError as caught:
+                error = CroupierError.from_call(caught)
+            # A search that has reported is not started over: it would report less than before.
+            if reported or self._cancelled:
+                raise error
+            self._wait(error)
+            self._call = self._start()
 
     def __enter__(self) -> Self:
         return self
@@ -187,29 +220,8 @@ class Analysis:
 
     def cancel(self) -> None:
         """Ends the search. Any thread may call it."""
+        self._cancelled = True
         self._call.cancel()
-
-
-class Retry:
-    """Decides whether a call that got no answer is tried again, and when."""
-
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
-        self.reset()
-
-    def reset(self) -> None:
-        """Starts the time over, because the server has answered."""
-        self._pause = 0.1
-        self._lost_at: float | None = None
-
-    def wait(self, error: CroupierError) -> None:
-        """Returns when it is time for the next try; raises `error` if there should be none."""
-        now = time.monotonic()
-        self._lost_at = now if self._lost_at is None else self._lost_at
-        if error.code is not grpc.StatusCode.UNAVAILABLE or now - self._lost_at >= self._patience:
-            raise error
-        time.sleep(error.retry_after or self._pause)
-        self._pause = min(2 * self._pause, 2.0)
 
 
 def bearer(token: str | None) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from croupier.connection import PATIENCE, Analysis, Connection, Retry, bearer
+from croupier.connection import Analysis, Connection, bearer
 from croupier.errors import CroupierError
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
@@ -47,14 +47,15 @@ class Spectator:
         return self._seen(response.view)
 
     def watch(
-        self, after_version: int | None = None, *, patience: float = PATIENCE
+        self, after_version: int | None = None, *, patience: float | None = None
     ) -> Iterator[match_pb2.WatchMatchResponse]:
         """Yields each version after the given one, or from the deal, until the match is over.
 
-        When the connection is lost, the stream is resumed after the last version that this has
-        yielded; raises CroupierError only if that fails for `patience` seconds.
+        When the connection is lost, or a proxy has lost the server, the stream is resumed after the
+        last version that this has yielded; raises CroupierError only if that fails for `patience`
+        seconds, by default the client's.
         """
-        retry = Retry(patience)
+        retry = self.client.retry(patience)
         while True:
             request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
             stream = self._stub.WatchMatch(request, metadata=bearer(self.token))
@@ -67,7 +68,7 @@ class Spectator:
                     yield response
                 return
             except grpc.RpcError as error:
-                retry.wait(CroupierError.from_call(error))
+                self.client.wait(retry, CroupierError.from_call(error))
             finally:
                 stream.cancel()
 
@@ -90,7 +91,8 @@ class Spectator:
         return self.client.match_stub
 
     def _call(self, rpc: Callable[..., _Response], request: Any) -> _Response:
-        return self.client.call(rpc, request, self.token)
+        # Each call about a match can be repeated.
+        return self.client.persist(rpc, request, token=self.token)
 
     def _seen(self, view: game_pb2.View) -> game_pb2.View:
         self._version = max(view.version, self._version or 0)
@@ -105,7 +107,7 @@ class Seat(Spectator):
         action: game_pb2.Action,
         expected_version: int | None = None,
         *,
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> game_pb2.View:
         """Plays one of the legal actions of a view; returns the view after it.
 
@@ -114,8 +116,8 @@ class Seat(Spectator):
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that the action counts once; raises CroupierError only if that fails
-        for `patience` seconds. It is then unknown whether the action has counted; the next view
-        shows it.
+        for `patience` seconds, by default the client's. It is then unknown whether the action has
+        counted; the next view shows it.
         """
         if expected_version is None:
             expected_version = self.view().version if self._version is None else self._version

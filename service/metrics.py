@@ -103,6 +103,7 @@ class Metrics:
             ["kind"],
             registry=self.registry,
         )
+        self._certificate_expiry: Gauge | None = None
         self._store_failing = Gauge(
             "croupier_store_failing",
             "1 from when the log could not be read or written until it can be again, else 0.",
@@ -117,6 +118,17 @@ class Metrics:
         """Serves the metrics over HTTP; raises OSError if the address cannot be used."""
         server, _ = start_http_server(port, host, registry=self.registry)
         return server
+
+    def certificate_expires(self, at: float) -> None:
+        """The server has a certificate, which expires at a time in seconds since 1970."""
+        if self._certificate_expiry is None:
+            # A server without TLS shows no such metric, which would look like an expired one.
+            self._certificate_expiry = Gauge(
+                "croupier_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate of the server expires, in seconds since 1970.",
+                registry=self.registry,
+            )
+        self._certificate_expiry.set(at)
 
     def rpc(self, method: str, code: str, seconds: float) -> None:
         """A call has ended."""

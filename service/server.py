@@ -13,6 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from ai.results import Parameters
+from croupier.transport import is_loopback
 from croupier.v1 import (
     catalog_pb2,
     catalog_pb2_grpc,
@@ -39,6 +40,7 @@ from service.hosting.scheduler import Scheduler
 from service.metrics import Metrics
 from service.searching.pool import SearchPool
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
+from service.tls import Certificate, Files
 
 MAX_HINTS_WAITING = 64
 GRACE_SECONDS = 5.0
@@ -70,6 +72,7 @@ class Options(NamedTuple):
     retain_finished: float | None = None  # Seconds; None: for ever.
     callers_file: Path | None = None
     connections: ConnectionLimits = ConnectionLimits()
+    tls: Files | None = None  # None: in the clear.
 
 
 class Server:
@@ -85,6 +88,9 @@ class Server:
         operator_file = options.operator_token_file
         self._operator_token = read_operator_token(operator_file) if operator_file else None
         self.metrics = Metrics()
+        self._certificate = (
+            Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
+        )
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
@@ -119,10 +125,7 @@ class Server:
         tokens = Tokens(self._key or await self._stored_key())
         self._admission.identification.seat_of = tokens.seat_of
         self._add_services(tokens)
-        try:
-            port = self._grpc.add_insecure_port(f"{host}:{port}")
-        except RuntimeError as error:
-            raise OSError(f"cannot listen on {host}:{port}: {error}") from None
+        port = self._listen(f"{host}:{port}")
         if self._options.metrics_port:
             self._serve_metrics()
         await self._grpc.start()
@@ -132,6 +135,20 @@ class Server:
         for service in ("", *SERVICES):
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
+
+    def _listen(self, address: str) -> int:
+        try:
+            if self._certificate is not None:
+                return self._grpc.add_secure_port(address, self._certificate.credentials())
+            if not is_loopback(self._options.host):
+                _log.warning(
+                    "tokens travel in the clear on %s: give --tls-cert and --tls-key, unless a"
+                    " proxy with TLS is in front and the network up to here is private",
+                    address,
+                )
+            return self._grpc.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from None
 
     async def _stored_key(self) -> bytes:
         # A token must outlast the server, as its match does.

@@ -4,6 +4,7 @@ import grpc
 from rich.console import Console
 
 from croupier.client import OPEN, Client, CroupierError, bot, clock
+from croupier.retry import is_lasting
 from croupier.terminal import drawing, options
 from croupier.terminal.session import Left, Session
 from croupier.terminal.settings import Settings
@@ -21,7 +22,7 @@ class SettingsError(PlayError):
 
 def play(settings: Settings, console: Console) -> int:
     """Plays a match; returns the exit status. Raises PlayError."""
-    with Client(settings.server) as client:
+    with Client(settings.server, **settings.security._asdict()) as client:
         try:
             session = _open(client, settings, console)
         except KeyboardInterrupt:
@@ -45,6 +46,8 @@ def _open(client: Client, settings: Settings, console: Console) -> Session:
     try:
         games = {game.name.removeprefix("games/"): game for game in client.games()}
     except CroupierError as error:
+        if is_lasting(error):
+            raise PlayError(f"no connection to {settings.server}: {error.message}") from error
         if error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
             raise PlayError(
                 f"no server answers at {settings.server}."

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from croupier.transport import CLEARTEXT, Security
+
 HINT_ITERATIONS = 5000  # Of a hint without a limit.
 
 
@@ -22,3 +24,4 @@ class Settings:
     hint_iterations: int | None = None
     hint_time: float | None = None  # Seconds.
     delay: float = 0.0  # Seconds between decisions with `auto`.
+    security: Security = CLEARTEXT  # Of the connection to the server.

@@ -416,7 +416,7 @@ def test_an_action_is_tried_until_the_server_is_up_again(
             server.ready()
 
     clock = SimpleNamespace(sleep=pause, monotonic=time.monotonic)
-    monkeypatch.setattr("croupier.connection.time", clock)
+    monkeypatch.setattr("croupier.retry.time", clock)
     with Client(server.address) as client:
         match = client.create_match("champion_chess")
         seat = match.seats[0]

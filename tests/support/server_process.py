@@ -36,7 +36,7 @@ class ServerProcess:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         said = self._process.stdout.readline()
-        found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", said)
+        found = re.fullmatch(r"croupier serves on ([\d.]+:\d+)\n", said)
         assert found, said + self.log
         self.client = Client(found[1])
 

@@ -1,0 +1,95 @@
+"""Which failed calls are repeated, and when.
+
+An error of Croupier names its reason. Any other error comes from the way to the server: from gRPC,
+which lost a connection, or from a proxy, which lost a server. Proxies say so in many ways: with
+UNAVAILABLE, with INTERNAL or CANCELLED (an HTTP/2 stream that was reset), with UNKNOWN (a response
+that was cut off), or with DEADLINE_EXCEEDED (a time limit of the proxy's own).
+"""
+
+import random
+import time
+from collections import Counter
+from threading import Lock
+
+import grpc
+
+from croupier.errors import CroupierError
+
+LOST = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+    }
+)
+FIRST_PAUSE = 0.1  # Seconds,
+LONGEST_PAUSE = 2.0  # twice as long each time, up to this,
+JITTER = 0.2  # give or take this share, so that clients which lost a server do not come at once.
+
+# In the text of an error that another try cannot mend: a certificate that is not believed, or a
+# message that cannot be written or read here.
+_LASTING = (
+    "CERTIFICATE_VERIFY_FAILED",
+    "Hostname Verification Check failed",
+    "WRONG_VERSION_NUMBER",
+    "Exception serializing",
+    "Exception deserializing",
+)
+
+
+def may_pass(error: CroupierError) -> bool:
+    """Whether the same call may succeed later, or over another way."""
+    if error.reason:
+        return error.code is grpc.StatusCode.UNAVAILABLE
+    return error.code in LOST and not is_lasting(error)
+
+
+def is_lasting(error: CroupierError) -> bool:
+    """Whether an error that names no reason stays until one of the two sides is set up anew."""
+    return any(text in error.message for text in _LASTING)
+
+
+class Tally:
+    """How often calls were repeated and streams resumed, by the name of the error's status."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def add(self, error: CroupierError) -> None:
+        """Counts another try after an error."""
+        with self._lock:
+            self._counts[error.code.name] += 1
+
+    def read(self) -> dict[str, int]:
+        """Returns the counts."""
+        with self._lock:
+            return dict(self._counts)
+
+
+class Retry:
+    """Decides whether a call that got no answer is tried again, and when."""
+
+    def __init__(self, patience: float, tally: Tally) -> None:
+        self._patience = patience
+        self._tally = tally
+        self.reset()
+
+    def reset(self) -> None:
+        """Starts the time over, because the server has answered."""
+        self._pause = FIRST_PAUSE
+        self._lost_at: float | None = None
+
+    def wait(self, error: CroupierError) -> None:
+        """Returns when it is time for the next try; raises `error` if there should be none."""
+        now = time.monotonic()
+        self._lost_at = now if self._lost_at is None else self._lost_at
+        left = self._patience - (now - self._lost_at)
+        if not may_pass(error) or left <= 0:
+            raise error
+        pause = error.retry_after or self._pause * random.uniform(1 - JITTER, 1 + JITTER)
+        time.sleep(pause)
+        self._tally.add(error)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)

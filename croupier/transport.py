@@ -1,0 +1,130 @@
+"""Channels to a server: TLS, and no secret in the clear to another host."""
+
+import ipaddress
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import grpc
+
+from croupier.errors import CroupierError
+
+_SCHEME = re.compile(r"(dns|ipv4|ipv6|unix|unix-abstract|vsock):(?://[^/]*/)?", re.IGNORECASE)
+_PORT = re.compile(r":\d+$")
+
+
+class Security(NamedTuple):
+    """How the connection to a server is protected.
+
+    Each of the files implies `tls`. All of them are in PEM format.
+    """
+
+    tls: bool = False
+    ca: str | Path | None = None  # The authorities to believe; None for those that gRPC has.
+    cert: str | Path | None = None  # The certificate of this client, for mutual TLS,
+    key: str | Path | None = None  # and its private key.
+    insecure: bool = False  # Whether tokens may travel in the clear to another host.
+
+
+CLEARTEXT = Security()
+
+
+class CleartextError(CroupierError):
+    """A secret would have travelled in the clear to another host. The call was not sent."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            f"a token would travel in the clear to {address}: use TLS (tls=True, or --tls),"
+            " or say that the network is private (insecure=True, or --insecure)",
+        )
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def open_channel(
+    address: str, security: Security, options: Sequence[tuple[str, Any]] = ()
+) -> grpc.Channel:
+    """Returns a channel to the server at "HOST:PORT", or at another name that gRPC understands.
+
+    On a channel in the clear to another host, calls that carry a secret raise CleartextError,
+    unless `security.insecure` is set. Raises OSError for a file that cannot be read, and ValueError
+    for settings that contradict each other.
+    """
+    tls = security.tls or bool(security.ca or security.cert or security.key)
+    if tls and security.insecure:
+        raise ValueError("TLS and insecure exclude each other")
+    if bool(security.cert) != bool(security.key):
+        raise ValueError("the certificate of a client needs its key, and the key its certificate")
+    if tls:
+        credentials = grpc.ssl_channel_credentials(
+            _read(security.ca), _read(security.key), _read(security.cert)
+        )
+        return grpc.secure_channel(address, credentials, options)
+    channel = grpc.insecure_channel(address, options)
+    if security.insecure or is_local(address):
+        return channel
+    return grpc.intercept_channel(channel, _SecretGuard(address))
+
+
+def is_local(address: str) -> bool:
+    """Whether all that is sent to an address of gRPC stays on this machine, as its text says."""
+    scheme = _SCHEME.match(address)
+    if scheme and scheme[1].lower() in ("unix", "unix-abstract"):
+        return True
+    if scheme and scheme[1].lower() == "vsock":
+        return False
+    targets = unquote(address[scheme.end() :] if scheme else address).split(",")
+    return all(is_loopback(_host(target)) for target in targets)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its name or address alone."""
+    host = host.strip("[]").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def _host(target: str) -> str:
+    # "::1" is an address without a port, "127.0.0.1:50051" one with a port.
+    if target.count(":") > 1 and "]" not in target:
+        return target
+    return _PORT.sub("", target)
+
+
+def _read(path: str | Path | None) -> bytes | None:
+    return None if path is None else Path(path).read_bytes()
+
+
+class _SecretGuard(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+    """Refuses calls that carry a secret.
+
+    All metadata of Croupier is secret, and MatchService returns tokens.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def _continue(self, continuation: Callable[..., Any], details: Any, request: Any) -> Any:
+        if details.metadata or details.method.startswith("/croupier.v1.MatchService/"):
+            raise CleartextError(self._address)
+        return continuation(details, request)
+
+    def intercept_unary_unary(
+        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
+    ) -> Any:
+        return self._continue(continuation, client_call_details, request)
+
+    def intercept_unary_stream(
+        self, continuation: Callable[..., Any], client_call_details: Any, request: Any
+    ) -> Any:
+        return self._continue(continuation, client_call_details, request)

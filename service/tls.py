@@ -1,0 +1,133 @@
+"""TLS: the certificate that a server shows, replaced when its files change."""
+
+import logging
+import ssl
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import grpc
+
+_log = logging.getLogger(__name__)
+
+
+class Files(NamedTuple):
+    """The files of a server's TLS, in PEM format."""
+
+    cert: Path  # The certificate, followed by those of its issuers up to the root.
+    key: Path
+    client_ca: Path | None = None  # The authorities of clients' certificates, which clients need.
+
+
+class Certificate:
+    """The certificate of a server as its files have it.
+
+    gRPC asks for it at each handshake. If the files have changed since, it is loaded again; if they
+    cannot be used, the one before stays. Connections that exist are not affected.
+    """
+
+    def __init__(self, files: Files, expiry: Callable[[float], object]) -> None:
+        """Loads the files; raises OSError or ValueError if they cannot be used.
+
+        `expiry` is told the end of each loaded certificate, in seconds since 1970.
+        """
+        self._files = files
+        self._expiry = expiry
+        self._lock = threading.Lock()
+        self._loaded = self._stamp()
+        self._first = self._load()
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """Returns the credentials for a port."""
+        # The stubs of grpc do not know that None means no change.
+        changed = cast("Callable[[], grpc.ServerCertificateConfiguration]", self._changed)
+        return grpc.dynamic_ssl_server_credentials(
+            self._first, changed, self._files.client_ca is not None
+        )
+
+    def _stamp(self) -> tuple[tuple[int, int, int], ...]:
+        # What tells whether a file has changed, also if a symbolic link leads elsewhere now.
+        return tuple(_stamp_of(path) for path in self._files if path is not None)
+
+    def _changed(self) -> grpc.ServerCertificateConfiguration | None:
+        # Called in threads of gRPC. What it raises would refuse the client.
+        with self._lock:
+            try:
+                stamp = self._stamp()
+                if stamp == self._loaded:
+                    return None
+                # Also if they cannot be used, so that this is logged once.
+                self._loaded = stamp
+                loaded = self._load()
+            except (OSError, ValueError) as error:
+                # Also when one file is replaced a moment after the other.
+                _log.error("the changed TLS files are not used, those before stay: %s", error)
+                return None
+            _log.info("the changed TLS files are used for new connections")
+            return loaded
+
+    def _load(self) -> grpc.ServerCertificateConfiguration:
+        cert, key = self._files.cert.read_bytes(), self._files.key.read_bytes()
+        client_ca = self._files.client_ca
+        roots = None if client_ca is None else client_ca.read_bytes()
+        if client_ca is not None:
+            _check_roots(client_ca)
+        self._expiry(_expiry(self._files.cert, self._files.key))
+        if self._stamp() != self._loaded:
+            raise ValueError("the files change at this moment")
+        return grpc.ssl_server_certificate_configuration([(key, cert)], roots)
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _check_roots(path: Path) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        raise ValueError(f"{path} holds no certificates in PEM format") from None
+
+
+def _expiry(cert: Path, key: Path) -> float:
+    """Returns when a certificate expires; raises ValueError if it cannot be shown to a client.
+
+    A client and a server that exist in memory alone shake hands with it, since that finds all
+    faults: files without a certificate, a key of another one, a time that has not come or is over.
+    """
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname = False
+    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        # Without a password that gives no answer, OpenSSL would ask the terminal for one.
+        server.load_cert_chain(cert, key, password=lambda: b"")
+        client.load_verify_locations(cert)
+        peer = _shake_hands(client, server).getpeercert()
+    except ssl.SSLCertVerificationError as error:
+        raise ValueError(f"{cert} is of no use: {error.verify_message}") from None
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise ValueError(f"{key} is not the key of {cert}") from None
+        raise ValueError(
+            f"{cert} and {key} are not a certificate and its key in PEM format, without a password"
+        ) from None
+    assert peer is not None
+    return ssl.cert_time_to_seconds(str(peer["notAfter"]))
+
+
+def _shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> ssl.SSLObject:
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asking = client.wrap_bio(back, there)
+    answering = server.wrap_bio(there, back, server_side=True)
+    for each in (asking, answering, asking):
+        try:
+            each.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    return asking

@@ -1,0 +1,317 @@
+"""TLS over real sockets: certificates that are believed or not, mutual TLS, and new files."""
+
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+
+import grpc
+import pytest
+
+from croupier.client import Client, CroupierError
+from service import tls
+from service.metrics import Metrics
+from tests.support.certificates import Authority
+from tests.support.server_process import END, ServerProcess, refused_start
+from tests.support.serving import TIMEOUT
+
+CONNECTIONS = 60  # During the reload.
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="module")
+def authority(directory):
+    return Authority(directory, "authority")
+
+
+@pytest.fixture(scope="module")
+def stranger(directory):
+    """An authority that nobody believes."""
+    return Authority(directory, "stranger")
+
+
+@pytest.fixture
+def serve(servers):
+    """Starts a server with TLS files, and returns its port."""
+    started = []
+
+    def serve(*files):
+        server, address = servers.start(tls=tls.Files(*files))
+        started.append(server)
+        return address.rpartition(":")[2]
+
+    yield serve
+    for server in started:
+        servers.stop(server)
+
+
+def games(address, **security):
+    """The number of games that a new connection shows."""
+    with Client(address, timeout=TIMEOUT, **security) as client:
+        return len(client.games())
+
+
+def fault(address, **security):
+    """The error of a connection that must fail, without another try."""
+    with Client(address, timeout=TIMEOUT, **security) as client:
+        with pytest.raises(CroupierError) as caught:
+            client.create_match("skystones")
+        assert client.tally.read() == {}
+    assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+    return caught.value.message
+
+
+def test_a_client_that_believes_the_authority_is_served(serve, authority):
+    port = serve(*authority.issue())
+    for host in ("localhost", "127.0.0.1"):
+        assert games(f"{host}:{port}", ca=authority.cert)
+
+
+def test_a_server_of_another_authority_is_not_believed(serve, authority, stranger):
+    port = serve(*authority.issue())
+    assert "CERTIFICATE_VERIFY_FAILED" in fault(f"localhost:{port}", ca=stranger.cert)
+    assert "CERTIFICATE_VERIFY_FAILED" in fault(f"localhost:{port}", tls=True)
+
+
+def test_a_certificate_of_another_host_is_not_believed(serve, authority):
+    port = serve(*authority.issue("DNS:elsewhere.example"))
+    assert "Hostname Verification Check failed" in fault(f"localhost:{port}", ca=authority.cert)
+
+
+def test_a_server_whose_certificate_has_expired_since_is_not_believed(
+    servers, authority, monkeypatch
+):
+    # The server would not start with it, so it does not look.
+    monkeypatch.setattr(tls, "_expiry", lambda cert, key: 0)
+    server, address = servers.start(tls=tls.Files(*authority.issue(days=-1)))
+    port = address.rpartition(":")[2]
+    message = fault(f"localhost:{port}", ca=authority.cert)
+    servers.stop(server)
+    assert "certificate has expired" in message
+
+
+def test_a_client_in_the_clear_and_a_server_in_the_clear_are_told_apart(
+    serve, shared_server, authority
+):
+    with Client(f"localhost:{serve(*authority.issue())}", timeout=TIMEOUT, patience=0) as client:
+        with pytest.raises(CroupierError) as caught:
+            client.create_match("skystones")
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+    assert "WRONG_VERSION_NUMBER" in fault(shared_server[1], ca=authority.cert)
+
+
+def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stranger, directory):
+    clients = Authority(directory, "clients")
+    port = serve(*authority.issue(), clients.cert)
+    server = f"localhost:{port}", authority.cert
+    cert, key = clients.issue("DNS:front-end")
+    assert games(server[0], ca=server[1], cert=cert, key=key)
+    for refused in ((), stranger.issue("DNS:front-end"), clients.issue("DNS:late", days=-1)):
+        files = dict(zip(("cert", "key"), refused, strict=False))
+        with (
+            Client(server[0], ca=server[1], timeout=TIMEOUT, patience=0, **files) as client,
+            pytest.raises(CroupierError) as caught,
+        ):
+            client.games()
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+
+
+# New files
+
+
+class Shown:
+    """The files of a server's certificate, which can be replaced."""
+
+    def __init__(self, directory, pair):
+        self.files = tls.Files(directory / "tls.crt", directory / "tls.key")
+        self.put(pair)
+
+    def put(self, pair):
+        for source, target in zip(pair, self.files, strict=False):
+            new = target.with_suffix(".new")
+            shutil.copy(source, new)
+            new.replace(target)
+
+
+def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplog):
+    shown = Shown(tmp_path, authority.issue())
+    server, address = servers.start(tls=shown.files)
+    address = f"localhost:{address.rpartition(':')[2]}"
+    done, failures = threading.Semaphore(0), []
+
+    def call():
+        # Half of the calls are on a connection that stays, half on a new one.
+        try:
+            with Client(address, ca=authority.cert, patience=0, timeout=TIMEOUT) as lasting:
+                for _ in range(CONNECTIONS // 4):
+                    assert lasting.games()
+                    assert games(address, ca=authority.cert, patience=0)
+                    done.release()
+        except BaseException as error:
+            failures.append(error)
+            raise
+        finally:
+            done.release(CONNECTIONS)
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    with caplog.at_level(logging.INFO, logger="service.tls"):
+        for caller in callers:
+            caller.start()
+        for _ in range(5):
+            assert done.acquire(timeout=TIMEOUT)
+            shown.put(authority.issue())
+        for caller in callers:
+            caller.join()
+        games(address, ca=authority.cert)
+    servers.stop(server)
+    assert not failures
+    reloads = [each for each in caplog.messages if "used for new connections" in each]
+    assert 1 <= len(reloads) <= 5
+
+
+def test_a_new_certificate_is_shown_and_told(authority, stranger, serve, tmp_path):
+    shown = Shown(tmp_path, authority.issue(days=1))
+    port = serve(*shown.files[:2])
+    assert games(f"localhost:{port}", ca=authority.cert)
+    shown.put(stranger.issue(days=3))
+    assert games(f"localhost:{port}", ca=stranger.cert)
+    assert "CERTIFICATE_VERIFY_FAILED" in fault(f"localhost:{port}", ca=authority.cert)
+
+
+@pytest.mark.parametrize("broken", ["text", "key", "expired", "missing", "empty"])
+def test_files_that_cannot_be_used_leave_those_before(authority, serve, tmp_path, broken, caplog):
+    shown = Shown(tmp_path, authority.issue())
+    port = serve(*shown.files[:2])
+    cert, key = authority.issue()
+    said = {
+        "text": "are not a certificate and its key",
+        "key": "is not the key of",
+        "expired": "certificate has expired",
+        "missing": "No such file",
+        "empty": "are not a certificate and its key",
+    }[broken]
+    if broken == "text":
+        shown.files.cert.write_text("a certificate")
+    elif broken == "key":
+        shown.put((cert,))
+    elif broken == "expired":
+        shown.put(authority.issue(days=-1))
+    elif broken == "missing":
+        shown.files.key.unlink()
+    else:
+        shown.files.key.write_bytes(b"")
+    for _ in range(3):
+        assert games(f"localhost:{port}", ca=authority.cert)
+    (line,) = caplog.messages
+    assert line.startswith("the changed TLS files are not used, those before stay: ")
+    assert said in line
+    # When they can be used again, they are.
+    with caplog.at_level(logging.INFO, logger="service.tls"):
+        shown.put((cert, key))
+        assert games(f"localhost:{port}", ca=authority.cert)
+    assert caplog.messages[-1] == "the changed TLS files are used for new connections"
+
+
+def test_the_expiry_is_a_metric_of_servers_with_tls(authority):
+    metrics = Metrics()
+    name = "croupier_tls_certificate_expiry_timestamp_seconds"
+    assert metrics.registry.get_sample_value(name) is None
+    cert, key = authority.issue(days=2)
+    tls.Certificate(tls.Files(cert, key), metrics.certificate_expires)
+    ends = metrics.registry.get_sample_value(name)
+    start = cert.stat().st_mtime
+    assert abs(ends - start - 2 * 86400) < 60
+
+
+# The command line
+
+
+def test_a_server_that_cannot_use_its_files_says_why_in_one_line(authority, directory, tmp_path):
+    cert, key = authority.issue()
+    _, other = authority.issue()
+    expired, its_key = authority.issue(days=-1)
+    text = tmp_path / "text"
+    text.write_text("neither\n")
+    for options, said in (
+        (("--tls-cert", cert, "--tls-key", other), f"{other} is not the key of {cert}"),
+        (("--tls-cert", expired, "--tls-key", its_key), f"{expired} is of no use: certificate has"),
+        (("--tls-cert", text, "--tls-key", key), "PEM format"),
+        (("--tls-cert", cert, "--tls-key", tmp_path / "none"), "No such file"),
+        (
+            ("--tls-cert", cert, "--tls-key", key, "--tls-client-ca", text),
+            f"{text} holds no certificates",
+        ),
+    ):
+        assert said in refused_start("--store", "memory", *map(str, options))
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=END)
+
+
+def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tmp_path):
+    clients = Authority(directory, "people")
+    cert, key = authority.issue()
+    word = tmp_path / "operator"
+    word.write_text("the-operator-of-a-server-with-mutual-tls")
+    operator = ("--operator-token-file", str(word))
+    server = replicas(
+        *("--store", "memory", "--tls-cert", str(cert), "--tls-key", str(key)),
+        *("--tls-client-ca", str(clients.cert), *operator),
+    )
+    server.ready()
+    mine, my_key = clients.issue("DNS:me")
+    reach = ("--server", server.address, "--tls-ca", authority.cert)
+    known = (*reach, "--tls-cert", mine, "--tls-key", my_key)
+    play = ("play", "skystones", "--auto", "--hint-iterations", "10")
+    for command in (
+        ("health", *known),
+        ("games", *known),
+        (*play, *known),
+        ("export", "--all", "--output", tmp_path / "records", *operator, *known),
+    ):
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "records").iterdir())) == 1
+    unknown = run("health", *reach)
+    assert unknown.returncode == 1
+    assert unknown.stderr.startswith(f"croupier: no answer from {server.address}: UNAVAILABLE")
+    disbelieved = run(*play, *known[:2], "--tls")
+    assert disbelieved.returncode == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in disbelieved.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["serve", "--tls-cert", "x"], "--tls-cert and --tls-key belong together"),
+        (["serve", "--tls-client-ca", "x"], "--tls-client-ca needs --tls-cert and --tls-key"),
+        (["health", "--tls-key", "x"], "--tls-cert and --tls-key belong together"),
+        (["health", "--tls", "--insecure"], "--insecure excludes --tls"),
+        (["games", "--server", "localhost:1", "--tls-ca", "none"], "--tls-ca: none cannot be read"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, said):
+    done = run(*options)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_serving_other_hosts_in_the_clear_is_warned_of(authority):
+    cert, key = map(str, authority.issue())
+    everywhere = ("--listen", "0.0.0.0:0")
+    warning = "tokens travel in the clear on 0.0.0.0"
+    for options, warned in (
+        (everywhere, True),
+        ((*everywhere, "--tls-cert", cert, "--tls-key", key), False),
+        ((), False),
+    ):
+        with ServerProcess(*options, "--store", "memory") as server:
+            server.stop()
+            assert (warning in server.log) is warned
