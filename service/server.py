@@ -4,6 +4,7 @@ import logging
 import os
 import secrets
 import socket
+import time
 from pathlib import Path
 from typing import NamedTuple
 from wsgiref.simple_server import WSGIServer
@@ -44,6 +45,7 @@ from service.tls import Certificate, Files
 
 MAX_HINTS_WAITING = 64
 GRACE_SECONDS = 5.0
+LAST_SECONDS = 0.5
 SERVICES = (
     catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"].full_name,
     match_pb2.DESCRIPTOR.services_by_name["MatchService"].full_name,
@@ -110,8 +112,9 @@ class Server:
         callers_file = options.callers_file
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
         self._admission = Admission(callers, self.metrics)
+        self._interceptor = CallInterceptor(self.metrics, self._admission)
         self._grpc = grpc.aio.server(
-            interceptors=[CallInterceptor(self.metrics, self._admission)],
+            interceptors=[self._interceptor],
             options=(_OWN_PORT, *channel_options(options.connections)),
         )
 
@@ -187,15 +190,24 @@ class Server:
         _log.info("metrics on http://%s:%d/metrics", host, port)
 
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Stops: reports itself unhealthy, ends streams, and gives calls `grace` seconds to end."""
+        """Stops: refuses new calls, and answers those that run.
+
+        Calls that wait and searches get what there is, streams end with where to resume, and every
+        other call has `grace` seconds to end. Until then the port stays open, so that a new call
+        learns that it is to be repeated.
+        """
+        until = time.monotonic() + grace
+        self._interceptor.drain()
         await self._health.enter_graceful_shutdown()
+        self.matches.close()
+        self.hints.end_searches()
         if self._retention is not None:
             self._retention.close()
         await self._scheduler.close()
         self._admission.close()
-        self.matches.close()
-        self.hints.end_streams()
-        await self._grpc.stop(grace)
+        await self._interceptor.wait_idle(until - time.monotonic())
+        # The last responses are still on their way.
+        await self._grpc.stop(max(until - time.monotonic(), min(grace, LAST_SECONDS)))
         self.hints.close()
         self._bot_searches.close()
         if self._metrics_server is not None:

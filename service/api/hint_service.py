@@ -58,9 +58,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         asked = await self._asked_position(request, context)
         limits = read_limits(request, ANALYSIS)
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
-        async with aclosing(
-            self._reports(request, asked, limits, deadline, every, followed=True)
-        ) as reports:
+        async with aclosing(self._reports(request, asked, limits, deadline, every)) as reports:
             async for report, final in reports:
                 yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final=final)
 
@@ -77,7 +75,6 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         limits: Limits,
         deadline: float,
         every: float,
-        followed: bool = False,
     ) -> AsyncGenerator[tuple[Report, bool], None]:
         """Reports of a search, and whether each is final; the last one is.
 
@@ -93,7 +90,6 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             news.set()
 
         def work(job: SearchJob) -> Report:
-            job.followed = followed
             checked = check_hint_request(request, asked)
             return answer(
                 checked,

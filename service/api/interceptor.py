@@ -1,9 +1,10 @@
 """The interceptor: admission, field rules, errors and metrics of all our calls, once for all."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeAlias
 
 import grpc
@@ -14,7 +15,7 @@ from grpc_status import rpc_status
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
-from service.errors import Refusal, invalid_field, log_failure
+from service.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.metrics import Metrics
 from service.validation import first_violation
 
@@ -32,6 +33,21 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._metrics = metrics
         self._admission = admission
         self._handlers: dict[str, Any] = {}  # By method, of ours that have been called.
+        self._draining = False
+        self._running = 0  # Calls.
+        self._ended = asyncio.Event()  # Set with the end of each call.
+
+    def drain(self) -> None:
+        """Refuses calls from now on."""
+        self._draining = True
+
+    async def wait_idle(self, seconds: float) -> None:
+        """Returns when no call runs, or after a time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._running:
+                    self._ended.clear()
+                    await self._ended.wait()
 
     async def intercept_service(
         self,
@@ -51,9 +67,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         # Requests come as bytes, so that one which cannot be parsed is an error like any other.
         # Responses may be bytes too: a servicer that puts one together as bytes makes no message.
         async def answer(data: bytes, context: Context) -> Message | bytes:
-            began = time.perf_counter()
+            began = self._begin()
             try:
-                self._admission.admit(context.invocation_metadata() or (), context.peer())
+                self._admit(context)
                 request = self._read(handler, data)
                 response: Message | bytes = await handler.unary_unary(request, context)
             # Also the cancellation of a call whose caller has gone, which is counted.
@@ -64,9 +80,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return response
 
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
-            began = time.perf_counter()
+            began = self._begin()
             try:
-                self._admission.admit(context.invocation_metadata() or (), context.peer())
+                self._admit(context)
                 request = self._read(handler, data)
                 with self._admission.hold(Budget.STREAMS):
                     async with aclosing(handler.unary_stream(request, context)) as messages:
@@ -80,6 +96,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
         return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
+
+    def _admit(self, context: Context) -> None:
+        if self._draining:
+            raise shutting_down()
+        self._admission.admit(context.invocation_metadata() or (), context.peer())
+
+    def _begin(self) -> float:
+        self._running += 1
+        return time.perf_counter()
 
     def _read(self, handler: Any, data: bytes) -> Message:
         try:
@@ -114,6 +139,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             await context.abort(status.code, status.details, status.trailing_metadata)
 
     def _count(self, method: str, code: str, began: float) -> None:
+        self._running -= 1
+        self._ended.set()
         seconds = time.perf_counter() - began
         self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
         if _log.isEnabledFor(logging.DEBUG):

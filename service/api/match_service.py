@@ -115,9 +115,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 async with asyncio.timeout(_max_wait(context)):
                     while state.version < wanted and not state.over:
                         await self._matches.wait_for_change(caller.match_id, state.version)
-                        if self._matches.closing:
-                            raise shutting_down()
                         state = await self._matches.load(caller.match_id)
+                        if self._matches.closing:
+                            break
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
         view = wire.field(

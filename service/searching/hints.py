@@ -16,6 +16,7 @@ from ai.search import Search
 from croupier.v1 import hint_pb2
 from engine.game import SeatView
 from engine.sampler import Sampler
+from service.errors import shutting_down
 from service.searching.hint_messages import STOP_REASONS, write_beliefs, write_hint
 from service.searching.pool import SearchJob
 
@@ -85,9 +86,13 @@ def answer(
     )
     if job.abandoned:
         return Report(hint_pb2.Hint(), Duration())
+    if job.shutting_down and not job.iterations:
+        raise shutting_down()
     final = _final_report(request, job, search, end)
     by_time = search.stop_reason == StopReason.TIME
     final.hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
+    if job.shutting_down and search.stop_reason == StopReason.CANCELLED:
+        final.hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
     return final
 
 

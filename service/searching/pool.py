@@ -19,7 +19,7 @@ from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
-from service.errors import Refusal
+from service.errors import Refusal, shutting_down
 from service.metrics import Metrics
 
 LOWEST_PRIORITY = 19
@@ -48,8 +48,7 @@ class SearchJob:
         self.limits = limits
         self.began = time.monotonic()
         self.stop = Stop()
-        # Whether a caller follows it, who is told what was found when the server stops it.
-        self.followed = False
+        self.shutting_down = False  # Whether it ends early, with what it has found.
         self.abandoned = False  # Whether nobody waits for an answer any more.
         self._parameters = parameters
         self._search: Search | None = None
@@ -114,6 +113,7 @@ class SearchPool:
         self._running: set[SearchJob] = set()
         self._metrics = metrics
         self._mean_seconds = 1.0
+        self._shutting_down = False
         self._pool = ThreadPoolExecutor(
             threads, thread_name_prefix=f"search-{kind}", initializer=_lower_priority
         )
@@ -146,8 +146,8 @@ class SearchPool:
     async def run(self, limits: Limits, work: Callable[[SearchJob], T]) -> T:
         """Runs `work` in a thread of the pool when it is its turn; returns or raises what it does.
 
-        Raises Refusal if the queue is full. When the caller is cancelled, the job is abandoned, and
-        the work is not waited for.
+        Raises Refusal if the queue is full, or if the server shuts down before the turn comes. When
+        the caller is cancelled, the job is abandoned, and the work is not waited for.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         await self._take_threads(limits)
@@ -167,11 +167,17 @@ class SearchPool:
         self._metrics.search(self._kind, job.iterations, seconds)
         return answer
 
-    def end_streams(self) -> None:
-        """Stops the searches that callers follow: what they have found is the final answer."""
+    def end_searches(self) -> None:
+        """Stops all searches: what they have found is the answer. Refuses those in the queue."""
+        self._shutting_down = True
         for job in self._running:
-            if job.followed:
-                job.stop.set()
+            job.shutting_down = True
+            job.stop.set()
+        for _, _, _, turn in self._waiting:
+            if not turn.done():
+                turn.set_exception(shutting_down())
+        self._waiting.clear()
+        self._report()
 
     def close(self) -> None:
         """Stops all searches."""
@@ -181,6 +187,8 @@ class SearchPool:
 
     async def _take_threads(self, limits: Limits) -> None:
         threads = limits.threads
+        if self._shutting_down:
+            raise shutting_down()
         if not self._waiting and self._free >= threads:
             self._free -= threads
             return

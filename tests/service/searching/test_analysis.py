@@ -130,7 +130,7 @@ def test_a_server_that_shuts_down_sends_the_final_report(servers):
     first = next(call)
     servers._running.remove(server)
     stopping = asyncio.run_coroutine_threadsafe(server.stop(grace=10), servers.loop)
-    hint = check_reports([first, *call], "CANCELLED")
+    hint = check_reports([first, *call], "SHUTDOWN")
     assert hint.iterations >= first.hint.iterations
     stopping.result(TIMEOUT)
 
