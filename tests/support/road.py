@@ -1,0 +1,158 @@
+"""Players who play matches to their ends through a proxy while servers behind it die."""
+
+import random
+import threading
+import time
+from collections import Counter
+
+from croupier.client import OPEN, Client, Seat, bot
+from service import wire
+from tests.support.play import told
+
+FINISH_SECONDS = 300  # Within this time the last matches end.
+HINT_SHARE = 0.02  # Of the decisions that come from a hint.
+
+
+class Road:
+    """Matches through one address, some at a time, each seat on a connection of its own."""
+
+    def __init__(self, seed, address, ca, matches, at_once):
+        self.figures = Counter()
+        self.repeated = Counter()  # By the name of the status.
+        self._seed = seed
+        self._address = address
+        self._ca = ca
+        self._numbers = iter(range(matches))
+        self._changed = threading.Condition()
+        self._failures = []
+        self._tables = [threading.Thread(target=self._play_on) for _ in range(at_once)]
+        for table in self._tables:
+            table.start()
+
+    @property
+    def over(self):
+        """Whether all matches have ended, or one has failed."""
+        with self._changed:
+            return bool(self._failures) or not any(table.is_alive() for table in self._tables)
+
+    def finish(self):
+        """Waits until all matches have ended; raises the first failure."""
+        until = time.monotonic() + FINISH_SECONDS
+        for table in self._tables:
+            table.join(max(0, until - time.monotonic()))
+        if self._failures:
+            raise self._failures[0]
+        assert not any(table.is_alive() for table in self._tables)
+
+    def wait_actions(self, count, timeout):
+        """Waits until `count` more actions have been answered, at most `timeout` seconds."""
+        with self._changed:
+            until = self.figures["actions"] + count
+            self._changed.wait_for(
+                lambda: self._failures or self.figures["actions"] >= until, timeout
+            )
+
+    def count(self, what):
+        with self._changed:
+            self.figures[what] += 1
+            self._changed.notify_all()
+
+    def _play_on(self):
+        while not self._failures:
+            with self._changed:
+                number = next(self._numbers, None)
+            if number is None:
+                return
+            try:
+                with told(seed=self._seed, match=number):
+                    self._play(random.Random(f"{self._seed}/{number}"), number)
+            # `finish` raises it in the thread of the test.
+            except BaseException as error:
+                with self._changed:
+                    self._failures.append(error)
+                    self._changed.notify_all()
+                return
+            self.count("matches")
+
+    def _play(self, rng, number):
+        games = list(wire.hosted_games())
+        game = games[number % len(games)]
+        against_bot = rng.random() < 0.25
+        with (
+            Client(self._address, ca=self._ca) as first,
+            Client(self._address, ca=self._ca) as second,
+        ):
+            match = first.create_match(game, (OPEN, bot("beginner") if against_bot else OPEN))
+            players = [Player(self, match.seats[0], rng.random(), streams=True)]
+            if not against_bot:
+                seat = Seat(second, match.name, match.seats[1].token)
+                # Some clients cannot hold a stream.
+                players.append(Player(self, seat, rng.random(), streams=rng.random() < 0.7))
+            others = [threading.Thread(target=player.run) for player in players[1:]]
+            for other in others:
+                other.start()
+            players[0].run()
+            for other in others:
+                other.join()
+            for player in players:
+                if player.failure:
+                    raise player.failure
+            records = [player.seat.record() for player in players]
+            assert all(record == records[0] for record in records)
+            assert records[0].result == players[0].result
+            with self._changed:
+                for client in (first, second):
+                    self.repeated.update(client.tally.read())
+
+
+class Player:
+    """Plays one seat at random."""
+
+    def __init__(self, road, seat, seed, streams):
+        self.seat = seat
+        self.result = None
+        self.failure = None
+        self._road = road
+        self._rng = random.Random(seed)
+        self._streams = streams
+
+    def run(self):
+        """Plays to the end, and keeps a failure."""
+        try:
+            if self._streams:
+                self._follow()
+            else:
+                self._ask()
+        except BaseException as error:
+            self.failure = error
+            # The other seat would wait for ever.
+            self.seat.resign()
+
+    def _follow(self):
+        versions = []
+        for response in self.seat.watch():
+            versions.append(response.version)
+            if response.view.HasField("result"):
+                self.result = response.view.result
+            elif response.version == self.seat.version and response.view.legal_actions:
+                self._decide(response.view)
+        assert versions == list(range(len(versions)))
+        assert self.result is not None
+
+    def _ask(self):
+        view = self.seat.view()
+        while not view.HasField("result"):
+            if view.legal_actions:
+                view = self._decide(view)
+            else:
+                view = self.seat.view(wait_for_version=view.version + 1)
+        self.result = view.result
+
+    def _decide(self, view):
+        action = self._rng.choice(view.legal_actions)
+        if self._rng.random() < HINT_SHARE:
+            action = self.seat.suggest(iterations=50).action
+            self._road.count("hints")
+        view = self.seat.submit(action, view.version)
+        self._road.count("actions")
+        return view
