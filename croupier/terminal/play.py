@@ -1,10 +1,9 @@
 """Opens a match against a bot and plays it in the terminal."""
 
-import grpc
 from rich.console import Console
 
 from croupier.client import OPEN, Client, CroupierError, bot, clock
-from croupier.retry import is_lasting
+from croupier.retry import is_lasting, may_pass
 from croupier.terminal import drawing, options
 from croupier.terminal.session import Left, Session
 from croupier.terminal.settings import Settings
@@ -35,7 +34,7 @@ def play(settings: Settings, console: Console) -> int:
             session.leave("Interrupted")
             return INTERRUPTED
         except CroupierError as error:
-            if error.code is grpc.StatusCode.UNAVAILABLE:
+            if may_pass(error):
                 raise PlayError(f"lost the server at {settings.server}") from error
             raise PlayError(f"the server refused: {error}") from error
     return 0
@@ -48,7 +47,7 @@ def _open(client: Client, settings: Settings, console: Console) -> Session:
     except CroupierError as error:
         if is_lasting(error):
             raise PlayError(f"no connection to {settings.server}: {error.message}") from error
-        if error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+        if may_pass(error):
             raise PlayError(
                 f"no server answers at {settings.server}."
                 f" Start one with: croupier serve --listen {settings.server}"
