@@ -19,8 +19,8 @@ FROM python:3.11-slim
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin croupier \
     && install -d -o croupier -g croupier /data
 COPY --from=builder /opt/croupier /opt/croupier
-# Log lines leave at once.
-ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1
+# Log lines leave at once. gRPC would print one for each stranger who does not speak TLS.
+ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR
 USER 10001
 WORKDIR /data
 VOLUME /data

@@ -51,7 +51,7 @@ class Certificate:
         return tuple(_stamp_of(path) for path in self._files if path is not None)
 
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
-        # Called in threads of gRPC. What it raises would refuse the client.
+        # Called in threads of gRPC, which would not say what it raises.
         with self._lock:
             try:
                 stamp = self._stamp()
