@@ -180,6 +180,11 @@ def duration(text: str) -> float:
     return float(int(found[1]) * SECONDS[found[2]])
 
 
+def duration_or_never(text: str) -> float | None:
+    """Reads a duration, or "never" as None."""
+    return None if text == "never" else duration(text)
+
+
 def sha256(text: str) -> bytes:
     """Reads a hash in hexadecimal digits."""
     try:

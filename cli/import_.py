@@ -14,6 +14,9 @@ from service.metrics import Metrics
 from service.server import Options, open_store
 from service.store import MatchStatus, Store
 
+# Due so late that no server acts in it, so that no server of the log ends it as idle meanwhile.
+_INCOMPLETE = MatchStatus(due=2**53)
+
 
 def add_parser(commands: Commands) -> None:
     """Adds the command."""
@@ -72,7 +75,7 @@ async def add(store: Store, state: MatchState) -> bool:
     header, entries = state.header, state.entries
     stored = await store.load(header.match_id)
     if stored is None:
-        await store.create(header, MatchStatus())
+        await store.create(header, _INCOMPLETE)
         begun = 0
     elif stored.header == header and stored.entries == list(entries[: len(stored.entries)]):
         begun = len(stored.entries)
@@ -81,7 +84,7 @@ async def add(store: Store, state: MatchState) -> bool:
     else:
         raise ValueError(f"the log holds another match named matches/{header.match_id}")
     for version in range(begun, len(entries)):
-        over = MatchStatus(over=version + 1 == len(entries))
-        if not await store.append(header.match_id, version, entries[version], over):
+        status = MatchStatus(over=True) if version + 1 == len(entries) else _INCOMPLETE
+        if not await store.append(header.match_id, version, entries[version], status):
             raise ValueError(f"another process adds to matches/{header.match_id}")
     return begun < len(entries)

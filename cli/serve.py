@@ -14,6 +14,7 @@ from service.server import Options
 from service.tls import Files
 
 DEFAULT_METRICS_PORT = 9464
+MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
 
 
 def add_parser(commands: Commands) -> None:
@@ -148,6 +149,23 @@ def add_parser(commands: Commands) -> None:
         "(default: 12h)",
     )
     add(
+        "--end-idle",
+        metavar="DURATION",
+        type=arguments.duration_or_never,
+        default=Options().end_idle,
+        help="end a match without a clock in which nothing has happened for this long: the seat "
+        "that owes a decision loses; or never (default: 30d)",
+    )
+    add(
+        "--max-default-actions",
+        metavar="N",
+        type=arguments.whole(0, MAX_DEFAULT_ACTIONS),
+        default=Options().max_default_actions,
+        help="end a match in which a seat lets its time run out once more after N actions in a row "
+        "were played for it by default; a match may ask for fewer; 0 for no limit (default: "
+        "%(default)s)",
+    )
+    add(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="info",
@@ -180,6 +198,8 @@ def run(chosen: argparse.Namespace) -> int:
             age=chosen.max_age,
         ),
         tls=_tls_files(chosen),
+        end_idle=chosen.end_idle,
+        max_default_actions=chosen.max_default_actions,
     )
     try:
         uvloop.run(run_server(options))

@@ -68,16 +68,19 @@ def clock(
     increment: float | None = None,
     *,
     default_action: bool = False,
+    max_default_actions: int = 0,
 ) -> clock_pb2.TimeControl:
     """Returns how long the open seats of a match may take, in seconds.
 
     `increment` is what a seat gets back after each decision. A seat whose time is up forfeits, or
-    with `default_action` the server plays one of its legal actions.
+    with `default_action` the server plays one of its legal actions, at most `max_default_actions`
+    times in a row before it ends the match (0: as often as the server allows).
     """
     control = clock_pb2.TimeControl(
         per_decision=None if per_decision is None else duration(per_decision),
         per_match=None if per_match is None else duration(per_match),
         increment=None if increment is None else duration(increment),
+        max_default_actions=max_default_actions,
     )
     if default_action:
         control.on_expiry = clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION

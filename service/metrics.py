@@ -32,6 +32,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self.calls = 0  # That have ended, of all methods.
         self._ended: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._refused = Counter(
             "croupier_budget_refusals",
@@ -43,7 +44,8 @@ class Metrics:
         self._matches = Counter(
             "croupier_matches",
             "Matches that this server has brought into a state: created, ended (by the rules), "
-            "resigned or expired (a seat forfeited when its time was up).",
+            "resigned, expired (a seat forfeited when its time was up), abandoned (default actions "
+            "were played for a seat too often) or idle (nothing happened for too long).",
             ["game", "state"],
             registry=self.registry,
         )
@@ -132,6 +134,7 @@ class Metrics:
 
     def rpc(self, method: str, code: str, seconds: float) -> None:
         """A call has ended."""
+        self.calls += 1
         ended = self._ended.get((method, code))
         if ended is None:
             # Finding a metric by its labels takes longer than counting.

@@ -35,9 +35,12 @@ from service.clock import Clock
 from service.connections import ConnectionLimits, channel_options
 from service.errors import Refusal
 from service.hosting.bots import Bots
+from service.hosting.idle_matches import IdleMatches
+from service.hosting.loop_share import LoopShare
 from service.hosting.matches import Matches
 from service.hosting.retention import Retention
 from service.hosting.scheduler import Scheduler
+from service.hosting.sweep import Sweep
 from service.metrics import Metrics
 from service.searching.pool import SearchPool
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
@@ -75,6 +78,8 @@ class Options(NamedTuple):
     callers_file: Path | None = None
     connections: ConnectionLimits = ConnectionLimits()
     tls: Files | None = None  # None: in the clear.
+    end_idle: float | None = 30 * 86400.0  # Seconds; None: never.
+    max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
 
 
 class Server:
@@ -96,17 +101,23 @@ class Server:
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
-        self.matches = Matches(self._store, self.metrics, self._clock)
+        self.matches = Matches(self._store, self.metrics, self._clock, options.max_default_actions)
         self.hints = SearchPool("hint", threads, self.metrics, MAX_HINTS_WAITING)
         # A bot thinks as long about one action as about many, so that its time reveals nothing.
         bots_search = Parameters(single_action=0)
         self._bot_searches = SearchPool("bot", threads, self.metrics, parameters=bots_search)
-        retained = options.retain_finished
+        share = LoopShare(lambda: self.metrics.calls)
+        retained, idle = options.retain_finished, options.end_idle
         self._retention = (
             None if retained is None else Retention(self.matches, retained, self._clock)
         )
+        self._idle_matches = (
+            None if idle is None else IdleMatches(self.matches, share, idle, self._clock)
+        )
         bots = Bots(self.matches, self._bot_searches)
-        self._scheduler = Scheduler(self._store, self.matches, bots, self.metrics, self._clock)
+        self._scheduler = Scheduler(
+            self._store, self.matches, bots, self.metrics, self._clock, share
+        )
         self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
         callers_file = options.callers_file
@@ -133,8 +144,8 @@ class Server:
             self._serve_metrics()
         await self._grpc.start()
         self._scheduler.start()
-        if self._retention is not None:
-            self._retention.start()
+        for sweep in self._sweeps():
+            sweep.start()
         for service in ("", *SERVICES):
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
@@ -181,6 +192,9 @@ class Server:
             (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
         )
 
+    def _sweeps(self) -> list[Sweep]:
+        return [each for each in (self._retention, self._idle_matches) if each is not None]
+
     def _serve_metrics(self) -> None:
         host, port = self._options.host.strip("[]"), self._options.metrics_port
         try:
@@ -201,8 +215,8 @@ class Server:
         await self._health.enter_graceful_shutdown()
         self.matches.close()
         self.hints.end_searches()
-        if self._retention is not None:
-            self._retention.close()
+        for sweep in self._sweeps():
+            sweep.close()
         await self._scheduler.close()
         self._admission.close()
         await self._interceptor.wait_idle(until - time.monotonic())

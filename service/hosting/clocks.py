@@ -22,6 +22,7 @@ class Control(NamedTuple):
     per_match: int | None
     increment: int
     forfeits: bool  # Whether a seat forfeits when its time is up; else an action is played for it.
+    max_default_actions: int  # In a row for one seat; 0 for no limit.
 
 
 @lru_cache(maxsize=_MAX_CACHED)
@@ -35,6 +36,7 @@ def read_control(data: bytes) -> Control | None:
         _read(message.per_match) if message.HasField("per_match") else None,
         _read(message.increment),
         message.on_expiry != clock_pb2.EXPIRY_POLICY_DEFAULT_ACTION,
+        message.max_default_actions,
     )
 
 

@@ -4,9 +4,10 @@ import base64
 import hashlib
 import secrets
 
-from croupier.v1.clock_pb2 import TimeControl
+from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.game_pb2 import Ruleset
 from service import wire
+from service.errors import invalid_field
 from service.hosting.match_state import MatchState
 from service.store import Header
 
@@ -34,7 +35,7 @@ def new_header(
     if seed is not None:
         secret = hashlib.sha256(b"croupier/seed/v1\0" + seed.to_bytes(8, "big")).digest()
         chance_id = ""
-    control = b"" if time_control is None else time_control.SerializeToString(deterministic=True)
+    control = b"" if time_control is None else _serialize(time_control)
     return Header(
         match_id=match_id,
         game=game.id,
@@ -50,14 +51,36 @@ def new_header(
     )
 
 
-def rematch_header(state: MatchState, creator: str, created: int) -> Header:
+def limited_header(header: Header, most: int) -> Header:
+    """The header with the server's limit of default actions in a row, 0 for none.
+
+    So the limit is that of the match, whatever options its servers have later. Raises Refusal if
+    the header has a limit above it.
+    """
+    control = TimeControl.FromString(header.time_control)
+    if not most or control.on_expiry != EXPIRY_POLICY_DEFAULT_ACTION:
+        return header
+    if control.max_default_actions > most:
+        field = "time_control.max_default_actions"
+        raise invalid_field(field, f"must be at most {most}, the limit of this server")
+    control.max_default_actions = control.max_default_actions or most
+    return header._replace(time_control=_serialize(control))
+
+
+def rematch_header(
+    state: MatchState, creator: str, created: int, max_default_actions: int
+) -> Header:
     """The header of the one rematch of a match: the seats are exchanged.
 
+    `max_default_actions` is the server's limit now, which can be below that of the match.
     Its id follows from that of the match, so that all callers, at all servers, mean the same one.
     """
     header = state.header
     what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
     match_id = _write_id(hashlib.sha256(what).digest())
+    control = TimeControl.FromString(header.time_control)
+    if 0 < max_default_actions < control.max_default_actions:
+        control.max_default_actions = max_default_actions
     return header._replace(
         match_id=match_id,
         rules_version=state.game.rules_version,
@@ -66,6 +89,7 @@ def rematch_header(state: MatchState, creator: str, created: int) -> Header:
         bots=header.bots[::-1],
         created=created,
         creator=creator,
+        time_control=_serialize(control),
     )
 
 
@@ -73,12 +97,21 @@ def asks_for(asked: Header, found: Header) -> bool:
     """Whether a match is the one that is asked for.
 
     When it was created, from where, and under which version of the rules, does not matter. Its
-    secret matters only if it follows from a seed, which the caller has chosen.
+    secret matters only if it follows from a seed, which the caller has chosen, and its limit of
+    default actions only if the caller has chosen one.
     """
     chosen = asked if asked.seeded else asked._replace(secret=found.secret)
+    if not TimeControl.FromString(asked.time_control).max_default_actions:
+        control = TimeControl.FromString(found.time_control)
+        control.max_default_actions = 0
+        found = found._replace(time_control=_serialize(control))
     return found == chosen._replace(
         created=found.created, creator=found.creator, rules_version=found.rules_version
     )
+
+
+def _serialize(control: TimeControl) -> bytes:
+    return control.SerializeToString(deterministic=True)
 
 
 def _write_id(data: bytes) -> str:

@@ -21,6 +21,25 @@ from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, Store
 
 _GAMES_KEPT = 256
 
+_RESIGNATION = game_pb2.EndReason.END_REASON_RESIGNATION
+_TIME = game_pb2.EndReason.END_REASON_TIME
+_ABANDONED = game_pb2.EndReason.END_REASON_ABANDONED
+_IDLE = game_pb2.EndReason.END_REASON_IDLE
+
+
+class EarlyEnd(NamedTuple):
+    """An end of a match that the rules of the game did not bring."""
+
+    reason: game_pb2.EndReason
+    losers: tuple[int, ...]  # If both seats lose, or none does, the match is a draw.
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """The score of each seat."""
+        if len(self.losers) != 1:
+            return 0.5, 0.5
+        return float(self.losers[0] != 0), float(self.losers[0] != 1)
+
 
 class MatchState(NamedTuple):
     """A match after some of its entries. It never changes: `after` returns the next state.
@@ -38,8 +57,8 @@ class MatchState(NamedTuple):
     version: int  # The number of entries.
     deciders: tuple[int, ...]  # The seats that owe a decision.
     over: bool  # Whether nothing can happen any more.
-    resigned: int | None  # The seat that has resigned.
-    forfeited: tuple[int, ...]  # The seats whose time is up, which can be both at once.
+    early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
+    default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
     views: dict[int, bytes]  # Serialized, by viewer: what `service/hosting/views.py` has written.
 
     @staticmethod
@@ -62,8 +81,8 @@ class MatchState(NamedTuple):
             version=0,
             deciders=() if match is None else match.deciders,
             over=match is not None and match.over,
-            resigned=None,
-            forfeited=(),
+            early_end=None,
+            default_actions=(0, 0),
             views={},
         )
 
@@ -80,16 +99,21 @@ class MatchState(NamedTuple):
             return state.after(*entries)
         match, clocks = read
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
-        resigned = skipped and skipped[-1].kind == EntryKind.RESIGNATION
+        if skipped and _ends_early(skipped[-1]):
+            # Such an entry does not change what a snapshot holds.
+            rest.insert(0, skipped.pop())
+        default_actions = (0, 0)
+        for entry in skipped:
+            default_actions = _count_default_actions(default_actions, entry)
         state = state._replace(
             history=state.history.after_skipped(skipped),
             match=match,
             contributions=None,
             clocks=clocks,
             version=len(skipped),
-            deciders=() if resigned else match.deciders,
-            over=bool(resigned) or match.over,
-            resigned=skipped[-1].seat if resigned else None,
+            deciders=match.deciders,
+            over=match.over,
+            default_actions=default_actions,
         )
         return state.after(*rest)
 
@@ -130,9 +154,18 @@ class MatchState(NamedTuple):
         return self.match
 
     @property
-    def ended_early(self) -> bool:
-        """Whether a seat has resigned or forfeited."""
-        return self.resigned is not None or bool(self.forfeited)
+    def resigned(self) -> int | None:
+        """The seat that has resigned, if one has."""
+        return next(iter(self._losers_by(_RESIGNATION)), None)
+
+    @property
+    def forfeited(self) -> tuple[int, ...]:
+        """The seats that have forfeited because their time was up, which can be both at once."""
+        return self._losers_by(_TIME)
+
+    def _losers_by(self, reason: game_pb2.EndReason) -> tuple[int, ...]:
+        end = self.early_end
+        return end.losers if end is not None and end.reason == reason else ()
 
     @property
     def bot_due(self) -> int | None:
@@ -147,15 +180,11 @@ class MatchState(NamedTuple):
         """How it ended; None while it runs."""
         if not self.over:
             return None
-        if self.resigned is not None:
-            scores: tuple[float, float] | None = _scores_without(self.resigned)
-            reason = game_pb2.EndReason.END_REASON_RESIGNATION
-        elif self.forfeited:
-            scores = _scores_without(*self.forfeited)
-            reason = game_pb2.EndReason.END_REASON_TIME
-        else:
-            scores, reason = self.dealt().scores, game_pb2.EndReason.END_REASON_RULES
-        return game_pb2.Result(scores=scores, reason=reason)
+        if self.early_end is not None:
+            return game_pb2.Result(scores=self.early_end.scores, reason=self.early_end.reason)
+        return game_pb2.Result(
+            scores=self.dealt().scores, reason=game_pb2.EndReason.END_REASON_RULES
+        )
 
     @property
     def status(self) -> MatchStatus:
@@ -219,10 +248,32 @@ class MatchState(NamedTuple):
         expired = self.expired(at)
         if not expired or self.clocks is None:
             return None
-        action = b""
-        if not self.clocks.control.forfeits:
-            action = wire.serialize_action(self.game, _default_action(self.dealt(), expired[0]))
-        return Entry(EntryKind.EXPIRY, expired[0], at, action, self.version)
+        seat, action = expired[0], b""
+        if not (self.clocks.control.forfeits or self.may_abandon(seat)):
+            action = wire.serialize_action(self.game, _default_action(self.dealt(), seat))
+        return Entry(EntryKind.EXPIRY, seat, at, action, self.version)
+
+    def may_abandon(self, seat: int) -> bool:
+        """Whether the match ends as abandoned when the time of a seat is up once more."""
+        limit = 0 if self.clocks is None else self.clocks.control.max_default_actions
+        return 0 < limit <= self.default_actions[seat]
+
+    def idle_end(self, at: int) -> Entry:
+        """The entry that ends the match at a time because nothing has happened for too long."""
+        return Entry(EntryKind.IDLE, 0, at, expected_version=self.version)
+
+    @property
+    def can_be_idle(self) -> bool:
+        """Whether the match waits for a seat without a clock, so that it may wait for ever."""
+        return not self.over and self.status.due is None
+
+    @property
+    def attended(self) -> bool:
+        """Whether somebody may wait for what happens: an open seat whose time is not up."""
+        return any(
+            not bot and not played
+            for bot, played in zip(self.header.bots, self.default_actions, strict=True)
+        )
 
     def _clocked(self) -> list[int]:
         # The seats whose clocks run: a bot has none.
@@ -240,21 +291,54 @@ def _after_action(state: MatchState, entry: Entry) -> MatchState:
 
 
 def _after_expiry(state: MatchState, entry: Entry) -> MatchState:
-    # The time of a seat is up, as was checked: the seat forfeits, or an action is played for it.
+    # The time of a seat is up, as was checked: the seat forfeits or has abandoned the match, or an
+    # action is played for it.
     assert state.clocks is not None
     forfeits = state.clocks.control.forfeits
-    if forfeits != (not entry.action):
+    if not entry.action and (forfeits or state.may_abandon(entry.seat)):
+        if forfeits:
+            return _ended_early(state, entry, _TIME, state.expired(entry.at))
+        return _ended_early(state, entry, _ABANDONED, _absent(state, entry.seat))
+    # Where the match could have ended, a default action stands all the same: a server from before
+    # there was a limit has played it.
+    if not entry.action or forfeits:
         raise ActionError("action", "this is not what happens when time is up")
-    if forfeits:
-        return _next(state, entry, forfeited=state.expired(entry.at), over=True, deciders=())
     action = wire.parse_action(state.game, entry.action)
     if action != _default_action(state.dealt(), entry.seat):
         raise ActionError("action", "this is not what is played by default")
     return _played(state, entry, action)
 
 
+def _absent(state: MatchState, seat: int) -> tuple[int, ...]:
+    # The seats that have left, given that one has. Half as many default actions are enough for the
+    # other seat, since the seats take turns of different lengths.
+    other = 1 - seat
+    if 2 * state.default_actions[other] >= state.default_actions[seat]:
+        return 0, 1
+    return (seat,)
+
+
 def _after_resignation(state: MatchState, entry: Entry) -> MatchState:
-    return _next(state, entry, resigned=entry.seat, over=True, deciders=())
+    return _ended_early(state, entry, _RESIGNATION, (entry.seat,))
+
+
+def _after_idle(state: MatchState, entry: Entry) -> MatchState:
+    if not state.can_be_idle:
+        raise ActionError("at", "only a match that waits without a clock is idle")
+    # A bot never owes a decision here. Entropy that is missing cannot be held against a seat.
+    return _ended_early(state, entry, _IDLE, state.deciders)
+
+
+def _ends_early(entry: Entry) -> bool:
+    return entry.kind in (EntryKind.RESIGNATION, EntryKind.IDLE) or (
+        entry.kind == EntryKind.EXPIRY and not entry.action
+    )
+
+
+def _ended_early(
+    state: MatchState, entry: Entry, reason: game_pb2.EndReason, losers: tuple[int, ...]
+) -> MatchState:
+    return _next(state, entry, early_end=EarlyEnd(reason, losers), over=True, deciders=())
 
 
 def _after_entropy_hash(state: MatchState, entry: Entry) -> MatchState:
@@ -291,6 +375,7 @@ _AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {
     EntryKind.RESIGNATION: _after_resignation,
     EntryKind.ENTROPY_HASH: _after_entropy_hash,
     EntryKind.ENTROPY: _after_entropy,
+    EntryKind.IDLE: _after_idle,
 }
 
 
@@ -328,8 +413,24 @@ def _next(
     state: MatchState, entry: Entry, events: tuple[Event, ...] = (), **changed: Any
 ) -> MatchState:
     # The state with an entry, its events and the fields that they change.
-    history = state.history.after(state.version, entry, events)
-    return state._replace(history=history, version=state.version + 1, views={}, **changed)
+    return state._replace(
+        history=state.history.after(state.version, entry, events),
+        version=state.version + 1,
+        default_actions=_count_default_actions(state.default_actions, entry),
+        views={},
+        **changed,
+    )
+
+
+def _count_default_actions(counts: tuple[int, int], entry: Entry) -> tuple[int, int]:
+    # The default actions in a row for each seat, after an entry.
+    if entry.kind == EntryKind.EXPIRY and entry.action:
+        count = counts[entry.seat] + 1
+    elif entry.kind == EntryKind.ACTION and counts[entry.seat]:
+        count = 0
+    else:
+        return counts
+    return (count, counts[1]) if entry.seat == 0 else (counts[0], count)
 
 
 def _default_action(match: Match, seat: int) -> int:
@@ -340,12 +441,6 @@ def _default_action(match: Match, seat: int) -> int:
     drawn = int.from_bytes(hashlib.shake_256(what.encode() + match.secret).digest(32), "big")
     legal = match.legal(seat)
     return legal[drawn % len(legal)]
-
-
-def _scores_without(*losers: int) -> tuple[float, float]:
-    if len(losers) > 1:
-        return 0.5, 0.5
-    return float(losers[0] != 0), float(losers[0] != 1)
 
 
 @lru_cache(maxsize=_GAMES_KEPT)

@@ -8,24 +8,42 @@ from typing import TypeAlias
 
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import Action, Ruleset
+from croupier.v1.game_pb2 import Action, EndReason, Ruleset
 from service.clock import Clock
 from service.errors import Refusal
 from service.hosting import requests
 from service.hosting.caller import Caller
-from service.hosting.creation import asks_for, new_header, rematch_header
+from service.hosting.creation import asks_for, limited_header, new_header, rematch_header
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache
 from service.hosting.match_state import MatchState
 from service.hosting.requests import Commit, Reply
 from service.hosting.views import serialize_view
 from service.metrics import Metrics
-from service.store import Entry, EntryKind, Header, ListedMatch, MatchStatus, Query, Store
+from service.store import (
+    Entry,
+    EntryKind,
+    Header,
+    IdleMatch,
+    ListedMatch,
+    MatchStatus,
+    Query,
+    Store,
+)
 
 SNAPSHOT_EVERY = 64  # Versions.
 
 # What is entered while a match of a header is created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
+
+# How a match has ended, as the metrics name it.
+_ENDED = {
+    EndReason.END_REASON_RULES: "ended",
+    EndReason.END_REASON_RESIGNATION: "resigned",
+    EndReason.END_REASON_TIME: "expired",
+    EndReason.END_REASON_ABANDONED: "abandoned",
+    EndReason.END_REASON_IDLE: "idle",
+}
 
 
 class Matches:
@@ -36,7 +54,15 @@ class Matches:
     action is applied at most once rests on the store's append alone.
     """
 
-    def __init__(self, store: Store, metrics: Metrics, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        metrics: Metrics,
+        clock: Clock | None = None,
+        max_default_actions: int = 0,
+    ) -> None:
+        """`max_default_actions` is the limit of new matches, in a row for a seat; 0 for none."""
+        self._max_default_actions = max_default_actions
         self._store = store
         self._metrics = metrics
         self._clock = clock or Clock()
@@ -94,9 +120,11 @@ class Matches:
         """The one match that follows a match that is over, the seats exchanged."""
         if not state.over:
             raise Refusal(ErrorReason.ERROR_REASON_MATCH_NOT_OVER, "the match is not over yet")
-        return await self._create_once(rematch_header(state, creator, self._clock.now()), admit)
+        header = rematch_header(state, creator, self._clock.now(), self._max_default_actions)
+        return await self._create_once(header, admit)
 
     async def _create(self, header: Header, admit: Admit) -> MatchState:
+        header = limited_header(header, self._max_default_actions)
         async with admit(header):
             state = MatchState.begin(header)
             status = leased_status(state)
@@ -136,20 +164,35 @@ class Matches:
         self._cache.drop_ended(before)
         return len(deleted)
 
+    # Ending idle matches
+
+    async def list_idle(
+        self, before: int, after: IdleMatch | None, limit: int
+    ) -> Sequence[IdleMatch]:
+        """At most `limit` matches that wait without a clock since before a time; as in `Store`."""
+        return await self._store.list_idle(before, after, limit)
+
+    async def end_idle(self, match_id: str, before: int) -> None:
+        """Ends a match that waits without a clock if nothing has happened in it since a time."""
+        async with self._lock(match_id):
+            # Not cached: it would take the place of a match that is played.
+            state = self._cache.get(match_id) or await self._load_uncached(match_id)
+            if state.can_be_idle and state.time < before:
+                after = state.after(state.idle_end(self._next_time(state)))
+                await self._commit(after, self._idle_ended)
+
+    def _idle_ended(self, after: MatchState, status: MatchStatus) -> None:
+        self._cache.drop(after.header.match_id)
+        self._metrics.match(after.game.id, "idle")
+        self.commit_listener(after, status)
+
     # Reading matches
 
     async def load(self, match_id: str) -> MatchState:
         """A match as the log has it now; raises Refusal if there is none."""
         state = self._cache.get(match_id)
         if state is None:
-            stored = await self._store.load(match_id)
-            if stored is None:
-                raise Refusal(
-                    ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
-                    "there is no such match",
-                    metadata={"match": f"matches/{match_id}"},
-                )
-            state = MatchState.load(stored)
+            state = await self._load_uncached(match_id)
             self._cache.put(state)
             return state
         entries = await self._store.read(match_id, state.version)
@@ -157,6 +200,16 @@ class Matches:
             state = state.after(*entries)
             self._cache.put(state)
         return state
+
+    async def _load_uncached(self, match_id: str) -> MatchState:
+        stored = await self._store.load(match_id)
+        if stored is None:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
+                "there is no such match",
+                metadata={"match": f"matches/{match_id}"},
+            )
+        return MatchState.load(stored)
 
     async def wait_for_change(self, match_id: str, version: int) -> None:
         """Returns when a match may be past a version, or the server shuts down."""
@@ -271,7 +324,11 @@ class Matches:
             state = await self.load(match_id)
         return state
 
-    def _commit(self, after: MatchState) -> Awaitable[bool]:
+    def _commit(
+        self,
+        after: MatchState,
+        committed: Callable[[MatchState, MatchStatus], None] | None = None,
+    ) -> Awaitable[bool]:
         # Adds the last entry of a state to the log; whether the log took it.
         status = leased_status(after)
         return self._store.append(
@@ -280,15 +337,14 @@ class Matches:
             after.entry(after.version),
             status,
             # Also when the caller has gone: what is in the log must be seen.
-            partial(self._committed, after, status),
+            partial(committed or self._committed, after, status),
         )
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
         if after.entry(after.version).kind == EntryKind.EXPIRY:
             self._metrics.expiry(after.game.id)
-        if after.over:
-            resigned = "resigned" if after.resigned is not None else "ended"
-            self._metrics.match(after.game.id, "expired" if after.forfeited else resigned)
+        if after.result is not None:
+            self._metrics.match(after.game.id, _ENDED[after.result.reason])
         elif after.version % SNAPSHOT_EVERY == 0:
             self._store.save_snapshot(after.header.match_id, after.snapshot())
         self._cache.put(after)

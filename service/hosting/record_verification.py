@@ -100,8 +100,10 @@ def _check_header(record: match_pb2.Record, state: MatchState) -> None:
 
 def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
     kind = str(message.WhichOneof("entry"))
-    seat = int(getattr(message, kind).seat)
     at = _read_time(message.time, "time")
+    if kind == "idle_end":
+        return state.idle_end(at)
+    seat = int(getattr(message, kind).seat)
     if kind == "action":
         wire.check_game(state.game, message.action.action, "action")
         action = wire.canonical_action(state.game, message.action.action)

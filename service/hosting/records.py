@@ -50,6 +50,8 @@ def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
             message.expiry.action.MergeFromString(entry.action)
     elif entry.kind == EntryKind.RESIGNATION:
         message.resignation.seat = entry.seat
+    elif entry.kind == EntryKind.IDLE:
+        message.idle_end.SetInParent()
     else:
         message.MergeFrom(match_pb2.RecordEntry(**write_contribution(entry)))
     return message

@@ -9,6 +9,9 @@ not anybody looks at it. A server that writes an entry holds the lease of the ma
 
 When a bot fails, the scheduler moves the time at which the match is due, which ends the lease.
 
+Whatever the scheduler does goes through a `LoopShare`, so that calls keep their time on the event
+loop, however many matches are due. Only an opponent that may wait for a bot waits for no turn.
+
 Every change of a lease is a compare-and-swap in the log (`Store.reschedule`), so that of several
 servers one succeeds. A match in which nothing is due costs nothing here.
 """
@@ -22,6 +25,7 @@ from service.clock import Clock
 from service.errors import Refusal, log_failure
 from service.hosting.bots import Bots
 from service.hosting.leases import LEASE_MILLISECONDS
+from service.hosting.loop_share import LoopShare
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.metrics import Metrics
@@ -29,6 +33,7 @@ from service.store import DueMatch, MatchStatus, Store
 
 POLL_MILLISECONDS = 1_000
 MAX_TASKS = 256  # For matches that were polled; those of this server's own entries come on top.
+MAX_WAITING = 64  # Of the tasks for matches that were polled, those that have not begun.
 # When a match is tried again in which a bot has failed, or which could not be read.
 MIN_RETRY_MILLISECONDS = 1_000
 MAX_RETRY_MILLISECONDS = 600_000
@@ -43,18 +48,27 @@ class Scheduler:
     """Acts in all matches that are due, in each by a task of its own while it is due."""
 
     def __init__(
-        self, store: Store, matches: Matches, bots: Bots, metrics: Metrics, clock: Clock
+        self,
+        store: Store,
+        matches: Matches,
+        bots: Bots,
+        metrics: Metrics,
+        clock: Clock,
+        share: LoopShare,
     ) -> None:
         self._store = store
         self._matches = matches
         self._bots = bots
         self._metrics = metrics
         self._clock = clock
+        self._share = share
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # When the leases of this server expire, which is when the log has the matches as due.
         self._leases: dict[str, int] = {}
         # Held while leases are renewed or ended: meanwhile it is not known what the log has.
         self._lease_lock = asyncio.Lock()
+        self._waiting: set[str] = set()  # Matches that were polled, whose tasks have not begun.
+        self._urgent: set[str] = set()  # Matches in which an opponent waits for a bot.
         # Matches with a task that have changed since the task has looked at them.
         self._changed: set[str] = set()
         self._backlog = False  # Whether more matches are due than there was room for.
@@ -95,6 +109,10 @@ class Scheduler:
             return
         if state.bot_due is not None:
             self._leases[match_id] = due
+            if state.attended:
+                self._urgent.add(match_id)
+            else:
+                self._urgent.discard(match_id)
             if match_id not in self._tasks:
                 self._start_task(match_id)
         elif due < self._next_poll:
@@ -111,7 +129,7 @@ class Scheduler:
             self._wake.clear()
             self._next_poll = self._clock.now() + POLL_MILLISECONDS
             try:
-                await self._poll()
+                await self._share.begin(self._poll)
             except Refusal:
                 pass  # The store logs its own failures; it is polled again.
             # The other matches must go on, whatever the failure is.
@@ -121,31 +139,35 @@ class Scheduler:
 
     async def _poll(self) -> None:
         now = self._clock.now()
-        # Also those that are due before the next poll: their leases must be renewed by now.
-        found = await self._store.list_due(now + POLL_MILLISECONDS, 2 * MAX_TASKS)
+        room = max(0, min(MAX_TASKS - len(self._tasks), MAX_WAITING - len(self._waiting)))
+        # One more than there is room for, to know when the next one is due or that there is a
+        # backlog. Matches of this server whose leases are about to expire come on top.
+        limit = room + 1 + len(self._expiring(now))
+        found = await self._store.list_due(now + POLL_MILLISECONDS, limit)
         self._metrics.overdue(max((now - due.at for due in found), default=0) / 1000)
         expires = now + LEASE_MILLISECONDS
         async with self._lease_lock:
-            wanted = self._to_lease(found, now)
+            wanted = self._to_lease(found, now, room)
             leased = await self._reschedule_all([(due, expires) for due in wanted])
             for due in leased:
                 self._leases[due.match_id] = expires
                 if due.match_id not in self._tasks:
+                    self._waiting.add(due.match_id)
                     self._start_task(due.match_id)
+            for lost in set(wanted).difference(leased):
+                self._leases.pop(lost.match_id, None)
         if self._backlog and len(leased) < len(wanted):
             # Another server was quicker, and there is work for both.
             self._wake.set()
 
-    def _to_lease(self, found: Iterable[DueMatch], now: int) -> list[DueMatch]:
+    def _to_lease(self, found: Iterable[DueMatch], now: int, room: int) -> list[DueMatch]:
         # The matches whose lease this server renews or takes.
-        room = MAX_TASKS - len(self._tasks)
+        wanted = self._expiring(now)
         self._backlog = False
-        wanted = []
         for due in found:
             if due.match_id in self._tasks:
-                # It takes long: its lease is renewed before others take it over.
-                wanted.append(due)
-            elif due.at > now:
+                continue
+            if due.at > now:
                 self._next_poll = min(self._next_poll, due.at)
                 break
             elif room > 0:
@@ -154,6 +176,11 @@ class Scheduler:
             else:
                 self._backlog = True
         return wanted
+
+    def _expiring(self, now: int) -> list[DueMatch]:
+        # The leases of this server that must be renewed by now, before others take them over.
+        soon = now + POLL_MILLISECONDS
+        return [DueMatch(match_id, at) for match_id, at in self._leases.items() if at <= soon]
 
     async def _reschedule_all(self, wanted: Sequence[tuple[DueMatch, int]]) -> list[DueMatch]:
         # All at once, so that they share a commit. Returns those that had not changed meanwhile.
@@ -174,9 +201,16 @@ class Scheduler:
         finally:
             self._leases.pop(match_id, None)
             self._changed.discard(match_id)
+            self._waiting.discard(match_id)
+            self._urgent.discard(match_id)
             del self._tasks[match_id]
-            if self._backlog and len(self._tasks) <= MAX_TASKS // 2:
-                self._wake.set()
+            self._poll_backlog()
+
+    def _poll_backlog(self) -> None:
+        # As soon as there is room for more of the matches that are due.
+        has_room = len(self._tasks) <= MAX_TASKS // 2 and len(self._waiting) <= MAX_WAITING // 2
+        if self._backlog and has_room:
+            self._wake.set()
 
     async def _act_while_due(self, match_id: str) -> int | None:
         # Returns when the match is due next; None: as the log has it.
@@ -184,12 +218,15 @@ class Scheduler:
         try:
             while True:
                 self._changed.discard(match_id)
-                state = await self._matches.expire(match_id)
+                urgent = match_id in self._urgent
+                look = self._share.run_now if urgent else self._share.run
+                state = await look(self._look_at, match_id)
                 seat = state.bot_due
                 if seat is None:
                     # The log had it as due, though it is not; the match itself knows better.
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
-                await self._bots.decide(state, seat)
+                begin = self._share.run_now if urgent else self._share.begin
+                await begin(self._bots.decide, state, seat)
         except Refusal as refusal:
             # When the log fails, the match is tried again as if this server had gone.
             if refusal.reason in _STORE_FAILS:
@@ -199,6 +236,11 @@ class Scheduler:
         except Exception as error:
             self._failed(state, error)
         return self._next_try(state)
+
+    async def _look_at(self, match_id: str) -> MatchState:
+        self._waiting.discard(match_id)
+        self._poll_backlog()
+        return await self._matches.expire(match_id)
 
     async def _end_lease(self, match_id: str, next_try: int) -> None:
         # Makes the match due at another time, for all servers.

@@ -52,12 +52,13 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
     for seat, bot in enumerate(state.header.bots):
         if bot:
             continue
-        # When a match is resigned or forfeited, the clock of a seat that owed a decision stops.
+        # When a match ends early, the clock of a seat that owed a decision stops.
         owes = state.match is not None and seat in state.match.deciders
         clock = message.seats.add(seat=seat)
         left = clocks.left_at(seat, state.time, owes=owes)
         if left is not None:
             clock.time_left.FromMilliseconds(left)
-        if owes and not state.ended_early:
+        if owes and state.early_end is None:
             clock.deadline.FromMilliseconds(clocks.deadline(seat))
+        clock.default_actions = state.default_actions[seat]
     return message

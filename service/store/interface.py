@@ -25,6 +25,7 @@ class EntryKind(IntEnum):
     EXPIRY = 2
     ENTROPY_HASH = 4
     ENTROPY = 5
+    IDLE = 6
 
 
 class Header(NamedTuple):
@@ -54,12 +55,12 @@ class Header(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One thing that a seat or its clock did. The n-th entry makes version n of the match."""
+    """One thing that happened to a match. The n-th entry makes version n of the match."""
 
     kind: EntryKind
-    seat: int
+    seat: int  # Whose decision, clock or contribution it is; 0 where the match ends as idle.
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    # A croupier.v1.Action, or the seat's contribution of entropy; empty where the seat gives up.
+    # A croupier.v1.Action, or the seat's contribution of entropy; empty where the match ends.
     action: bytes = b""
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
@@ -92,6 +93,13 @@ class DueMatch(NamedTuple):
 
     match_id: str
     at: int  # Milliseconds since 1970.
+
+
+class IdleMatch(NamedTuple):
+    """A match that runs, in which no server must act and nothing has happened for long."""
+
+    created: int  # Milliseconds since 1970.
+    match_id: str
 
 
 class Query(NamedTuple):
@@ -172,6 +180,14 @@ class Store(Protocol):
 
     async def count_live(self, creator: str) -> int:
         """How many matches of a creator are not over."""
+
+    async def list_idle(
+        self, before: int, after: IdleMatch | None, limit: int
+    ) -> Sequence[IdleMatch]:
+        """At most `limit` matches that run, are not due and have no entry since a time.
+
+        They are in order of their creation. With `after`, the list begins after that match.
+        """
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         """At most `limit` of the matches that fit a query, the newest first."""

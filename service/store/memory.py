@@ -7,6 +7,7 @@ from service.store.interface import (
     DueMatch,
     Entry,
     Header,
+    IdleMatch,
     ListedMatch,
     MatchStatus,
     Query,
@@ -96,6 +97,17 @@ class MemoryStore:
             header.creator == creator and header.match_id not in self._ended
             for header in self._headers.values()
         )
+
+    async def list_idle(
+        self, before: int, after: IdleMatch | None, limit: int
+    ) -> Sequence[IdleMatch]:
+        found = [
+            IdleMatch(header.created, match_id)
+            for match_id, header in self._headers.items()
+            if match_id not in self._ended and match_id not in self._due
+            if max([header.created, *(entry.at for entry in self._entries[match_id][-1:])]) < before
+        ]
+        return sorted(idle for idle in found if after is None or idle > after)[:limit]
 
     async def list_matches(self, query: Query, limit: int) -> list[ListedMatch]:
         found = [

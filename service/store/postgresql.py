@@ -20,6 +20,7 @@ from service.store.interface import (
     DueMatch,
     Entry,
     Header,
+    IdleMatch,
     ListedMatch,
     MatchStatus,
     Query,
@@ -108,6 +109,13 @@ class PostgresStore:
 
     async def count_live(self, creator: str) -> int:
         return await self._use("read", lambda connection: tables.count_live(connection, creator))
+
+    async def list_idle(
+        self, before: int, after: IdleMatch | None, limit: int
+    ) -> Sequence[IdleMatch]:
+        return await self._use(
+            "read", lambda connection: tables.read_idle(connection, before, after, limit)
+        )
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._use(

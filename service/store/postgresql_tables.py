@@ -10,6 +10,7 @@ from service.store.interface import (
     Entry,
     EntryKind,
     Header,
+    IdleMatch,
     ListedMatch,
     MatchStatus,
     Query,
@@ -268,6 +269,25 @@ async def count_live(connection: Any, creator: str) -> int:
     """How many matches of a creator are not over."""
     sql = "SELECT count(*) FROM matches WHERE creator = $1 AND creator <> '' AND ended IS NULL"
     return int(await connection.fetchval(sql, creator))
+
+
+async def read_idle(
+    connection: Any, before: int, after: IdleMatch | None, limit: int
+) -> list[IdleMatch]:
+    """At most `limit` matches that run, are not due and have no entry since a time."""
+    # In the order of the index `matches_running`, of which only older matches are read.
+    rows = await connection.fetch(
+        "SELECT created, match_id FROM matches WHERE ended IS NULL AND created < $1 "
+        "AND (created, match_id) > ($2, $3) "
+        "AND NOT EXISTS (SELECT 1 FROM agenda WHERE agenda.match_id = matches.match_id) "
+        "AND coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
+        "ORDER BY version DESC LIMIT 1), 0) < $1 "
+        "ORDER BY created, match_id LIMIT $4",
+        before,
+        *(after or (0, "")),
+        limit,
+    )
+    return [IdleMatch(*row) for row in rows]
 
 
 async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedMatch]:

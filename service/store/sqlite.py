@@ -24,6 +24,7 @@ from service.store.interface import (
     DueMatch,
     Entry,
     Header,
+    IdleMatch,
     ListedMatch,
     MatchStatus,
     Query,
@@ -200,6 +201,11 @@ class SqliteStore:
 
     async def count_live(self, creator: str) -> int:
         return await self._read(tables.count_live, creator)
+
+    async def list_idle(
+        self, before: int, after: IdleMatch | None, limit: int
+    ) -> Sequence[IdleMatch]:
+        return await self._read(tables.read_idle, before, after, limit)
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._read(tables.read_listed, query, limit)

@@ -8,6 +8,7 @@ from service.store.interface import (
     Entry,
     EntryKind,
     Header,
+    IdleMatch,
     ListedMatch,
     Query,
     Snapshot,
@@ -190,6 +191,23 @@ def count_live(connection: sqlite3.Connection, creator: str) -> int:
         (creator,),
     ).fetchone()
     return int(count)
+
+
+def read_idle(
+    connection: sqlite3.Connection, before: int, after: IdleMatch | None, limit: int
+) -> list[IdleMatch]:
+    """At most `limit` matches that run, are not due and have no entry since a time."""
+    # In the order of the index `matches_running`, of which only older matches are read.
+    rows = connection.execute(
+        "SELECT created, match_id FROM matches WHERE ended IS NULL AND created < ?1 "
+        "AND (created, match_id) > (?2, ?3) "
+        "AND NOT EXISTS (SELECT 1 FROM agenda WHERE agenda.match_id = matches.match_id) "
+        "AND coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
+        "ORDER BY version DESC LIMIT 1), 0) < ?1 "
+        "ORDER BY created, match_id LIMIT ?4",
+        (before, *(after or (0, "")), limit),
+    )
+    return [IdleMatch(*row) for row in rows]
 
 
 def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> list[ListedMatch]:

@@ -125,7 +125,7 @@ def test_a_clock_is_shown_and_a_caller_can_wait_for_its_end(client: Client) -> N
 
 
 def test_a_clock_can_play_default_actions(client: Client) -> None:
-    match = client.create_match("powershot_soccer", time_control=clock(0.1, default_action=True))
+    match = client.create_match("powershot_soccer", time_control=clock(1, default_action=True))
     assert match.spectator.view(wait_for_version=2).version >= 2
 
 

@@ -316,12 +316,12 @@ class Cluster:
         self.stores = []
         self._running = []
 
-    def open(self):
-        """Starts another server, and returns a client of it."""
+    def open(self, **options):
+        """Starts another server with options, and returns a client of it."""
         store = self._place.store()
         self._servers.run(store.open())
         self.stores.append(store)
-        server, address = self._servers.start(store, self.clock, allow_seeds=True)
+        server, address = self._servers.start(store, self.clock, allow_seeds=True, **options)
         self._running.append(server)
         return Client(address)
 
@@ -434,7 +434,7 @@ def test_a_resignation_does_not_overtake_the_other_seats_clock(cluster, unnotice
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_a_match_of_absent_players_is_played_to_its_end_by_default(cluster, game_id):
-    client = cluster.open()
+    client = cluster.open(max_default_actions=0)
     # Once a seat has used its time for the match, a default action follows at once.
     table = client.create(ruleset_of(game_id), time_control=control(None, 5_000, default=True))
     stream = table.spectator.watch()

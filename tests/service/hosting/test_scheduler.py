@@ -13,6 +13,7 @@ from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.caller import Caller
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
+from service.hosting.loop_share import LoopShare
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
@@ -44,7 +45,12 @@ class ActingServer:
         self.matches = Matches(store, self.metrics, clock)
         self.pool = SearchPool("bot", 1, self.metrics)
         self.scheduler = Scheduler(
-            store, self.matches, bots(self.matches, self.pool), self.metrics, clock
+            store,
+            self.matches,
+            bots(self.matches, self.pool),
+            self.metrics,
+            clock,
+            LoopShare(lambda: self.metrics.calls),
         )
 
     async def __aenter__(self):
