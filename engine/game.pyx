@@ -48,7 +48,7 @@ cdef class Game:
         """Takes the options that differ from the defaults. Raises RulesetError."""
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
 
-    def under(self, int rules_version):
+    def under(self, rules_version):
         """The game under the same ruleset and this version of its rules; None if it is not kept.
 
         A game keeps an earlier version as a subclass in the module `rules_<version>` of its folder.
@@ -72,7 +72,9 @@ cdef class Game:
         return []
 
     def read_state(self, bytes data not None):
-        """The fields of a state, as dicts, lists and integers."""
+        """The fields of a state, as dicts, lists and integers. Raises ValueError for its length."""
+        if len(data) != STATE_BYTES:
+            raise ValueError(f"a state has {STATE_BYTES} bytes, not {len(data)}")
         return self.state_fields(<const State*> PyBytes_AS_STRING(data))
 
     def make_state(self, fields):
@@ -83,7 +85,9 @@ cdef class Game:
         return PyBytes_FromStringAndSize(<char*> &state, STATE_BYTES)
 
     def read_view(self, bytes data not None):
-        """The fields of a view, as dicts, lists and integers."""
+        """The fields of a view, as dicts, lists and integers. Raises ViewError for its length."""
+        if len(data) != VIEW_BYTES:
+            raise ViewError("", f"has {len(data)} bytes instead of {VIEW_BYTES}")
         return self.view_fields(<const View*> PyBytes_AS_STRING(data))
 
     def make_view(self, fields):

@@ -112,7 +112,7 @@ cdef int castling_known(const Memory* memory) noexcept nogil:
 cdef dict side_fields(const Side* side):
     cdef const Memory* memory = &side.memory
     cdef Turn none
-    cdef int i
+    cdef int i, turns = min(memory.size, MEMORY_TURNS)
     memset(&none, 0, sizeof(none))
     return {
         "hand_size": side.hand_size,
@@ -128,8 +128,8 @@ cdef dict side_fields(const Side* side):
             "castling": memory.castling,
             "size": memory.size,
             # One shared struct stands for all turns that are still to come.
-            "turns": ([memory.turns[i] for i in range(memory.size)]
-                      + [none] * (MEMORY_TURNS - memory.size)),
+            "turns": ([memory.turns[i] for i in range(turns)]
+                      + [none] * (MEMORY_TURNS - turns)),
         },
     }
 

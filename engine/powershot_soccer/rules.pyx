@@ -192,7 +192,7 @@ cdef class PowerShotSoccer(Game):
         cdef SoccerView* seen = <SoccerView*> view
         cdef Common* common = &seen.common
         cdef Play none
-        cdef int i, plays = common.play_count
+        cdef int i, plays = min(common.play_count, MAX_PLAYS)
         memset(&none, 0, sizeof(none))
         return {
             "seat": seen.seat,

@@ -107,7 +107,7 @@ cdef class Skystones(SkystonesTables):
         cdef SkystonesView* seen = <SkystonesView*> view
         cdef Common* common = &seen.common
         cdef Placement none
-        cdef int i, placed = common.placement_count
+        cdef int i, placed = min(common.placement_count, MAX_CARDS)
         memset(&none, 0, sizeof(none))
         return {
             "seat": seen.seat,
@@ -119,7 +119,7 @@ cdef class Skystones(SkystonesTables):
                 "turn": common.turn,
                 "board": common.board,
                 "sides": common.sides,
-                "placement_count": placed,
+                "placement_count": common.placement_count,
                 # One shared struct stands for all placements that are still to come.
                 "placements": ([common.placements[i] for i in range(placed)]
                                + [none] * (MAX_CARDS - placed)),

@@ -30,7 +30,7 @@ def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
         before = (int(created), match_id)
     except (binascii.Error, ValueError):
         raise _invalid() from None
-    if filters != _filters(query) or not 0 <= before[0] < 2**63:
+    if filters != _filters(query) or not 0 <= before[0] < 2**63 or not match_id.isalnum():
         raise _invalid()
     return query._replace(before=before), size
 

@@ -88,3 +88,26 @@ def test_a_view_with_changed_fields_is_refused_or_harmless(game_id, ruleset):
                     continue
                 refused += not try_view(game, view)
     assert refused > POSITIONS * LIES / 4
+
+
+@pytest.mark.parametrize("game_id, ruleset", cases("rulesets"))
+def test_the_fields_of_any_bytes_can_be_read(game_id, ruleset):
+    game, _ = game_of(game_id, ruleset)
+    rng = seeded("bytes", game_id, ruleset)
+    length = len(bytes(Position.deal(game, 0).view(0)))
+    for _ in range(LIES):
+        for data in (rng.randbytes(length), bytes([rng.randrange(256)]) * length):
+            with told(data=data[:64].hex()):
+                fields = SeatView(game, data).fields
+                assert SeatView.from_fields(game, fields).fields == fields
+
+
+@pytest.mark.parametrize("game_id, ruleset", cases("rulesets"))
+def test_bytes_of_another_length_are_refused(game_id, ruleset):
+    game, _ = game_of(game_id, ruleset)
+    position = Position.deal(game, 0)
+    for data, read in ((bytes(position), game.read_state), (bytes(position.view(0)), game.read_view)):
+        read(data)
+        for other in (b"", data[:-1], data + b"\0"):
+            with pytest.raises(ValueError, match="bytes"):
+                read(other)

@@ -128,8 +128,9 @@ def test_the_first_error_is_reported(game_id):
     # A later error, which may end the replay, must not hide this one.
     record.entries[actions[-1]].action.action.CopyFrom(record.entries[actions[0]].action.action)
     assert rejected(record).field == f"entries[{number}].event.version"
-    record.rules_version += 1
-    assert rejected(record).field == "rules_version"
+    for version in (record.rules_version + 1, 2**31, 2**32 - 1):
+        record.rules_version = version
+        assert rejected(record).field == "rules_version"
 
 
 def test_impossible_records_are_rejected():
