@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build tools serve test soak proxies check format bench arena siege records coverage sanitize wheel constraints clean
+.PHONY: help build tools serve test soak proxies check format bench arena siege records coverage sanitize fuzz leaks wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -58,6 +58,12 @@ coverage: tools ## measure line coverage, Cython included (hours: a traced build
 
 sanitize: tools ## test compiled code under the address and undefined-behaviour sanitizers
 	scripts/sanitize.sh $(ARGS)
+
+fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--share 0.01' takes minutes)
+	scripts/fuzz.sh $(ARGS)
+
+leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour)
+	CROUPIER_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
 
 wheel: tools ## build the sdist and the wheel in dist/
 	$(PY) -m build -q --no-isolation

@@ -1,8 +1,9 @@
 """What pyproject.toml cannot say: the Cython extensions and what is generated from the schemas.
 
-Two switches in the environment, for `make coverage` and `make sanitize`:
-CROUPIER_COVERAGE=1 traces every Cython line, nogil code included;
-CROUPIER_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers.
+Three switches in the environment, for `make coverage`, `make sanitize` and `make fuzz`:
+CROUPIER_COVERAGE=1 counts how often each Cython line runs, nogil code included;
+CROUPIER_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers;
+CROUPIER_FUZZ=1 reports each basic block and each comparison to a coverage-guided fuzzer.
 """
 
 import os
@@ -18,6 +19,7 @@ from setuptools.command.build_ext import build_ext
 
 COVERAGE = os.environ.get("CROUPIER_COVERAGE") == "1"
 SANITIZE = os.environ.get("CROUPIER_SANITIZE") == "1"
+FUZZ = os.environ.get("CROUPIER_FUZZ") == "1"
 JOBS = 2
 
 # No -march=native: one image runs on every machine. No contraction to fused multiply-add either:
@@ -46,6 +48,9 @@ if COVERAGE:
 if SANITIZE:
     LINK_FLAGS = ["-fsanitize=address,undefined"]
     FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined", *LINK_FLAGS]
+if FUZZ:
+    # What the compiler calls is defined in tests/fuzz/block_counters.c.
+    FLAGS += ["-O2", "-fsanitize-coverage=trace-pc,trace-cmp"]
 
 FOLDERS = ("engine", "ai", "lab", "service/wire")  # Where extensions are.
 VALIDATE = "buf/validate/validate.proto"

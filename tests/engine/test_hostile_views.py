@@ -106,7 +106,10 @@ def test_the_fields_of_any_bytes_can_be_read(game_id, ruleset):
 def test_bytes_of_another_length_are_refused(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     position = Position.deal(game, 0)
-    for data, read in ((bytes(position), game.read_state), (bytes(position.view(0)), game.read_view)):
+    for data, read in (
+        (bytes(position), game.read_state),
+        (bytes(position.view(0)), game.read_view),
+    ):
         read(data)
         for other in (b"", data[:-1], data + b"\0"):
             with pytest.raises(ValueError, match="bytes"):
