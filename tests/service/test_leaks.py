@@ -1,16 +1,13 @@
 """The bytes that a seat or a spectator receives depend only on what it may know."""
 
-import copy
-
 import pytest
 
 from croupier.v1 import hint_pb2
 from engine.game import SPECTATOR
-from engine.match import Match
-from engine.sampler import Sampler
 from service import wire
 from tests.support.play import seeded, told
 from tests.support.serving import hosted_cases, play_on, ruleset_of, simultaneous_games
+from tests.support.worlds import another_world
 
 POSITIONS = 6
 WORLDS = 3
@@ -30,39 +27,6 @@ def received(table, viewers):
         if viewer in view.deciders:
             messages.append(player.hint(HINT, seed=5).hint)
     return [message.SerializeToString(deterministic=True) for message in messages]
-
-
-def another_world(state, seat, rng):
-    """The same match with other values of everything that a seat cannot know.
-
-    These are the hidden cards, a held decision of the other seat, the events that the seat did not
-    see, and the secret.
-    """
-    match = state.match
-    position = Sampler.of(match.view(seat)).sample(rng.getrandbits(64))
-    data = bytes(match)
-    other = 1 - seat
-    held = [match.held.get(0, 0), match.held.get(1, 0)]
-    if other in match.held:
-        held[other] = rng.choice(position.legal(other))
-    secret = rng.randbytes(32)
-    head = data[:24] + b"".join(action.to_bytes(8, "big") for action in held)
-    history = copy.copy(state.history)
-    history.events = [
-        tuple(
-            event if event.seen_by(seat) else event._replace(values=event.values[::-1])
-            for event in events
-        )
-        for events in state.history.events
-    ]
-    return state._replace(
-        header=state.header._replace(secret=secret),
-        match=Match.from_bytes(
-            state.game, head + secret + bytes(position) + data[72 + len(bytes(position)) :]
-        ),
-        history=history,
-        views={},
-    )
 
 
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())

@@ -1,0 +1,329 @@
+"""Whatever leaves the process is the same in pairs of matches that differ in hidden cards only.
+
+Two servers with the same key and the same clock each play one match of a pair. The second match is
+another world of the first: it differs in what one seat, the viewer, cannot know. Both are played
+from the deal to the end, so that the viewer's view stays the same: the viewer decides alike in
+both, and the other seat, whose cards differ, makes a decision that shows the viewer the same. The
+chance of the second match is drawn again until it does, too. Where that is impossible, such as when
+many cards are drawn, the second match is replaced by another world of the first.
+
+All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
+errors with their details and metadata, hints, beliefs, refused records, the debug log and the
+metrics. Only durations are left out: search_time, and the milliseconds in the log and metrics.
+"""
+
+import logging
+import os
+import re
+import uuid
+
+import grpc
+import pytest
+from prometheus_client import generate_latest
+
+from croupier.v1 import clock_pb2, hint_pb2, match_pb2
+from engine.game import SPECTATOR
+from service import wire
+from service.store import MemoryStore
+from tests.support.manual_clock import ManualClock
+from tests.support.play import seeded, told
+from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset_of
+from tests.support.worlds import another_world, with_secret
+
+PAIRS = int(os.environ.get("CROUPIER_LEAK_PAIRS", "1"))
+SEED = int(os.environ.get("CROUPIER_LEAK_SEED", "1"))
+ASKED = 0.15  # The share of the versions at which everything is asked.
+PATIENCE = 600  # Seconds. A hint that a deadline cuts short depends on the time.
+DECISIONS, DRAWS = 12, 24  # Tried in the second match, to show the viewer the same.
+LIMITS = hint_pb2.SearchLimits(iterations=30)
+HOUR = clock_pb2.TimeControl(per_decision={"seconds": 3600})
+
+
+class Log(logging.Handler):
+    """The debug log, without durations. The end of a stream is logged when its client has gone."""
+
+    def __init__(self):
+        super().__init__(logging.DEBUG)
+        self._lines = []
+
+    def emit(self, record):
+        line = record.getMessage()
+        if "WatchMatch" not in line:
+            self._lines.append(re.sub(r"[\d.]+ ms", "ms", f"{record.name} {line}"))
+
+    def take(self):
+        """The lines since the last call."""
+        lines, self._lines = self._lines, []
+        return lines
+
+
+@pytest.fixture
+def log():
+    handler = Log()
+    logger = logging.getLogger("service")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    yield handler
+    logger.removeHandler(handler)
+    logger.setLevel(before)
+
+
+@pytest.fixture
+def pair(servers, tmp_path):
+    """Two servers that differ in nothing."""
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    both = []
+    for _ in range(2):
+        clock = ManualClock()
+        server, address = servers.start(
+            MemoryStore(), clock, allow_seeds=True, search_threads=1, token_key_file=key
+        )
+        both.append(World(server, clock, address))
+    yield both
+    for world in both:
+        world.client.channel.close()
+        servers.stop(world.server)
+
+
+class World:
+    """A server that plays one match of a pair, and what its viewers receive."""
+
+    def __init__(self, server, clock, address):
+        self.server = server
+        self.clock = clock
+        self.client = Client(address)
+        self.players = []
+        self.streams = []
+        self._match_id = None
+
+    def create(self, request):
+        """Create the match; return the response as bytes."""
+        created = self.client.matches.CreateMatch(request, timeout=TIMEOUT)
+        tokens = [each.token for each in created.seat_tokens]
+        self.players = [
+            Player(self.client, created.match, token)
+            for token in (*tokens, created.spectator_token)
+        ]
+        self._match_id = created.match.removeprefix("matches/")
+        return created.SerializeToString(deterministic=True)
+
+    @property
+    def state(self):
+        return self.server.matches._cache._states[self._match_id]
+
+    @state.setter
+    def state(self, state):
+        self.server.matches._cache._states[self._match_id] = state
+
+    def watch(self, viewers):
+        """Watch from the present version on."""
+        version = self.state.version
+        self.streams = [self.players[viewer].watch(after=version) for viewer in viewers]
+
+    def unwatch(self):
+        for stream in self.streams:
+            stream.cancel()
+
+    def streamed(self):
+        """The next response of each stream, as bytes."""
+        return [next(stream).SerializeToString(deterministic=True) for stream in self.streams]
+
+    def metrics(self):
+        """All metrics but durations, and but the streams, whose end is counted when it comes."""
+        lines = generate_latest(self.server.metrics.registry).decode().splitlines()
+        return [
+            line
+            for line in lines
+            if "seconds_" not in line and "WatchMatch" not in line and "watchers" not in line
+        ]
+
+
+def received(method, request, player):
+    """What a call returns or raises, as bytes, with the metadata that comes with it."""
+    call = None
+    try:
+        if isinstance(method, grpc.UnaryStreamMultiCallable):
+            call = method(request, metadata=player.metadata, timeout=PATIENCE)
+            responses = list(call)
+        else:
+            response, call = method.with_call(request, metadata=player.metadata, timeout=PATIENCE)
+            responses = [response]
+    except grpc.RpcError as error:
+        return (error.code(), error.details(), list(error.trailing_metadata()))
+    for response in responses:
+        if "search_time" in response.DESCRIPTOR.fields_by_name:
+            response.ClearField("search_time")
+    sent = [response.SerializeToString(deterministic=True) for response in responses]
+    return (sent, list(call.initial_metadata()), list(call.trailing_metadata()))
+
+
+def asked(world, viewer, version, decides, actions, seed):
+    """What one viewer receives when it asks for all there is."""
+    client, player = world.client, world.players[viewer]
+    match = player.match
+    matches, hints = client.matches, client.hints
+    calls = [
+        (matches.GetView, match_pb2.GetViewRequest(match=match)),
+        (matches.GetRecord, match_pb2.GetRecordRequest(match=match)),
+        (matches.Rematch, match_pb2.RematchRequest(match=match)),
+        (matches.WatchMatch, match_pb2.WatchMatchRequest(match=match, after_version=version + 1)),
+        (matches.ListMatches, match_pb2.ListMatchesRequest()),
+        (
+            matches.ContributeEntropy,
+            match_pb2.ContributeEntropyRequest(match=match, entropy=bytes(16)),
+        ),
+    ]
+    for number, action in enumerate(actions):
+        name = f"illegal {version} {viewer} {number}"
+        for expected in (version, version + 1):
+            calls.append((matches.SubmitAction, player.request(action, expected, name)))
+        calls.append(
+            (
+                hints.SuggestAction,
+                hint_pb2.SuggestActionRequest(match=match, limits=LIMITS, include_actions=[action]),
+            )
+        )
+    wanted = {"match": match, "limits": LIMITS, "seed": seed, "belief_worlds": 20}
+    # Reports at intervals depend on the time; the final one does not.
+    reports = {"report_interval": {"seconds": 60}}
+    calls += [
+        (hints.SuggestAction, hint_pb2.SuggestActionRequest(**wanted)),
+        (hints.AnalyzePosition, hint_pb2.AnalyzePositionRequest(**wanted, **reports)),
+    ]
+    return [received(method, request, player) for method, request in calls]
+
+
+def seen(events, viewer):
+    """The events that a viewer sees, as they are sent."""
+    return [event for event in events if event.seen_by(viewer)]
+
+
+def shown(state, seat, action, viewer):
+    """What a decision shows a viewer: its view and the events."""
+    match = state.match.copy()
+    events = match.apply(seat, action)
+    return bytes(match.view(viewer)), match.deciders, seen(events, viewer)
+
+
+def counterpart(state, seat, action, wanted, viewer, rng):
+    """The second match with other chance, and a decision of `seat` that shows `wanted`, if any."""
+    choices = list(state.match.legal(seat))
+    rng.shuffle(choices)
+    if action in choices:
+        choices.remove(action)
+        choices.insert(0, action)
+    if seat == viewer:
+        choices = [action]
+    for draw in range(DRAWS):
+        drawn = state if not draw else with_secret(state, rng.randbytes(32))
+        for choice in choices[:DECISIONS]:
+            found = shown(drawn, seat, choice, viewer)
+            if found == wanted:
+                return drawn, choice
+            # Two worlds with equal views must tell the same, apart from the order of own cards.
+            if found[0] == wanted[0]:
+                assert sorted(found[2], key=unordered) == sorted(wanted[2], key=unordered) or (
+                    [unordered(event) for event in found[2]]
+                    == [unordered(event) for event in wanted[2]]
+                )
+    return None
+
+
+def unordered(event):
+    return event.kind, event.seat, sorted(event.values)
+
+
+def play_pair(pair, log, game_id, name, rng):
+    """Play a pair of matches; return how often the second was replaced, and how many versions."""
+    first, second = pair
+    viewer = rng.randrange(2)
+    viewers = (viewer, SPECTATOR)
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of(game_id, name),
+        seed=rng.getrandbits(63),
+        request_id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+        time_control=HOUR if rng.random() < 0.5 else None,
+    )
+    assert first.create(request) == second.create(request)
+    second.state = another_world(first.state, viewer, rng)
+    log.take()
+    replaced = 0
+    actions = []  # Of earlier positions: most are not legal later.
+    for world in pair:
+        world.watch(viewers)
+    while not first.state.over:
+        version = first.state.version
+        compare = rng.random() < ASKED
+        if compare and actions:
+            legal = first.state.match.legal(viewer)
+            illegal = [a for a in rng.sample(actions, min(6, len(actions))) if a not in legal][:2]
+            messages = [wire.write_action(first.state.game, action) for action in illegal]
+            seed = rng.getrandbits(64)
+            for each in viewers:
+                results, logs = [], []
+                for world in pair:
+                    decides = viewer in world.state.deciders
+                    results.append(asked(world, each, version, decides, messages, seed))
+                    logs.append(log.take())
+                assert results[0] == results[1]
+                assert logs[0] == logs[1]
+                assert logs[0]
+        seat = rng.choice(first.state.deciders)
+        legal = first.state.match.legal(seat)
+        actions = list({*actions, *rng.sample(legal, min(8, len(legal)))})
+        action = rng.choice(legal)
+        wanted = shown(first.state, seat, action, viewer)
+        found = counterpart(second.state, seat, action, wanted, viewer, rng)
+        milliseconds = rng.choice((0, 1, 2500))
+        for world in pair:
+            world.clock.drift(milliseconds)
+        choices = [action, action]
+        if found is None:
+            for world in pair:
+                world.unwatch()
+            choices[1] = rng.choice(second.state.match.legal(seat))
+            if seat == viewer:
+                choices[1] = action
+        else:
+            second.state, choices[1] = found
+        answers = []
+        for world, choice in zip(pair, choices, strict=True):
+            message = wire.write_action(world.state.game, choice)
+            submit = world.players[seat].request(message, version, f"{version}")
+            answers.append(received(world.client.matches.SubmitAction, submit, world.players[seat]))
+            log.take()
+        if found is None:
+            replaced += 1
+            if first.state.over:
+                break
+            second.state = another_world(first.state, viewer, rng)
+            for world in pair:
+                world.watch(viewers)
+        else:
+            if seat == viewer:
+                assert answers[0] == answers[1]
+            assert first.streamed() == second.streamed()
+    for world in pair:
+        world.unwatch()
+    if first.state.over == second.state.over:
+        assert first.metrics() == second.metrics()
+    else:
+        second.state = first.state
+    return replaced, first.state.version
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_pairs_of_matches_tell_the_same(pair, log, game_id):
+    names = [case.values[1] for case in hosted_cases() if case.values[0] == game_id]
+    replaced = versions = 0
+    for number in range(PAIRS):
+        name = names[number % len(names)] if PAIRS > 1 else "default"
+        with told(game=game_id, ruleset=name, seed=SEED, pair=number):
+            rng = seeded("pairs", SEED, game_id, number)
+            more = play_pair(pair, log, game_id, name, rng)
+            replaced += more[0]
+            versions += more[1]
+    print(f"{game_id}: {PAIRS} pairs, {versions} versions, replaced {replaced} times, seed {SEED}")
+    assert replaced < versions
