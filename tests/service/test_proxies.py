@@ -3,12 +3,19 @@
 import os
 import random
 import time
+from concurrent import futures
+from ipaddress import ip_address
 
+import grpc
 import pytest
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from croupier.transport import Security, open_channel
+from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
+from tests.support.serving import TIMEOUT
 
 MATCHES = int(os.environ.get("CROUPIER_PROXY_MATCHES", "8"))
 SEED = os.environ.get("CROUPIER_SEED", "1")
@@ -22,6 +29,47 @@ def proxy_name(request):
     if how:
         pytest.skip(f"{request.param} is not installed: {how}")
     return request.param
+
+
+class Backend(catalog_pb2_grpc.CatalogServiceServicer):
+    """A server that keeps the metadata of its last call."""
+
+    def __init__(self):
+        self.metadata = {}
+        self._server = grpc.server(futures.ThreadPoolExecutor(2))
+        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(self, self._server)
+        status = health.HealthServicer()
+        status.set("", health_pb2.HealthCheckResponse.SERVING)
+        health_pb2_grpc.add_HealthServicer_to_server(status, self._server)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self._server.start()
+
+    def ListGames(self, request, context):
+        self.metadata = dict(context.invocation_metadata())
+        return catalog_pb2.ListGamesResponse()
+
+    def stop(self):
+        self._server.stop(None).wait()
+
+
+def test_a_proxy_tells_the_address_of_its_client(proxy_name, tmp_path):
+    authority = Authority(tmp_path, "authority")
+    backend = Backend()
+    servers = [backend.address] * 2
+    request = catalog_pb2.ListGamesRequest()
+    forged = "198.51.100.7"
+    metadata = (("x-forwarded-for", forged), ("x-api-key", "kept"))
+    with (
+        TlsProxy(proxy_name, tmp_path, servers, *authority.issue()) as proxy,
+        open_channel(proxy.address, Security(ca=authority.cert)) as channel,
+    ):
+        stub = catalog_pb2_grpc.CatalogServiceStub(channel)
+        stub.ListGames(request, metadata=metadata, timeout=TIMEOUT)
+    backend.stop()
+    last = ip_address(backend.metadata["x-forwarded-for"].split(",")[-1].strip())
+    # Of a client on its own machine, Envoy tells an address of the machine that is not loopback.
+    assert str(last) != forged if proxy_name == "envoy" else last.is_loopback
+    assert backend.metadata["x-api-key"] == "kept"
 
 
 def end_one(number, pair, road):
