@@ -1,9 +1,9 @@
 """Which failed calls are repeated, and when.
 
-An error of Croupier names its reason. Any other error comes from the way to the server: from gRPC,
-which lost a connection, or from a proxy, which lost a server. Proxies say so in many ways: with
-UNAVAILABLE, with INTERNAL or CANCELLED (an HTTP/2 stream that was reset), with UNKNOWN (a response
-that was cut off), or with DEADLINE_EXCEEDED (a time limit of the proxy's own).
+An error of Croupier names its reason. Any other error comes from gRPC, which lost a connection, or
+from a proxy, which lost a server. A proxy reports a lost server as UNAVAILABLE, as INTERNAL or
+CANCELLED (an HTTP/2 stream that was reset), as UNKNOWN (a response that was cut off), or as
+DEADLINE_EXCEEDED (a time limit of the proxy's own).
 """
 
 import random
@@ -24,12 +24,13 @@ LOST = frozenset(
         grpc.StatusCode.DEADLINE_EXCEEDED,
     }
 )
-FIRST_PAUSE = 0.1  # Seconds,
-LONGEST_PAUSE = 2.0  # twice as long each time, up to this,
-JITTER = 0.2  # give or take this share, so that clients which lost a server do not come at once.
+FIRST_PAUSE = 0.1  # Seconds; each further pause is twice as long, up to MAX_PAUSE.
+MAX_PAUSE = 2.0
+# Pauses vary by this share, so that all clients of a lost server do not return at the same moment.
+JITTER = 0.2
 
-# In the text of an error that another try cannot mend: a certificate that is not believed, or a
-# message that cannot be written or read here.
+# Texts of errors that another try does not mend: a certificate that is not trusted, or a message
+# that this client cannot write or read.
 _LASTING = (
     "CERTIFICATE_VERIFY_FAILED",
     "Hostname Verification Check failed",
@@ -40,14 +41,14 @@ _LASTING = (
 
 
 def may_pass(error: CroupierError) -> bool:
-    """Whether the same call may succeed later, or over another way."""
+    """Whether the same call may succeed later, or at another server."""
     if error.reason:
         return error.code is grpc.StatusCode.UNAVAILABLE
     return error.code in LOST and not is_lasting(error)
 
 
 def is_lasting(error: CroupierError) -> bool:
-    """Whether an error that names no reason stays until one of the two sides is set up anew."""
+    """Whether an error will stay until the client or the server is configured differently."""
     return any(text in error.message for text in _LASTING)
 
 
@@ -92,4 +93,4 @@ class Retry:
         pause = error.retry_after or self._pause * random.uniform(1 - JITTER, 1 + JITTER)
         time.sleep(pause)
         self._tally.add(error)
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._pause = min(2 * self._pause, MAX_PAUSE)

@@ -22,7 +22,7 @@ class Security(NamedTuple):
     """
 
     tls: bool = False
-    ca: str | Path | None = None  # The authorities to believe; None for those that gRPC has.
+    ca: str | Path | None = None  # The authorities to trust; None for those that gRPC has.
     cert: str | Path | None = None  # The certificate of this client, for mutual TLS,
     key: str | Path | None = None  # and its private key.
     insecure: bool = False  # Whether tokens may travel in the clear to another host.
@@ -71,7 +71,7 @@ def open_channel(
 
 
 def is_local(address: str) -> bool:
-    """Whether all that is sent to an address of gRPC stays on this machine, as its text says."""
+    """Whether everything sent to an address of gRPC stays on this machine; looks up no name."""
     scheme = _SCHEME.match(address)
     if scheme and scheme[1].lower() in ("unix", "unix-abstract"):
         return True
@@ -82,7 +82,7 @@ def is_local(address: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its name or address alone."""
+    """Whether a host is this machine; looks up no name."""
     host = host.strip("[]").lower()
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -106,10 +106,7 @@ def _read(path: str | Path | None) -> bytes | None:
 
 
 class _SecretGuard(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
-    """Refuses calls that carry a secret.
-
-    All metadata of Croupier is secret, and MatchService returns tokens.
-    """
+    """Refuses calls with a secret: all metadata is secret, and MatchService returns tokens."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -23,8 +23,9 @@ class Files(NamedTuple):
 class Certificate:
     """The certificate of a server as its files have it.
 
-    gRPC asks for it at each handshake. If the files have changed since, it is loaded again; if they
-    cannot be used, the one before stays. Connections that exist are not affected.
+    gRPC asks for it at each handshake. If the files have changed since the last one, they are
+    loaded again; if they cannot be used, the previous certificate stays. Existing connections are
+    not affected.
     """
 
     def __init__(self, files: Files, expiry: Callable[[float], object]) -> None:
@@ -47,7 +48,7 @@ class Certificate:
         )
 
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
-        # What tells whether a file has changed, also if a symbolic link leads elsewhere now.
+        # Differs whenever a file has changed, also if a symbolic link leads elsewhere now.
         return tuple(_stamp_of(path) for path in self._files if path is not None)
 
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
@@ -57,12 +58,12 @@ class Certificate:
                 stamp = self._stamp()
                 if stamp == self._loaded:
                     return None
-                # Also if they cannot be used, so that this is logged once.
+                # Set before the files are loaded, so that unusable files are logged once.
                 self._loaded = stamp
                 loaded = self._load()
             except (OSError, ValueError) as error:
-                # Also when one file is replaced a moment after the other.
-                _log.error("the changed TLS files are not used, those before stay: %s", error)
+                # This also happens when one file is replaced a moment after the other.
+                _log.error("the changed TLS files are not used, the previous ones stay: %s", error)
                 return None
             _log.info("the changed TLS files are used for new connections")
             return loaded
@@ -95,17 +96,17 @@ def _check_roots(path: Path) -> None:
 
 
 def _expiry(cert: Path, key: Path) -> float:
-    """Returns when a certificate expires; raises ValueError if it cannot be shown to a client.
+    """Returns when a certificate expires; raises ValueError if no client would accept it.
 
-    A client and a server that exist in memory alone shake hands with it, since that finds all
-    faults: files without a certificate, a key of another one, a time that has not come or is over.
+    A client and a server in memory make a handshake with it. That finds every fault: files without
+    a certificate, the key of another certificate, a certificate that is not valid yet or any more.
     """
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
     client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        # Without a password that gives no answer, OpenSSL would ask the terminal for one.
+        # With an encrypted key and no password, OpenSSL would ask for one on the terminal.
         server.load_cert_chain(cert, key, password=lambda: b"")
         client.load_verify_locations(cert)
         peer = _shake_hands(client, server).getpeercert()

@@ -1,4 +1,4 @@
-"""Calls and streams that are lost in the ways of proxies are tried again; refusals are not."""
+"""Lost calls and streams are tried again, whatever status a proxy gives; refusals are not."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ class Road(match_pb2_grpc.MatchServiceServicer, hint_pb2_grpc.HintServiceService
         self.requests: list[object] = []
 
     def lose(self, *codes: grpc.StatusCode) -> None:
-        """Makes the next calls fail with these statuses, without a word of Croupier."""
+        """Makes the next calls fail with these statuses, without details of Croupier."""
         self.faults += [lambda context, code=code: context.abort(code, "lost") for code in codes]
 
     def refuse(self, code: grpc.StatusCode, reason: str) -> None:
@@ -140,7 +140,7 @@ def counted(*codes: grpc.StatusCode) -> dict[str, int]:
     return {code.name: codes.count(code) for code in codes}
 
 
-def test_a_call_is_repeated_after_each_status_of_the_way(road: Road, seat: Seat) -> None:
+def test_a_call_is_repeated_after_each_status_of_a_proxy(road: Road, seat: Seat) -> None:
     for call in (seat.view, seat.suggest, lambda: seat.submit(game_pb2.Action(), 7)):
         road.requests.clear()
         road.lose(*LOST)
@@ -151,7 +151,7 @@ def test_a_call_is_repeated_after_each_status_of_the_way(road: Road, seat: Seat)
     assert seat.client.tally.read() == {code.name: 3 for code in LOST}
 
 
-def test_a_stream_is_resumed_after_each_status_of_the_way(road: Road, seat: Seat) -> None:
+def test_a_stream_is_resumed_after_each_status_of_a_proxy(road: Road, seat: Seat) -> None:
     for code in LOST:
         road.requests.clear()
         road.lose(code, code)

@@ -61,7 +61,7 @@ def test_a_secret_is_not_sent_in_the_clear_to_another_host(elsewhere: tuple[str,
         seat = near.create_match("skystones").seats[0]
         view = seat.view()
     with Client(elsewhere[0]) as client:
-        # What is no secret can be asked.
+        # Calls without a secret are allowed.
         assert client.games()
         assert client.suggest(view, iterations=10).iterations == 10
         seat.client = client

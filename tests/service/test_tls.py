@@ -1,4 +1,4 @@
-"""TLS over real sockets: certificates that are believed or not, mutual TLS, and new files."""
+"""TLS over real sockets: certificates that are trusted or not, mutual TLS, and new files."""
 
 import logging
 import shutil
@@ -31,7 +31,7 @@ def authority(directory):
 
 @pytest.fixture(scope="module")
 def stranger(directory):
-    """An authority that nobody believes."""
+    """An authority that nobody trusts."""
     return Authority(directory, "stranger")
 
 
@@ -66,24 +66,24 @@ def fault(address, **security):
     return caught.value.message
 
 
-def test_a_client_that_believes_the_authority_is_served(serve, authority):
+def test_a_client_that_trusts_the_authority_is_served(serve, authority):
     port = serve(*authority.issue())
     for host in ("localhost", "127.0.0.1"):
         assert games(f"{host}:{port}", ca=authority.cert)
 
 
-def test_a_server_of_another_authority_is_not_believed(serve, authority, stranger):
+def test_a_server_of_another_authority_is_not_trusted(serve, authority, stranger):
     port = serve(*authority.issue())
     assert "CERTIFICATE_VERIFY_FAILED" in fault(f"localhost:{port}", ca=stranger.cert)
     assert "CERTIFICATE_VERIFY_FAILED" in fault(f"localhost:{port}", tls=True)
 
 
-def test_a_certificate_of_another_host_is_not_believed(serve, authority):
+def test_a_certificate_of_another_host_is_not_trusted(serve, authority):
     port = serve(*authority.issue("DNS:elsewhere.example"))
     assert "Hostname Verification Check failed" in fault(f"localhost:{port}", ca=authority.cert)
 
 
-def test_a_server_whose_certificate_has_expired_since_is_not_believed(
+def test_a_server_whose_certificate_has_expired_since_is_not_trusted(
     servers, authority, monkeypatch
 ):
     # The server would not start with it, so it does not look.
@@ -165,7 +165,7 @@ def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplo
         for _ in range(5):
             assert done.acquire(timeout=TIMEOUT)
             cert, key = authority.issue()
-            # Whoever comes before the key is replaced too gets the certificate from before.
+            # Until the key is replaced too, the previous certificate is used.
             shown.put((cert,))
             assert games(address, ca=authority.cert, patience=0)
             shown.put((cert, key))
@@ -188,7 +188,9 @@ def test_a_new_certificate_is_shown_and_told(authority, stranger, serve, tmp_pat
 
 
 @pytest.mark.parametrize("broken", ["text", "key", "expired", "missing", "empty"])
-def test_files_that_cannot_be_used_leave_those_before(authority, serve, tmp_path, broken, caplog):
+def test_files_that_cannot_be_used_leave_the_previous_ones(
+    authority, serve, tmp_path, broken, caplog
+):
     shown = Shown(tmp_path, authority.issue())
     port = serve(*shown.files[:2])
     cert, key = authority.issue()
@@ -212,7 +214,7 @@ def test_files_that_cannot_be_used_leave_those_before(authority, serve, tmp_path
     for _ in range(3):
         assert games(f"localhost:{port}", ca=authority.cert)
     (line,) = caplog.messages
-    assert line.startswith("the changed TLS files are not used, those before stay: ")
+    assert line.startswith("the changed TLS files are not used, the previous ones stay: ")
     assert said in line
     # When they can be used again, they are.
     with caplog.at_level(logging.INFO, logger="service.tls"):
@@ -286,9 +288,9 @@ def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tm
     unknown = run("health", *reach)
     assert unknown.returncode == 1
     assert unknown.stderr.startswith(f"croupier: no answer from {server.address}: UNAVAILABLE")
-    disbelieved = run(*play, *known[:2], "--tls")
-    assert disbelieved.returncode == 1
-    assert "CERTIFICATE_VERIFY_FAILED" in disbelieved.stderr
+    mistrusted = run(*play, *known[:2], "--tls")
+    assert mistrusted.returncode == 1
+    assert "CERTIFICATE_VERIFY_FAILED" in mistrusted.stderr
 
 
 @pytest.mark.parametrize(
