@@ -3,8 +3,9 @@
 Duties are what a server does without a call: it plays by default for seats whose time is up, and
 lets bots decide. SubmitAction is measured at a server without duties, at a server with many matches
 that play themselves as fast as a time control allows, and at a server right after its start with a
-log full of matches that are due. All are measured in turn, round after round, and compared round by
-round; a server that is not being measured is stopped meanwhile.
+log full of matches that are due, compared with one that has started with nothing due. All are
+measured in turn, round after round, and compared round by round; a server that is not being
+measured is stopped meanwhile.
 """
 
 import argparse
@@ -19,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import NamedTuple
 
 from croupier.v1 import clock_pb2, match_pb2
 from lab.service_bench.client import Client
@@ -32,18 +32,13 @@ from service.hosting.match_state import MatchState
 from service.store import SqliteStore
 from service.store.sqlite import FILE
 
-QUIET, PLAYING, STARTED, OTHER = "no duties", "playing", "just started", "... --against"
+QUIET, PLAYING = "quiet", "playing"
+STARTED, STARTED_DUE = "started quiet", "started due"
+OTHER = " --against"
 _MAX_CALLS_A_SECOND = 4_000
 _DECISIONS_BEFORE = 8  # Of the matches that are due at the start.
 _LONG_AGO_MILLISECONDS = 3_600_000
 _AT_ONCE = 256
-
-
-class Duties(NamedTuple):
-    """What a server did on its own while its calls were measured."""
-
-    decisions: float  # By default or by bots, a second.
-    overdue: int  # Matches that were due and waited at the end.
 
 
 def main() -> None:
@@ -53,14 +48,12 @@ def main() -> None:
     scripts = [each for some in zip(*map(write_scripts, games), strict=True) for each in some]
     with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-duties-") as name:
         measured, duties = _measure(chosen, Path(name), scripts)
-    print(f"{'server':16}{'calls/s':>9}{'p50':>12}{'p99':>12}   p50, p99 by {QUIET}; duties")
-    quiet = measured[QUIET]
+    print(f"{'server':16}{'calls/s':>9}{'p50':>12}{'p99':>12}   p50, p99 by quiet; duties")
     for subject, figures in measured.items():
         middle = median(figures)
+        quiet = measured[STARTED if subject.startswith(STARTED_DUE) else QUIET]
         shares = ", ".join(f"{ratio(figures, quiet, name):.1f}" for name in ("p50", "p99"))
-        done = "; ".join(
-            f"{each.decisions:,.0f}/s, {each.overdue} overdue" for each in duties[subject]
-        )
+        done = ", ".join(f"{each:,.0f}/s" for each in duties[subject])
         print(
             f"{subject:16}{middle.rate:9,.0f}{1e3 * middle.p50:9.2f} ms{1e3 * middle.p99:9.2f} ms"
             f"   {shares}; {done}",
@@ -100,21 +93,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def _measure(
     chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]
-) -> tuple[dict[str, list[Figures]], dict[str, list[Duties]]]:
+) -> tuple[dict[str, list[Figures]], dict[str, list[float]]]:
     measured: dict[str, list[Figures]] = {}
-    duties: dict[str, list[Duties]] = {}
+    duties: dict[str, list[float]] = {}
 
     def measure(name: str, place: Path, server: Running, client: Client) -> None:
         before, began = _count(place), time.monotonic()
         figures = Subject(name, server, client).run(chosen.streams, chosen.seconds)
-        after, overdue = _count(place), _count_overdue(place)
-        rate = (after - before) / (time.monotonic() - began)
+        rate = (_count(place) - before) / (time.monotonic() - began)
         measured.setdefault(name, []).append(figures)
-        duties.setdefault(name, []).append(Duties(rate, overdue))
+        duties.setdefault(name, []).append(rate)
 
     versions = [("", None)]
     if chosen.against:
-        versions.append((f" {OTHER}", chosen.against))
+        versions.append((OTHER, chosen.against))
     calls = round((chosen.rounds + 1) * (chosen.seconds + 1) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
         standing = []
@@ -136,11 +128,11 @@ def _measure(
                 os.kill(server.pid, signal.SIGCONT)
                 measure(name, place, server, client)
                 os.kill(server.pid, signal.SIGSTOP)
-            for version, checkout in versions:
-                name = f"{STARTED}{version}"
+            starts = [(f"{STARTED_DUE}{each}", checkout, chosen.due) for each, checkout in versions]
+            for name, checkout, due in [(STARTED, None, 0), *starts]:
                 place = directory / f"{name}{number}"
                 few = calls // (chosen.rounds + 1)
-                client = _deal(place, scripts, few, chosen.due, chosen.per_decision, overdue=True)
+                client = _deal(place, scripts, few, due, chosen.per_decision, overdue=True)
                 with serving(place, checkout) as server:
                     measure(name, place, server, client)
                 client.close()
@@ -214,15 +206,8 @@ async def _add(store: SqliteStore, match_id: str, script: Script) -> None:
 
 def _count(place: Path) -> int:
     # The decisions that the server has made on its own, and those that were there before.
-    return _read(place, "SELECT count(*) FROM entries WHERE match_id GLOB 'due*'")
-
-
-def _count_overdue(place: Path) -> int:
-    return _read(place, f"SELECT count(*) FROM agenda WHERE at <= {time.time_ns() // 1_000_000}")
-
-
-def _read(place: Path, query: str) -> int:
     connection = sqlite3.connect(f"{(place / FILE).as_uri()}?mode=ro", uri=True)
+    query = "SELECT count(*) FROM entries WHERE match_id GLOB 'due*'"
     (number,) = connection.execute(query).fetchone()
     connection.close()
     return int(number)

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 
-BUSY_SHARE = 0.2  # Of the loop's time, while calls come in.
+BUSY_SHARE = 0.15  # Of the loop's time, while calls come in.
 IDLE_SHARE = 0.75
 BURST_SECONDS = 0.002
 MAX_PAUSE_SECONDS = 0.1

@@ -8,7 +8,11 @@ MAX_CACHED = 1024  # Others are replayed from the log.
 
 
 class MatchCache:
-    """The newest known states of the matches that were used last."""
+    """The newest known states of the matches that were used last.
+
+    A match counts as used by calls alone. One in which only the server acts is the first to go, so
+    that thousands of such matches do not take the place of those that are played.
+    """
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, MatchState] = OrderedDict()
@@ -20,13 +24,17 @@ class MatchCache:
         """The newest known state of a match, if it is cached."""
         return self._states.get(match_id)
 
-    def put(self, state: MatchState) -> None:
-        """Caches a state unless a newer one of the same match is cached."""
+    def put(self, state: MatchState, *, used: bool = True) -> None:
+        """Caches a state unless a newer one of the same match is cached.
+
+        `used` says whether a call is the reason.
+        """
         match_id = state.header.match_id
         cached = self._states.get(match_id)
         if cached is None or cached.version < state.version:
             self._states[match_id] = state
-        self._states.move_to_end(match_id)
+        if used or cached is None:
+            self._states.move_to_end(match_id, last=used)
         if len(self._states) > MAX_CACHED:
             self._states.popitem(last=False)
 

@@ -188,17 +188,20 @@ class Matches:
 
     # Reading matches
 
-    async def load(self, match_id: str) -> MatchState:
-        """A match as the log has it now; raises Refusal if there is none."""
+    async def load(self, match_id: str, *, used: bool = True) -> MatchState:
+        """A match as the log has it now; raises Refusal if there is none.
+
+        `used` says whether a call is the reason, for the cache.
+        """
         state = self._cache.get(match_id)
         if state is None:
             state = await self._load_uncached(match_id)
-            self._cache.put(state)
+            self._cache.put(state, used=used)
             return state
         entries = await self._store.read(match_id, state.version)
         if entries:
             state = state.after(*entries)
-            self._cache.put(state)
+            self._cache.put(state, used=used)
         return state
 
     async def _load_uncached(self, match_id: str) -> MatchState:
@@ -268,7 +271,7 @@ class Matches:
     async def expire(self, match_id: str) -> MatchState:
         """Adds what the clocks of a match say now; returns the match as the log then has it."""
         async with self._lock(match_id):
-            state = await self.load(match_id)
+            state = await self.load(match_id, used=False)
             while (expiry := state.expiry(self._next_time(state))) is not None:
                 state = await self._commit_expiry(state, expiry)
             return state
@@ -347,7 +350,9 @@ class Matches:
             self._metrics.match(after.game.id, _ENDED[after.result.reason])
         elif after.version % SNAPSHOT_EVERY == 0:
             self._store.save_snapshot(after.header.match_id, after.snapshot())
-        self._cache.put(after)
+        entry = after.entry(after.version)
+        by_server = entry.kind == EntryKind.EXPIRY or after.header.bots[entry.seat] != 0
+        self._cache.put(after, used=not by_server)
         self.commit_listener(after, status)
 
     def _next_time(self, state: MatchState) -> int:

@@ -1,0 +1,356 @@
+"""Idle matches: which ones are ended, how they end, and that every reader finds the same end."""
+
+import asyncio
+import hashlib
+
+import pytest
+
+from croupier.v1 import clock_pb2, game_pb2, match_pb2
+from engine.errors import ActionError
+from engine.game import SPECTATOR
+from service import wire
+from service.hosting.caller import Caller
+from service.hosting.events import write_events
+from service.hosting.idle_matches import BATCH, IdleMatches
+from service.hosting.loop_share import LoopShare
+from service.hosting.match_cache import MAX_CACHED
+from service.hosting.match_state import MatchState
+from service.hosting.matches import Matches
+from service.hosting.record_verification import RecordError, verify
+from service.hosting.records import digest, write_record
+from service.metrics import Metrics
+from service.store import DueMatch, EntryKind, IdleMatch, MatchStatus
+from tests.support.manual_clock import ManualClock
+from tests.support.play import told
+from tests.support.serving import (
+    TIMEOUT,
+    Client,
+    bot,
+    refused,
+    ruleset_of,
+    simultaneous_games,
+    view_of,
+)
+from tests.support.stores import (
+    MemoryPlace,
+    PostgresPlace,
+    SqlitePlace,
+    action,
+    header,
+    opened,
+    resignation,
+)
+
+IDLE = game_pb2.EndReason.END_REASON_IDLE
+IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
+HOUR = 3_600_000
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    if request.param == "postgresql":
+        return PostgresPlace(request.getfixturevalue("postgres"))
+    return MemoryPlace() if request.param == "memory" else SqlitePlace(tmp_path / "data")
+
+
+def run_in_time(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
+
+
+class Hosting:
+    """Matches of a log, and a sweep that ends those that are idle for an hour."""
+
+    def __init__(self, store, clock):
+        self.clock = clock
+        self.metrics = Metrics()
+        self.matches = Matches(store, self.metrics, clock)
+        self.idle = IdleMatches(self.matches, LoopShare(lambda: 0), HOUR / 1000, clock)
+
+    def create(self, game_id=IN_TURN, bots=(0, 0), **options):
+        return self.matches.create(ruleset_of(game_id), bots, None, **options)
+
+    async def act(self, match_id):
+        state = await self.matches.load(match_id)
+        seat = state.deciders[0]
+        chosen = view_of(state, seat).legal_actions[0]
+        await self.matches.submit(Caller(match_id, seat), state.version, chosen, "")
+
+    async def result(self, match_id):
+        return (await self.matches.load(match_id)).result
+
+
+def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            hosting = Hosting(store, clock)
+            left, played = [(await hosting.create()).header.match_id for _ in range(2)]
+            clock.advance(HOUR)
+            await hosting.act(played)
+            await hosting.idle.sweep()
+            assert await hosting.result(left) is None
+            clock.advance(1)
+            await hosting.idle.sweep()
+            result = await hosting.result(left)
+            assert result.reason == IDLE
+            (loser,) = (await hosting.matches.load(left)).at(0).deciders
+            assert list(result.scores) == [float(loser != 0), float(loser != 1)]
+            assert await hosting.result(played) is None
+            clock.advance(HOUR)
+            await hosting.idle.sweep()
+            assert (await hosting.result(played)).reason == IDLE
+            ended = {"game": IN_TURN, "state": "idle"}
+            counted = hosting.metrics.registry.get_sample_value("croupier_matches_total", ended)
+            assert counted == 2
+            # From now on they fall under retention.
+            assert await hosting.matches.delete_ended(clock.now() + 1, 9) == 2
+
+    run_in_time(run())
+
+
+def test_only_a_match_that_waits_without_a_clock_is_idle(place):
+    control = clock_pb2.TimeControl(per_decision={"seconds": 30 * 24 * 3600})
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            hosting = Hosting(store, clock)
+            clocked = await hosting.create(time_control=control)
+            of_bots = await hosting.create(bots=(1, 1))
+            over = await hosting.create()
+            await hosting.matches.resign(Caller(over.header.match_id, 0))
+            entropy = await hosting.create(entropy_from_seats=True, time_control=control)
+            clock.advance(HOUR + 1)
+            await hosting.idle.sweep()
+            ended = [
+                (await hosting.matches.load(each.header.match_id)).early_end
+                for each in (clocked, of_bots, over, entropy)
+            ]
+            assert [each and each.reason for each in ended] == [
+                None,
+                None,
+                game_pb2.EndReason.END_REASON_RESIGNATION,
+                IDLE,
+            ]
+            # Missing entropy is held against no seat.
+            assert ended[-1].scores == (0.5, 0.5)
+            # Not even if it is asked for.
+            for each in (clocked, of_bots):
+                await hosting.matches.end_idle(each.header.match_id, clock.now())
+                assert await hosting.result(each.header.match_id) is None
+
+    run_in_time(run())
+
+
+def test_an_idle_match_of_two_that_decide_at_the_same_time_is_a_draw():
+    for game_id in simultaneous_games():
+        state = idle_states(game_id)[0]
+        assert list(state.result.scores) == [0.5, 0.5]
+
+
+def idle_states(game_id):
+    """A match that was idle at its beginning, and one that was after an action."""
+
+    async def run():
+        clock = ManualClock()
+        async with opened(MemoryPlace()) as store:
+            hosting = Hosting(store, clock)
+            names = [(await hosting.create(game_id)).header.match_id for _ in range(2)]
+            await hosting.act(names[1])
+            clock.advance(HOUR + 1)
+            await hosting.idle.sweep()
+            return [MatchState.load(await store.load(name)) for name in names]
+
+    return run_in_time(run())
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
+    for state in idle_states(game_id):
+        assert state.entries[-1].kind == EntryKind.IDLE
+        assert state.status == MatchStatus(over=True)
+        assert not view_of(state, 0).legal_actions
+        (ended,) = write_events(state, state.version, SPECTATOR)
+        assert ended.match_ended.result == state.result
+        record = write_record(state)
+        assert record.entries[-1].HasField("idle_end")
+        assert write_record(verify(record)) == record
+
+        def other_loser(record):
+            record.result.scores[:] = [1.0, 0.0] if record.result.scores[0] < 1 else [0.0, 1.0]
+
+        def other_reason(record):
+            record.result.reason = game_pb2.EndReason.END_REASON_TIME
+
+        def earlier(record):
+            record.entries[-1].time.FromMilliseconds(0)
+
+        def twice(record):
+            record.entries.add().CopyFrom(record.entries[-1])
+
+        def with_a_clock(record):
+            record.time_control.per_decision.FromSeconds(100_000)
+
+        for change in (other_loser, other_reason, earlier, twice, with_a_clock):
+            changed = match_pb2.Record()
+            changed.CopyFrom(record)
+            change(changed)
+            changed.digest = digest(changed)
+            with told(change=change.__name__), pytest.raises(RecordError):
+                verify(changed)
+
+
+def test_a_match_that_is_over_or_owes_a_bot_cannot_end_as_idle():
+    over = idle_states(IN_TURN)[0]
+    with pytest.raises(ActionError):
+        over.after(over.idle_end(over.time))
+    bots = MatchState.begin(over.header._replace(bots=(1, 1)))
+    with pytest.raises(ActionError):
+        bots.after(bots.idle_end(bots.time))
+
+
+def test_all_idle_matches_are_ended_whatever_their_number_and_one_that_fails(place, caplog):
+    count = BATCH + 20
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            hosting = Hosting(store, clock)
+            states = [await hosting.create() for _ in range(count)]
+            other_rules = states[0].header._replace(match_id="a0", rules_version=99)
+            broken = states[0].header._replace(match_id="a1", ruleset=b"broken")
+            for each in (other_rules, broken):
+                await store.create(each, MatchStatus())
+            clock.advance(HOUR + 1)
+            fresh = Hosting(store, clock)
+            await fresh.idle.sweep()
+            for state in states:
+                assert (await hosting.result(state.header.match_id)).reason == IDLE
+            left = await store.list_idle(clock.now(), None, count)
+            assert [each.match_id for each in left] == ["a0", "a1"]
+            # They have taken no place in memory.
+            assert len(fresh.matches._cache) == 0
+
+    run_in_time(run())
+    assert caplog.text.count("ending an idle match failed") == 1
+
+
+def test_a_match_that_changes_during_the_sweep_goes_on(place):
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            hosting = Hosting(store, clock)
+            match_id = (await hosting.create()).header.match_id
+            clock.advance(HOUR + 1)
+            found, list_idle = asyncio.Event(), store.list_idle
+
+            async def list_and_act(*arguments):
+                listed = await list_idle(*arguments)
+                if not found.is_set():
+                    found.set()
+                    await Hosting(store, clock).act(match_id)
+                return listed
+
+            store.list_idle = list_and_act
+            await hosting.idle.sweep()
+            assert await hosting.result(match_id) is None
+
+    run_in_time(run())
+
+
+def test_the_store_lists_idle_matches_in_order(place):
+    async def run():
+        async with opened(place) as store:
+            statuses = {"due": MatchStatus(due=9)}
+            created_at = {"d": 5, "b": 5, "a": 7, "due": 1, "over": 1, "new": 9}
+            for name, created in created_at.items():
+                await store.create(header(name, created=created), statuses.get(name, MatchStatus()))
+            await store.append("over", 0, resignation(0, at=2), MatchStatus(over=True))
+            await store.append("a", 0, action(0, at=8), MatchStatus())
+            everything = [IdleMatch(5, "b"), IdleMatch(5, "d"), IdleMatch(7, "a")]
+            assert list(await store.list_idle(9, None, 10)) == everything
+            assert list(await store.list_idle(9, None, 2)) == everything[:2]
+            assert list(await store.list_idle(9, everything[0], 10)) == everything[1:]
+            assert list(await store.list_idle(9, everything[-1], 10)) == []
+            # An action is younger than the match.
+            assert list(await store.list_idle(8, None, 10)) == everything[:2]
+            assert await store.list_due(9, 9) == [DueMatch("due", 9)]
+
+    run_in_time(run())
+
+
+def test_a_match_in_which_only_the_server_acts_takes_no_place_in_memory():
+    async def run():
+        clock = ManualClock()
+        control = clock_pb2.TimeControl(per_decision={"seconds": 1}, on_expiry=2)
+        async with opened(MemoryPlace()) as store:
+            hosting = Hosting(store, clock)
+            left = await hosting.create(time_control=control)
+            played = [await hosting.create() for _ in range(MAX_CACHED)]
+            first = played[0].header.match_id
+            assert hosting.matches._cache.get(left.header.match_id) is None
+            clock.advance(1_000)
+            assert (await hosting.matches.expire(left.header.match_id)).version == 1
+            assert hosting.matches._cache.get(left.header.match_id) is None
+            assert hosting.matches._cache.get(first) is not None
+            # Where there is room, it is remembered, and it is the first to go.
+            hosting.matches._cache.drop(first)
+            clock.advance(1_000)
+            assert (await hosting.matches.expire(left.header.match_id)).version == 2
+            assert hosting.matches._cache.get(left.header.match_id) is not None
+            await hosting.matches.load(first)
+            assert hosting.matches._cache.get(left.header.match_id) is None
+            assert hosting.matches._cache.get(first) is not None
+
+    run_in_time(run())
+
+
+# Servers
+
+
+def test_a_server_ends_idle_matches_and_wakes_their_watchers(servers):
+    clock = ManualClock()
+    server, address = servers.start(None, clock, end_idle=3600.0)
+    client = Client(address)
+    table = client.create(ruleset_of(IN_TURN), [bot("RANDOM"), match_pb2.SeatConfig(open={})])
+    player = table.players[1]
+    stream = player.watch()
+    while (response := next(stream)).view.deciders != [1]:
+        pass
+    servers.loop.call_soon_threadsafe(clock.advance, HOUR + 1)
+    servers.run(server._idle_matches.sweep())
+    last = list(stream)[-1]
+    assert last.view.result.reason == IDLE
+    assert list(last.view.result.scores) == [1.0, 0.0]
+    action = response.view.legal_actions[0]
+    assert refused(player.submit, action, response.version).reason == "MATCH_OVER"
+    assert verify(player.record()).result == last.view.result
+
+
+def test_a_match_that_misses_entropy_is_ended(servers):
+    clock = ManualClock()
+    server, address = servers.start(None, clock, end_idle=3600.0)
+    client = Client(address)
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(IN_TURN), entropy_from_seats=True)
+    created = client.matches.CreateMatch(request)
+    metadata = [("authorization", f"Bearer {created.seat_tokens[0].token}")]
+    contribution = match_pb2.ContributeEntropyRequest(
+        match=created.match, hash=hashlib.sha256(bytes(16)).digest()
+    )
+    client.matches.ContributeEntropy(contribution, metadata=metadata)
+    servers.loop.call_soon_threadsafe(clock.advance, HOUR + 1)
+    servers.run(server._idle_matches.sweep())
+    view = client.matches.GetView(
+        match_pb2.GetViewRequest(match=created.match), metadata=metadata
+    ).view
+    assert view.result.reason == IDLE
+    assert list(view.result.scores) == [0.5, 0.5]
+    record = client.matches.GetRecord(
+        match_pb2.GetRecordRequest(match=created.match), metadata=metadata
+    ).record
+    assert verify(record)
+
+
+def test_a_server_may_let_matches_be_idle(servers):
+    server, _ = servers.start(end_idle=None)
+    assert server._idle_matches is None

@@ -1,0 +1,185 @@
+"""The share of the event loop that duties get, with a clock and pauses that the tests control."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from service.hosting import loop_share
+from service.hosting.loop_share import BURST_SECONDS, BUSY_SHARE, IDLE_SHARE, LoopShare
+from tests.support.serving import TIMEOUT
+
+
+class Loop:
+    """A share whose time passes only while duties work. It notes its pauses."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.calls = 0
+        self.calls_in_a_pause = 0
+        self.pauses = []
+        self.order = []
+        self.under_way = 0
+        self.most_under_way = 0
+        self.share = LoopShare(lambda: self.calls, lambda: self.now, self._pause)
+
+    async def _pause(self, seconds):
+        self.pauses.append(seconds)
+        self.calls += self.calls_in_a_pause
+        await asyncio.sleep(0)
+
+    def work(self, seconds):
+        self.now += seconds
+
+    async def duty(self, name, seconds=0.0, waits=0):
+        self.order.append(name)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        for _ in range(waits):
+            self.work(seconds)
+            await asyncio.sleep(0)
+        self.work(seconds)
+        self.under_way -= 1
+        return name
+
+
+@pytest.fixture
+def loop():
+    return Loop()
+
+
+def run_in_time(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_duties_get_their_share_of_the_time(loop, calls):
+    loop.calls_in_a_pause = calls
+
+    async def run():
+        for number in range(100):
+            assert await loop.share.run(loop.duty, number, BURST_SECONDS / 2) == number
+
+    run_in_time(run())
+    # The first pause cannot know yet whether calls come in during pauses.
+    worked = loop.now - BURST_SECONDS
+    share = worked / (worked + sum(loop.pauses[1:]))
+    assert share == pytest.approx(BUSY_SHARE if calls else IDLE_SHARE, abs=0.03)
+    assert len(loop.pauses) == 49
+
+
+def test_time_between_waits_counts(loop):
+    async def run():
+        await loop.share.run(loop.duty, "first", BURST_SECONDS / 10, 9)
+        assert not loop.pauses
+        await loop.share.run(loop.duty, "second")
+
+    run_in_time(run())
+    assert loop.pauses == [pytest.approx(BURST_SECONDS * (1 / IDLE_SHARE - 1))]
+
+
+def test_a_pause_is_bounded(loop):
+    async def run():
+        for number in range(3):
+            await loop.share.run(loop.duty, number, 100.0)
+
+    run_in_time(run())
+    assert loop.pauses == [loop_share.MAX_PAUSE_SECONDS] * 2
+
+
+def test_duties_begin_in_order_and_few_are_under_way(loop):
+    async def run():
+        duties = [loop.share.run(loop.duty, number, BURST_SECONDS, 3) for number in range(50)]
+        await asyncio.gather(*duties)
+
+    run_in_time(run())
+    assert loop.order == list(range(50))
+    assert loop.most_under_way <= loop_share.MAX_AT_ONCE
+    assert len(loop.pauses) >= 40
+
+
+def test_a_long_duty_holds_up_no_other(loop):
+    async def run():
+        end = asyncio.Event()
+        slow = [
+            asyncio.create_task(loop.share.begin(end.wait))
+            for _ in range(2 * loop_share.MAX_AT_ONCE)
+        ]
+        await loop.share.run(loop.duty, "short")
+        end.set()
+        await asyncio.gather(*slow)
+
+    run_in_time(run())
+
+
+def test_an_urgent_duty_waits_for_no_turn_but_its_time_counts(loop):
+    async def run():
+        for number in range(3):
+            await loop.share.run_now(loop.duty, number, BURST_SECONDS)
+        assert not loop.pauses
+        await loop.share.run(loop.duty, "other")
+        assert len(loop.pauses) == 1
+
+    run_in_time(run())
+
+
+def test_errors_and_cancellations_pass_through(loop):
+    caught = []
+
+    async def fail():
+        await asyncio.sleep(0)
+        raise KeyError("planted")
+
+    async def wait():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            caught.append("cancelled")
+            raise
+
+    async def recover():
+        with pytest.raises(ZeroDivisionError):
+            await divide(asyncio.get_running_loop().create_future())
+        return "recovered"
+
+    async def divide(future):
+        future.get_loop().call_soon(future.set_exception, ZeroDivisionError())
+        await future
+
+    async def run():
+        with pytest.raises(KeyError):
+            await loop.share.run(fail)
+        waiting = [asyncio.create_task(loop.share.run(wait)) for _ in range(20)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        assert all(task.cancelled() for task in waiting)
+        assert caught == ["cancelled"] * loop_share.MAX_AT_ONCE
+        # The slots are free again.
+        assert await loop.share.run(recover) == "recovered"
+
+    run_in_time(run())
+
+
+def test_the_time_of_a_real_duty_is_measured():
+    async def busy():
+        end = loop_share.time.perf_counter() + BURST_SECONDS
+        for _ in itertools.count():
+            if loop_share.time.perf_counter() > end:
+                return
+
+    async def run():
+        pauses = []
+
+        async def pause(seconds):
+            pauses.append(seconds)
+
+        share = LoopShare(lambda: 0, sleep=pause)
+        await share.run(busy)
+        await share.run(busy)
+        return pauses
+
+    (pause,) = run_in_time(run())
+    assert pause > 0
