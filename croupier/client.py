@@ -25,6 +25,7 @@ from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, hint_pb2, match_pb2
 
 __all__ = [
     "END_REASONS",
+    "INVITED",
     "OPEN",
     "PATIENCE",
     "STRENGTHS",
@@ -43,6 +44,7 @@ __all__ = [
 
 CATALOG_PATIENCE = 1.0  # Seconds.
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 # The strengths of bots by name: "random", "beginner", "casual", "skilled", "expert".
 STRENGTHS = {
     name: cast(match_pb2.BotStrength, number)
@@ -124,7 +126,9 @@ class Client(Connection):
     ) -> NewMatch:
         """Creates a match of a ruleset, or of a game by its name under its default ruleset.
 
-        With `entropy_from_seats`, the match waits until each open seat has called `contribute`.
+        The invitation of an `INVITED` seat is in `NewMatch.invitations`; the match begins when
+        somebody has joined with it. With `entropy_from_seats`, the match waits until each open and
+        invited seat has called `contribute`.
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
@@ -148,6 +152,30 @@ class Client(Connection):
         return NewMatch(
             name=response.match,
             seats={t.seat: Seat(self, response.match, t.token) for t in response.seat_tokens},
+            spectator=Spectator(self, response.match, response.spectator_token),
+            secret_hash=response.secret_hash,
+            invitations={each.seat: each.invitation for each in response.invitations},
+        )
+
+    def join(
+        self, invitation: str, *, request_id: str = "", patience: float = PATIENCE
+    ) -> NewMatch:
+        """Joins an invited seat; returns its match, with the seat.
+
+        Nobody else gets the token of the seat. Raises CroupierError with the reason
+        INVITATION_USED if somebody else has used the invitation first. When the connection is lost,
+        the call is repeated as in `create_match`.
+        """
+        request = match_pb2.JoinMatchRequest(
+            invitation=invitation, request_id=request_id or str(uuid.uuid4())
+        )
+        response: match_pb2.JoinMatchResponse = self.persist(
+            self.match_stub.JoinMatch, request, patience
+        )
+        token = response.seat_token
+        return NewMatch(
+            name=response.match,
+            seats={token.seat: Seat(self, response.match, token.token)},
             spectator=Spectator(self, response.match, response.spectator_token),
             secret_hash=response.secret_hash,
         )

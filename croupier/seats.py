@@ -2,9 +2,10 @@
 
 import hashlib
 import secrets
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import grpc
@@ -18,12 +19,14 @@ _Response = TypeVar("_Response")
 
 @dataclass(frozen=True)
 class NewMatch:
-    """A match that was just created, with the tokens of its open seats."""
+    """A match that was just created or joined, with the tokens that the caller got."""
 
     name: str
-    seats: Mapping[int, "Seat"]  # The open ones.
+    seats: Mapping[int, "Seat"]  # The open ones, or the one that the caller has joined.
     spectator: "Spectator"
     secret_hash: bytes  # SHA-256 of what the record calls `secret`.
+    # Of the invited seats, by seat: each to be sent to whoever shall play there.
+    invitations: Mapping[int, str] = field(default_factory=dict)
 
 
 class Spectator:
@@ -34,6 +37,7 @@ class Spectator:
         self.match = match
         self.token = token
         self._version: int | None = None
+        self._replacing = threading.Lock()  # Held while the token is being replaced.
 
     def view(self, *, wait_for_version: int | None = None) -> game_pb2.View:
         """Returns what the holder of the token knows of the match now.
@@ -53,12 +57,14 @@ class Spectator:
 
         When the connection is lost, or a proxy has lost the server, the stream is resumed after the
         last version that this has yielded; raises CroupierError only if that fails for `patience`
-        seconds, by default the client's.
+        seconds, by default the client's. It is also resumed when `Seat.replace_token` has replaced
+        the token.
         """
         retry = self.client.retry(patience)
         while True:
+            token = self.token
             request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
-            stream = self._stub.WatchMatch(request, metadata=bearer(self.token))
+            stream = self._stub.WatchMatch(request, metadata=bearer(token))
             try:
                 for response in stream:
                     after_version = response.version
@@ -68,7 +74,9 @@ class Spectator:
                     yield response
                 return
             except grpc.RpcError as error:
-                self.client.wait(retry, CroupierError.from_call(error))
+                lost = CroupierError.from_call(error)
+                if lost.reason != "TOKEN_REPLACED" or not self._is_replaced(token):
+                    self.client.wait(retry, lost)
             finally:
                 stream.cancel()
 
@@ -93,6 +101,12 @@ class Spectator:
     def _call(self, rpc: Callable[..., _Response], request: Any) -> _Response:
         # Each call about a match can be repeated.
         return self.client.persist(rpc, request, token=self.token)
+
+    def _is_replaced(self, token: str) -> bool:
+        # Whether this object has another token by now. The stream may end before the answer to the
+        # call that has replaced the token arrives.
+        with self._replacing:
+            return token != self.token
 
     def _seen(self, view: game_pb2.View) -> game_pb2.View:
         self._version = max(view.version, self._version or 0)
@@ -192,8 +206,30 @@ class Seat(Spectator):
         )
         return self._seen(response.view)
 
+    def replace_token(self, *, request_id: str = "", patience: float = PATIENCE) -> str:
+        """Replaces the token of the seat; returns the new one, which this object uses from now on.
+
+        The token before it is void at once, for whoever else may know it. When the connection is
+        lost, the call is repeated under the same request id, a `uuid.uuid4()`, so that the token is
+        replaced once; raises CroupierError only if that fails for `patience` seconds. A caller that
+        keeps its `request_id` can then call this again, and gets the same token.
+        """
+        request = match_pb2.ReplaceSeatTokenRequest(
+            match=self.match, request_id=request_id or str(uuid.uuid4())
+        )
+        with self._replacing:
+            response: match_pb2.ReplaceSeatTokenResponse = self.client.persist(
+                self._stub.ReplaceSeatToken, request, patience, self.token
+            )
+            self.token = response.seat_token.token
+            return self.token
+
     def rematch(self) -> NewMatch:
-        """Returns the match that follows this one, which is over; the seats are exchanged."""
+        """Returns the match that follows this one, which is over; the seats are exchanged.
+
+        If a seat of this match was invited, the next one begins when the other seat has called this
+        too.
+        """
         request = match_pb2.RematchRequest(match=self.match)
         response: match_pb2.RematchResponse = self._call(self._stub.Rematch, request)
         token = response.seat_token

@@ -36,7 +36,11 @@ class Authenticator:
             )
 
     async def admit(self, context: Context, match: str) -> Caller:
-        """The caller of a method about a match, whose name is "matches/{id}"; raises Refusal."""
+        """The caller of a method about a match, whose name is "matches/{id}"; raises Refusal.
+
+        Whether the token of the seat was replaced is for those to check who read the match
+        (`Seats.check_token`).
+        """
         caller = self._tokens.read(_authorization(context))
         match_id = match.removeprefix("matches/")
         if caller.match_id != match_id:
@@ -47,9 +51,11 @@ class Authenticator:
         return caller
 
     async def enter(self, context: Context, match: str) -> tuple[Caller, MatchState]:
-        """As `admit`, and the match as the log has it now."""
+        """As `admit`, and the match as the log has it now; the token is the newest of its seat."""
         caller = await self.admit(context, match)
-        return caller, await self._matches.load(caller.match_id)
+        state = await self._matches.load(caller.match_id)
+        state.seats.check_token(caller)
+        return caller, state
 
 
 def _authorization(context: Context) -> str:

@@ -11,7 +11,7 @@ from engine.game import SPECTATOR
 from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
-from service.admission.principals import current_payers, current_principal
+from service.admission.principals import Kind, current_payers, current_principal
 from service.api.authentication import Authenticator
 from service.api.interceptor import Context
 from service.api.pages import read_page, write_page_token
@@ -21,7 +21,8 @@ from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import Caller, check_seat
 from service.hosting.events import write_events
 from service.hosting.matches import Matches
-from service.hosting.records import write_record, write_seats
+from service.hosting.records import write_record
+from service.hosting.seats import write_seats
 from service.hosting.views import serialize_view
 from service.metrics import Metrics
 from service.store import EntryKind, Header, ListedMatch
@@ -61,9 +62,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 ErrorReason.ERROR_REASON_SEEDS_NOT_ALLOWED,
                 "this server takes no seeds: it was not started with --allow-seeds",
             )
-        bots = tuple(int(seat.bot.strength) for seat in request.seats) or (0, 0)
+        bots = tuple(int(config.bot.strength) for config in request.seats) or (0, 0)
+        invited = tuple(
+            seat for seat, config in enumerate(request.seats) if config.HasField("invited")
+        )
         if request.entropy_from_seats and (seed is not None or all(bots)):
-            raise invalid_field("entropy_from_seats", "needs an open seat, and excludes a seed")
+            rule = "needs an open or invited seat, and excludes a seed"
+            raise invalid_field("entropy_from_seats", rule)
         self._admission.check_restriction("create_match")
         state = await self._matches.create(
             request.ruleset,
@@ -74,17 +79,23 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             self._tokens.id_source(request.request_id) if request.request_id else None,
             self._creator(),
             self._admit_new,
+            invited,
+            _key_name(),
         )
         match_id = state.header.match_id
         return match_pb2.CreateMatchResponse(
             match=f"matches/{match_id}",
             seat_tokens=[
-                match_pb2.SeatToken(seat=seat, token=self._tokens.make(Caller(match_id, seat)))
+                self._seat_token(Caller(match_id, seat))
                 for seat, bot in enumerate(bots)
-                if not bot
+                if not bot and seat not in invited
             ],
             spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
             secret_hash=state.header.secret_hash,
+            invitations=[
+                match_pb2.SeatInvitation(seat=seat, invitation=self._tokens.invite(match_id, seat))
+                for seat in invited
+            ],
         )
 
     def _creator(self) -> str:
@@ -103,6 +114,29 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         ):
             yield
 
+    async def JoinMatch(
+        self, request: match_pb2.JoinMatchRequest, context: Context
+    ) -> match_pb2.JoinMatchResponse:
+        joiner = self._tokens.read_invitation(request.invitation)
+        await self._matches.join(joiner, _key_name(), self._tokens.join_id(request.request_id))
+        state = await self._matches.load(joiner.match_id)
+        return match_pb2.JoinMatchResponse(
+            match=f"matches/{joiner.match_id}",
+            seat_token=self._seat_token(joiner),
+            spectator_token=self._tokens.make(Caller(joiner.match_id, SPECTATOR)),
+            secret_hash=state.header.secret_hash,
+        )
+
+    async def ReplaceSeatToken(
+        self, request: match_pb2.ReplaceSeatTokenRequest, context: Context
+    ) -> match_pb2.ReplaceSeatTokenResponse:
+        caller = await self._authenticator.admit(context, request.match)
+        check_seat(caller)
+        request_id = self._tokens.replacement_id(request.request_id)
+        await self._matches.replace_token(caller, request_id)
+        replaced = caller._replace(generation=caller.generation + 1)
+        return match_pb2.ReplaceSeatTokenResponse(seat_token=self._seat_token(replaced))
+
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
         caller, state = await self._authenticator.enter(context, request.match)
         wanted = request.wait_for_version
@@ -116,6 +150,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     while state.version < wanted and not state.over:
                         await self._matches.wait_for_change(caller.match_id, state.version)
                         state = await self._matches.load(caller.match_id)
+                        state.seats.check_token(caller)
                         if self._matches.closing:
                             break
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
@@ -150,6 +185,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 if version + 1 >= state.version:
                     # The view comes with the newest version, so that must be the newest there is.
                     state = await self._matches.load(caller.match_id)
+                    state.seats.check_token(caller)
                 if version < state.version:
                     # Written only when it can be sent, so that a slow reader costs no memory.
                     version += 1
@@ -203,15 +239,15 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     ) -> match_pb2.RematchResponse:
         caller, state = await self._authenticator.enter(context, request.match)
         check_seat(caller)
-        rematch = await self._matches.rematch(state, self._creator(), self._admit_new)
+        rematch = await self._matches.rematch(
+            state, caller.seat, _key_name(), self._creator(), self._admit_new
+        )
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
             match=f"matches/{match_id}",
             # The holder of a seat's token gets that of the other seat in the next match. So no one
             # holds both tokens who did not in the match before.
-            seat_token=match_pb2.SeatToken(
-                seat=seat, token=self._tokens.make(Caller(match_id, seat))
-            ),
+            seat_token=self._seat_token(Caller(match_id, seat)),
             spectator_token=self._tokens.make(Caller(match_id, SPECTATOR)),
             secret_hash=rematch.header.secret_hash,
         )
@@ -228,6 +264,15 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             matches=[_summary(listed) for listed in found[:size]], next_page_token=token
         )
 
+    def _seat_token(self, holder: Caller) -> match_pb2.SeatToken:
+        return match_pb2.SeatToken(seat=holder.seat, token=self._tokens.make(holder))
+
+
+def _key_name() -> str:
+    # The name of the API key with which the current call comes, also where it names its player.
+    known = (current_principal.get(), *current_payers.get())
+    return next((principal.name for principal in known if principal.kind == Kind.KEY), "")
+
 
 def _summary(listed: ListedMatch) -> match_pb2.MatchSummary:
     over = listed.ended is not None
@@ -236,7 +281,7 @@ def _summary(listed: ListedMatch) -> match_pb2.MatchSummary:
         game=f"games/{listed.game}",
         state=match_pb2.MATCH_STATE_OVER if over else match_pb2.MATCH_STATE_RUNNING,
         version=listed.version,
-        seats=write_seats(listed.bots),
+        seats=write_seats(listed.bots, listed.invited),
     )
     summary.create_time.FromMilliseconds(listed.created)
     if listed.ended is not None:

@@ -1,4 +1,11 @@
-"""Tokens of callers. A token names a match and a seat, and only a holder of the key can make it."""
+"""Tokens of callers, and invitations to seats. Only a holder of the key can make them.
+
+A token names a match, a seat and a generation, as `base64url(claim mac)`. The claim is a byte with
+the seat and then the id of the match; if the generation is not 0, the byte has its highest bit set,
+and a second byte has the generation. An invitation names a match and a seat.
+
+Whether a token is the newest of its seat is in the match (`service/hosting/seats.py`).
+"""
 
 import base64
 import binascii
@@ -15,11 +22,15 @@ from service.store import KEY_BYTES
 
 MIN_OPERATOR_TOKEN = 32
 _DOMAIN = b"croupier/token/v1\0"
+_INVITATION_DOMAIN = b"croupier/invitation/v1\0"
+_JOIN_DOMAIN = b"croupier/join/v1\0"
+_REPLACEMENT_DOMAIN = b"croupier/replacement/v1\0"
 _MATCH_DOMAIN = b"croupier/match/v1\0"
 _PRINCIPAL_DOMAIN = b"croupier/principal/v1\0"
 _MAC_BYTES = hashlib.sha256().digest_size
 _SCHEME = "bearer "
 _MAX_CACHED = 8192
+_WITH_GENERATION = 0x80
 
 
 class Tokens:
@@ -32,21 +43,40 @@ class Tokens:
 
     def make(self, caller: Caller) -> str:
         """The token of a seat, or of the spectators, of a match."""
-        claim = bytes([caller.seat]) + caller.match_id.encode()
-        return base64.urlsafe_b64encode(claim + self._mac(claim)).decode().rstrip("=")
+        head = [caller.seat]
+        if caller.generation:
+            head = [caller.seat | _WITH_GENERATION, caller.generation]
+        return self._sign(_DOMAIN, bytes(head) + caller.match_id.encode())
 
     def read(self, authorization: str) -> Caller:
         """The caller that sent this "authorization" header; raises Refusal."""
         return self._read(read_bearer(authorization))
 
     def _check(self, token: str) -> Caller:
-        try:
-            data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        except (binascii.Error, ValueError):
-            raise _invalid() from None
-        claim, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
-        if not hmac.compare_digest(mac, self._mac(claim)) or claim[0] > SPECTATOR:
+        claim = self._read_signed(_DOMAIN, token)
+        if claim is None:
             raise _invalid()
+        seat, generation, match_id = claim[0], 0, claim[1:]
+        if seat & _WITH_GENERATION:
+            seat, generation, match_id = seat & ~_WITH_GENERATION, claim[1], claim[2:]
+        if seat > SPECTATOR:
+            raise _invalid()
+        return Caller(match_id.decode(), seat, generation)
+
+    def invite(self, match_id: str, seat: int) -> str:
+        """The invitation to a seat of a match. It is not a token."""
+        return self._sign(_INVITATION_DOMAIN, bytes([seat]) + match_id.encode())
+
+    def read_invitation(self, invitation: str) -> Caller:
+        """The seat that an invitation is for; raises Refusal."""
+        claim = self._read_signed(_INVITATION_DOMAIN, invitation)
+        if claim is None:
+            rule = "is not an invitation of this server"
+            raise Refusal(
+                ErrorReason.ERROR_REASON_INVITATION_INVALID,
+                f"invitation: {rule}",
+                fields=[("invitation", rule)],
+            )
         return Caller(claim[1:].decode(), claim[0])
 
     def id_source(self, request_id: str) -> bytes:
@@ -68,8 +98,33 @@ class Tokens:
         """A name under which the log can count what a principal has, without naming it."""
         return hmac.digest(self._key, _PRINCIPAL_DOMAIN + principal.encode(), "sha256").hex()[:32]
 
-    def _mac(self, claim: bytes) -> bytes:
-        return hmac.digest(self._key, _DOMAIN + claim, "sha256")
+    # A reader of the log must not be able to repeat a request and so to get its token.
+
+    def join_id(self, request_id: str) -> str:
+        """What the log has as the request_id of a JoinMatch; it hides the latter."""
+        return self._hide(_JOIN_DOMAIN, request_id)
+
+    def replacement_id(self, request_id: str) -> str:
+        """What the log has as the request_id of a ReplaceSeatToken; it hides the latter."""
+        return self._hide(_REPLACEMENT_DOMAIN, request_id)
+
+    def _hide(self, domain: bytes, request_id: str) -> str:
+        return hmac.digest(self._key, domain + request_id.encode(), "sha256").hex()
+
+    def _sign(self, domain: bytes, claim: bytes) -> str:
+        signed = claim + hmac.digest(self._key, domain + claim, "sha256")
+        return base64.urlsafe_b64encode(signed).decode().rstrip("=")
+
+    def _read_signed(self, domain: bytes, text: str) -> bytes | None:
+        # The claim, which is not empty, or None if this is not one that was signed for the domain.
+        try:
+            data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        claim, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
+        if not hmac.compare_digest(mac, hmac.digest(self._key, domain + claim, "sha256")):
+            return None
+        return claim
 
 
 def read_bearer(authorization: str) -> str:

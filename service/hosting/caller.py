@@ -12,6 +12,7 @@ class Caller(NamedTuple):
 
     match_id: str
     seat: int  # 0, 1 or SPECTATOR.
+    generation: int = 0  # Of the token: how often the seat's token had been replaced before it.
 
 
 def check_seat(caller: Caller) -> None:

@@ -24,10 +24,13 @@ def new_header(
     id_source: bytes | None,
     creator: str,
     created: int,
+    invited: tuple[int, ...] = (),
+    key_name: str = "",
 ) -> Header:
     """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
 
-    Its id follows from `id_source`, or is drawn at random without one.
+    Its id follows from `id_source`, or is drawn at random without one. `key_name` is the display
+    name of the API key to which the tokens of the open seats are issued, or empty.
     """
     game = wire.read_ruleset(ruleset, "ruleset")
     match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
@@ -48,6 +51,10 @@ def new_header(
         entropy_from_seats=entropy_from_seats,
         time_control=control,
         creator=creator,
+        invited=invited,
+        key_names=tuple(
+            "" if bot or seat in invited else key_name for seat, bot in enumerate(bots)
+        ),
     )
 
 
@@ -72,7 +79,10 @@ def rematch_header(
 ) -> Header:
     """The header of the one rematch of a match: the seats are exchanged.
 
-    `max_default_actions` is the server's limit now, which can be below that of the match.
+    If one seat was invited, every seat without a bot is in the rematch: its holder joins by asking
+    for the rematch. `max_default_actions` is the server's limit now, which can be below that of the
+    match.
+
     Its id follows from that of the match, so that all callers, at all servers, mean the same one.
     """
     header = state.header
@@ -81,24 +91,29 @@ def rematch_header(
     control = TimeControl.FromString(header.time_control)
     if 0 < max_default_actions < control.max_default_actions:
         control.max_default_actions = max_default_actions
+    bots, invited = header.bots[::-1], header.invited
+    if invited:
+        invited = tuple(seat for seat, bot in enumerate(bots) if not bot)
     return header._replace(
         match_id=match_id,
         rules_version=state.game.rules_version,
         secret=secrets.token_bytes(_SECRET_BYTES),
         chance_id=match_id,
-        bots=header.bots[::-1],
+        bots=bots,
         created=created,
         creator=creator,
         time_control=_serialize(control),
+        invited=invited,
+        key_names=("", "") if invited else header.key_names[::-1],
     )
 
 
 def asks_for(asked: Header, found: Header) -> bool:
     """Whether a match is the one that is asked for.
 
-    When it was created, from where, and under which version of the rules, does not matter. Its
-    secret matters only if it follows from a seed, which the caller has chosen, and its limit of
-    default actions only if the caller has chosen one.
+    When it was created, from where, with which API key, and under which version of the rules, does
+    not matter. Its secret matters only if it follows from a seed, which the caller has chosen, and
+    its limit of default actions only if the caller has chosen one.
     """
     chosen = asked if asked.seeded else asked._replace(secret=found.secret)
     if not TimeControl.FromString(asked.time_control).max_default_actions:
@@ -106,7 +121,10 @@ def asks_for(asked: Header, found: Header) -> bool:
         control.max_default_actions = 0
         found = found._replace(time_control=_serialize(control))
     return found == chosen._replace(
-        created=found.created, creator=found.creator, rules_version=found.rules_version
+        created=found.created,
+        creator=found.creator,
+        key_names=found.key_names,
+        rules_version=found.rules_version,
     )
 
 

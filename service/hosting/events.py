@@ -16,6 +16,12 @@ def write_events(state: MatchState, version: int, viewer: int) -> list[game_pb2.
     messages = []
     if entry is not None and entry.kind in CONTRIBUTIONS:
         messages.append(game_pb2.Event(version=version, **write_contribution(entry)))
+    if entry is not None and entry.kind == EntryKind.JOIN:
+        joined = game_pb2.SeatJoined(seat=entry.seat)
+        messages.append(game_pb2.Event(version=version, seat_joined=joined))
+    if entry is not None and entry.kind == EntryKind.TOKEN:
+        replaced = game_pb2.SeatTokenReplaced(seat=entry.seat)
+        messages.append(game_pb2.Event(version=version, seat_token_replaced=replaced))
     if entry is not None and entry.kind == EntryKind.EXPIRY:
         expired = game_pb2.TimeExpired(seats=state.forfeited or (entry.seat,))
         messages.append(game_pb2.Event(version=version, time_expired=expired))

@@ -17,6 +17,7 @@ from service.hosting import snapshots
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import History
+from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
 
 _GAMES_KEPT = 256
@@ -51,7 +52,8 @@ class MatchState(NamedTuple):
     header: Header
     game: Game
     history: History
-    match: Match | None  # None until the open seats have contributed their entropy.
+    seats: Seats
+    match: Match | None  # None until all invited seats are joined and all entropy is contributed.
     contributions: Contributions | None  # Of entropy; None once the match is dealt.
     clocks: Clocks | None  # None without a time control.
     version: int  # The number of entries.
@@ -66,15 +68,17 @@ class MatchState(NamedTuple):
         """The match without entries; raises Refusal if it was dealt under other rules."""
         game = _read_game(header)
         control = read_control(header.time_control)
+        seats = Seats.begin(header)
         match = contributions = None
         if header.entropy_from_seats:
             contributions = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
-        else:
+        elif not seats.missing:
             match = Match(game, header.secret, header.chance_id)
         return MatchState(
             header=header,
             game=game,
             history=History.begin(() if match is None else tuple(match.events)),
+            seats=seats,
             match=match,
             contributions=contributions,
             clocks=None if control is None else Clocks.start(control, header.created),
@@ -102,11 +106,13 @@ class MatchState(NamedTuple):
         if skipped and _ends_early(skipped[-1]):
             # Such an entry does not change what a snapshot holds.
             rest.insert(0, skipped.pop())
-        default_actions = (0, 0)
-        for entry in skipped:
+        seats, default_actions = state.seats, (0, 0)
+        for version, entry in enumerate(skipped, 1):
+            seats = seats.after(version, entry)
             default_actions = _count_default_actions(default_actions, entry)
         state = state._replace(
             history=state.history.after_skipped(skipped),
+            seats=seats,
             match=match,
             contributions=None,
             clocks=clocks,
@@ -222,7 +228,7 @@ class MatchState(NamedTuple):
 
     def is_stale(self, seat: int, version: int) -> bool:
         """Whether the seat's decision has changed since a version, or the version is to come."""
-        since = 0 if self.match is None else self.match.since[seat]
+        since = 0 if self.match is None else self.seats.match_version(self.match.since[seat])
         return not since <= version <= self.version
 
     # Its clocks
@@ -344,6 +350,8 @@ def _ended_early(
 def _after_entropy_hash(state: MatchState, entry: Entry) -> MatchState:
     if state.contributions is None:
         raise not_owed("the cards are dealt")
+    if entry.seat in state.seats.missing:
+        raise not_owed(f"seat {entry.seat} was not joined yet")
     return _next(state, entry, contributions=state.contributions.after_hash(entry))
 
 
@@ -355,15 +363,30 @@ def _after_entropy(state: MatchState, entry: Entry) -> MatchState:
     if not contributions.complete:
         return _next(state, entry, contributions=contributions)
     secret = contributions.mixed_into(state.header.secret)
-    match = Match(state.game, secret, state.header.chance_id, state.version + 1)
-    clocks = _restarted(state, state.clocks, match, entry)
+    return _dealt(state._replace(contributions=None), entry, secret)
+
+
+def _after_join(state: MatchState, entry: Entry) -> MatchState:
+    # The last one deals the match, unless it waits for entropy, for which all have joined before.
+    seats = state.seats.after(state.version + 1, entry)
+    if state.header.entropy_from_seats or seats.missing:
+        return _next(state, entry, seats=seats)
+    return _dealt(state._replace(seats=seats), entry, state.header.secret)
+
+
+def _after_replacement(state: MatchState, entry: Entry) -> MatchState:
+    return _next(state, entry, seats=state.seats.after(state.version + 1, entry))
+
+
+def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
+    version = state.seats.engine_version(state.version + 1)
+    match = Match(state.game, secret, state.header.chance_id, version)
     return _next(
         state,
         entry,
         tuple(match.events),
         match=match,
-        contributions=None,
-        clocks=clocks,
+        clocks=_restarted(state.clocks, match, entry),
         deciders=match.deciders,
         over=match.over,
     )
@@ -376,6 +399,8 @@ _AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {
     EntryKind.ENTROPY_HASH: _after_entropy_hash,
     EntryKind.ENTROPY: _after_entropy,
     EntryKind.IDLE: _after_idle,
+    EntryKind.JOIN: _after_join,
+    EntryKind.TOKEN: _after_replacement,
 }
 
 
@@ -394,18 +419,16 @@ def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
     events = tuple(match.apply(entry.seat, action))
     clocks = state.clocks
     if clocks is not None:
-        clocks = _restarted(state, clocks.after(entry.seat, entry.at), match, entry)
+        clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
     deciders, over = match.deciders, match.over
     return _next(state, entry, events, match=match, clocks=clocks, deciders=deciders, over=over)
 
 
-def _restarted(
-    state: MatchState, clocks: Clocks | None, match: Match, entry: Entry
-) -> Clocks | None:
+def _restarted(clocks: Clocks | None, match: Match, entry: Entry) -> Clocks | None:
     # The clocks of the seats whose decision is a new one since this entry.
     if clocks is None:
         return None
-    changed = [seat for seat, since in enumerate(match.since) if since == state.version + 1]
+    changed = [seat for seat, since in enumerate(match.since) if since == match.version]
     return clocks.restarted(changed, entry.at)
 
 

@@ -86,12 +86,15 @@ class Matches:
         id_source: bytes | None = None,
         creator: str = "",
         admit: Admit = nullcontext,
+        invited: tuple[int, ...] = (),
+        key_name: str = "",
     ) -> MatchState:
-        """Deals a match, or lets it wait for the entropy of its seats.
+        """Deals a match, or lets it wait for its invited seats and for the entropy of its seats.
 
-        `bots` holds a BotStrength for each seat, or 0 for an open seat. With an `id_source`, the
-        match is created once, however often and wherever it is asked for. `creator` is whom it
-        counts for; `admit` is entered for its header if it does not exist yet. Raises Refusal for a
+        `bots` holds a BotStrength for each seat, or 0 for an open or invited seat. With an
+        `id_source`, the match is created once, however often and wherever it is asked for.
+        `creator` is whom it counts for; `admit` is entered for its header if it does not exist yet;
+        `key_name` is the display name of the caller's API key, or empty. Raises Refusal for a
         ruleset that breaks a rule, and if the same `id_source` has made another kind of match.
         """
         header = new_header(
@@ -103,6 +106,8 @@ class Matches:
             id_source,
             creator,
             self._clock.now(),
+            invited,
+            key_name,
         )
         if id_source is None:
             return await self._create(header, admit)
@@ -115,13 +120,29 @@ class Matches:
         return state
 
     async def rematch(
-        self, state: MatchState, creator: str = "", admit: Admit = nullcontext
+        self,
+        state: MatchState,
+        seat: int,
+        key_name: str = "",
+        creator: str = "",
+        admit: Admit = nullcontext,
     ) -> MatchState:
-        """The one match that follows a match that is over, the seats exchanged."""
+        """The one match that follows a match that is over, the seats exchanged.
+
+        `seat` asks for it. If its seat in the rematch is an invited one, it joins. Raises Refusal.
+        """
         if not state.over:
             raise Refusal(ErrorReason.ERROR_REASON_MATCH_NOT_OVER, "the match is not over yet")
+        if state.seats.missing:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_SEAT_NOT_JOINED,
+                f"seat {state.seats.missing[0]} was never joined, so nobody could play the rematch",
+            )
         header = rematch_header(state, creator, self._clock.now(), self._max_default_actions)
-        return await self._create_once(header, admit)
+        rematch = await self._create_once(header, admit)
+        if 1 - seat in rematch.seats.missing:
+            await self.join(Caller(rematch.header.match_id, 1 - seat), key_name, "")
+        return rematch
 
     async def _create(self, header: Header, admit: Admit) -> MatchState:
         header = limited_header(header, self._max_default_actions)
@@ -268,6 +289,28 @@ class Matches:
 
         return await self._carry_out(resign_from, caller)
 
+    async def join(self, joiner: Caller, key_name: str, request_id: str) -> None:
+        """Joins an invited seat; raises Refusal if somebody else has.
+
+        The `request_id` is empty for the one caller that may join anyhow.
+        """
+
+        def join_to(state: MatchState, at: int) -> Reply | Commit:
+            return requests.join(state, at, joiner.seat, key_name, request_id)
+
+        await self._carry_out(join_to, joiner, check_token=False)
+
+    async def replace_token(self, caller: Caller, request_id: str) -> None:
+        """Replaces the token with which a seat calls by that of the next generation.
+
+        Raises Refusal.
+        """
+
+        def replace_in(state: MatchState, at: int) -> Reply | Commit:
+            return requests.replace_token(state, at, caller, request_id)
+
+        await self._carry_out(replace_in, caller, check_token=False)
+
     async def expire(self, match_id: str) -> MatchState:
         """Adds what the clocks of a match say now; returns the match as the log then has it."""
         async with self._lock(match_id):
@@ -277,7 +320,11 @@ class Matches:
             return state
 
     async def _carry_out(
-        self, request: Callable[[MatchState, int], Reply | Commit], caller: Caller
+        self,
+        request: Callable[[MatchState, int], Reply | Commit],
+        caller: Caller,
+        *,
+        check_token: bool = True,
     ) -> bytes:
         """Carries out a request, against as many states of the match as it takes.
 
@@ -294,6 +341,8 @@ class Matches:
                     state = await self._commit_expiry(state, expiry)
                     continue
                 try:
+                    if check_token:
+                        state.seats.check_token(caller)
                     outcome = request(state, at)
                 except Refusal:
                     # The cached state may be behind what another server has written.
@@ -303,7 +352,13 @@ class Matches:
                     state = latest
                     continue
                 if isinstance(outcome, Reply):
-                    return outcome.view
+                    # No log has said that the state is the latest; in a later one, the token of the
+                    # caller may have been replaced.
+                    latest = await self.load(match_id)
+                    if latest.version == state.version:
+                        return outcome.view
+                    state = latest
+                    continue
                 committing = self._commit(outcome.state)
                 # Put together while the log is written.
                 view = serialize_view(outcome.state, caller.seat)
@@ -348,7 +403,7 @@ class Matches:
             self._metrics.expiry(after.game.id)
         if after.result is not None:
             self._metrics.match(after.game.id, _ENDED[after.result.reason])
-        elif after.version % SNAPSHOT_EVERY == 0:
+        elif after.version % SNAPSHOT_EVERY == 0 and after.match is not None:
             self._store.save_snapshot(after.header.match_id, after.snapshot())
         entry = after.entry(after.version)
         by_server = entry.kind == EntryKind.EXPIRY or after.header.bots[entry.seat] != 0

@@ -84,6 +84,9 @@ def _read_header(record: match_pb2.Record) -> Header:
         secret=record.secret,
         chance_id="" if record.seeded else match_id,
         bots=tuple(int(seat.bot.strength) for seat in record.seats),
+        invited=tuple(
+            seat for seat, config in enumerate(record.seats) if config.HasField("invited")
+        ),
         created=_read_time(record.create_time, "create_time"),
         entropy_from_seats=record.entropy_from_seats,
         time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
@@ -112,6 +115,10 @@ def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
         return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
     if kind == "entropy":
         return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
+    if kind == "seat_joined":
+        return Entry(EntryKind.JOIN, seat, at)
+    if kind == "seat_token_replaced":
+        return Entry(EntryKind.TOKEN, seat, at)
     if kind == "expiry":
         if message.expiry.HasField("action"):
             wire.check_game(state.game, message.expiry.action, "expiry.action")
@@ -139,6 +146,8 @@ def _after(state: MatchState, message: match_pb2.RecordEntry, path: str) -> Matc
         raise RecordError(f"{path}.time", "is before the time of the entry before")
     if entry.kind == EntryKind.RESIGNATION and state.header.bots[entry.seat]:
         raise RecordError(f"{path}.resignation.seat", "is the seat of a bot, which never resigns")
+    if entry.kind == EntryKind.RESIGNATION and entry.seat in state.seats.missing:
+        raise RecordError(f"{path}.resignation.seat", "is a seat that was not joined yet")
     try:
         return state.after(entry)
     except ActionError as error:

@@ -1,12 +1,12 @@
 """Records: everything that happened in a match, as a message that can be verified."""
 
 import hashlib
-from collections.abc import Sequence
 
 from croupier.v1 import match_pb2
 from service import wire
 from service.hosting.entropy import write_contribution
 from service.hosting.match_state import MatchState
+from service.hosting.seats import write_seats
 from service.store import Entry, EntryKind
 
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
@@ -24,7 +24,7 @@ def write_record(state: MatchState) -> match_pb2.Record:
         secret_hash=header.secret_hash,
         seeded=header.seeded,
         entropy_from_seats=header.entropy_from_seats,
-        seats=write_seats(header.bots),
+        seats=write_seats(header.bots, header.invited),
     )
     record.create_time.FromMilliseconds(header.created)
     if header.time_control:
@@ -52,19 +52,13 @@ def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
         message.resignation.seat = entry.seat
     elif entry.kind == EntryKind.IDLE:
         message.idle_end.SetInParent()
+    elif entry.kind == EntryKind.JOIN:
+        message.seat_joined.seat = entry.seat
+    elif entry.kind == EntryKind.TOKEN:
+        message.seat_token_replaced.seat = entry.seat
     else:
         message.MergeFrom(match_pb2.RecordEntry(**write_contribution(entry)))
     return message
-
-
-def write_seats(bots: Sequence[int]) -> list[match_pb2.SeatConfig]:
-    """The seats of a match, by the BotStrength of each; 0 is an open seat."""
-    return [
-        match_pb2.SeatConfig(bot=match_pb2.Bot(strength=match_pb2.BotStrength.Name(bot)))
-        if bot
-        else match_pb2.SeatConfig(open=match_pb2.OpenSeat())
-        for bot in bots
-    ]
 
 
 def digest(record: match_pb2.Record) -> bytes:

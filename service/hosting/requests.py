@@ -7,7 +7,9 @@ from croupier.v1.game_pb2 import Action
 from engine.errors import ActionError
 from service import wire
 from service.errors import Refusal
+from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
+from service.hosting.seats import MAX_GENERATION
 from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind
 
@@ -95,6 +97,53 @@ def resign(state: MatchState, at: int, seat: int) -> Reply | Commit:
         return Reply(serialize_view(state, seat))
     check_running(state)
     return Commit(state.after(Entry(EntryKind.RESIGNATION, seat, at)))
+
+
+def join(state: MatchState, at: int, seat: int, key_name: str, request_id: str) -> Reply | Commit:
+    """Joins an invited seat at a time; raises Refusal if somebody else has.
+
+    A request that was carried out before is answered as it was then. For the one caller that may
+    join anyhow, the request_id is empty; a match that is over needs nobody to join.
+    """
+    missing = seat in state.seats.missing
+    if not request_id and (state.over or not missing):
+        return Reply(serialize_view(state, seat))
+    if not missing:
+        joined = state.version_of(seat, request_id)
+        if joined is not None and state.entry(joined).kind == EntryKind.JOIN:
+            return Reply(serialize_view(state, seat))
+        raise Refusal(
+            ErrorReason.ERROR_REASON_INVITATION_USED,
+            "the invitation was used with another request_id: somebody else sits in the seat",
+        )
+    check_running(state)
+    return Commit(state.after(Entry(EntryKind.JOIN, seat, at, key_name.encode(), 0, request_id)))
+
+
+def replace_token(state: MatchState, at: int, caller: Caller, request_id: str) -> Reply | Commit:
+    """Replaces the token with which a seat calls at a time; raises Refusal.
+
+    A request that was carried out before is answered as it was then, until the next replacement.
+    """
+    seat, generation = caller.seat, state.seats.generations[caller.seat]
+    replaced = state.version_of(seat, request_id)
+    if replaced is not None and caller.generation == generation - 1:
+        later = state.entries[replaced:]
+        if not any(entry.kind == EntryKind.TOKEN and entry.seat == seat for entry in later):
+            return Reply(serialize_view(state, seat))
+    state.seats.check_token(caller)
+    check_running(state)
+    if replaced is not None:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
+            "this request_id was used for an earlier replacement",
+        )
+    if generation >= MAX_GENERATION:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_TOKEN_REPLACED_TOO_OFTEN,
+            f"the token of a seat can be replaced {MAX_GENERATION} times",
+        )
+    return Commit(state.after(Entry(EntryKind.TOKEN, seat, at, request_id=request_id)))
 
 
 def check_running(state: MatchState) -> None:

@@ -42,6 +42,9 @@ def _serialize_view(state: MatchState, viewer: int) -> bytes:
         parts.append(game_pb2.View(entropy_owed=owed).SerializeToString())
     if match is not None:
         parts.append(wire.write_view(state.game, match.view(viewer)))
+    if state.header.seeded:
+        parts.append(wire.number_field(game_pb2.View.SEEDED_FIELD_NUMBER, 1))
+    parts.append(state.seats.players)
     return b"".join(parts)
 
 

@@ -10,9 +10,9 @@ match. The schedule is written with the entries.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 KEY_BYTES = 32
 
@@ -26,6 +26,8 @@ class EntryKind(IntEnum):
     ENTROPY_HASH = 4
     ENTROPY = 5
     IDLE = 6
+    JOIN = 7  # An invited seat was joined: its token was issued.
+    TOKEN = 8  # The token of a seat was replaced.
 
 
 class Header(NamedTuple):
@@ -37,11 +39,15 @@ class Header(NamedTuple):
     rules_version: int
     secret: bytes  # 32 bytes; all chance is drawn from it.
     chance_id: str  # The id under which chance is drawn: the match's own, or empty if seeded.
-    bots: tuple[int, ...]  # A croupier.v1.BotStrength for each seat; 0: the seat is open.
+    # A croupier.v1.BotStrength for each seat; 0: the seat is open or invited.
+    bots: tuple[int, ...]
     created: int  # Milliseconds since 1970, UTC.
     entropy_from_seats: bool = False  # Whether the open seats contribute to its chance.
     time_control: bytes = b""  # A croupier.v1.TimeControl, or empty for none.
     creator: str = ""  # A pseudonym of the principal that created it; empty for one without limits.
+    invited: tuple[int, ...] = ()  # The invited seats, ascending.
+    # The display name of the API key of each open seat, or empty; no name holds a zero character.
+    key_names: tuple[str, ...] = ("", "")
 
     @property
     def seeded(self) -> bool:
@@ -54,13 +60,33 @@ class Header(NamedTuple):
         return hashlib.sha256(self.secret).digest()
 
 
+def write_columns(header: Header) -> tuple[object, ...]:
+    """The fields of a header as a database stores them, in their order."""
+    names = "\0".join(header.key_names).encode() if any(header.key_names) else b""
+    changed: dict[str, Any] = {"bots": bytes(header.bots), "invited": bytes(header.invited)}
+    return tuple(header._replace(**changed, key_names=names))  # type: ignore[arg-type]
+
+
+def read_columns(columns: Iterable[Any]) -> Header:
+    """The header that `write_columns` has turned into columns."""
+    header = Header(*columns)
+    names: Any = header.key_names
+    return header._replace(
+        bots=tuple(header.bots),
+        entropy_from_seats=bool(header.entropy_from_seats),
+        invited=tuple(header.invited),
+        key_names=tuple(names.decode().split("\0")) if names else ("", ""),
+    )
+
+
 class Entry(NamedTuple):
     """One thing that happened to a match. The n-th entry makes version n of the match."""
 
     kind: EntryKind
     seat: int  # Whose decision, clock or contribution it is; 0 where the match ends as idle.
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    # A croupier.v1.Action, or the seat's contribution of entropy; empty where the match ends.
+    # A croupier.v1.Action, the seat's contribution of entropy, or the display name of the API key
+    # with which the seat was joined; else empty.
     action: bytes = b""
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.
@@ -120,6 +146,7 @@ class ListedMatch(NamedTuple):
     created: int  # Milliseconds since 1970, as is `ended`.
     ended: int | None  # None: it is not over.
     version: int
+    invited: tuple[int, ...] = ()
 
 
 class Store(Protocol):

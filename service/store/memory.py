@@ -118,6 +118,7 @@ class MemoryStore:
                 header.created,
                 self._ended.get(header.match_id),
                 len(self._entries[header.match_id]),
+                header.invited,
             )
             for header in self._headers.values()
             if query.game in ("", header.game)

@@ -16,6 +16,8 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    read_columns,
+    write_columns,
 )
 
 # Held so that of several servers that start, one creates the tables.
@@ -77,6 +79,10 @@ MIGRATIONS = (
     """
     ALTER TABLE matches ADD COLUMN creator text NOT NULL DEFAULT '';
     CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> '';
+    """,
+    """
+    ALTER TABLE matches ADD COLUMN invited bytea NOT NULL DEFAULT '';
+    ALTER TABLE matches ADD COLUMN key_names bytea NOT NULL DEFAULT '';
     """,
 )
 
@@ -186,9 +192,8 @@ async def read_match(connection: Any, match_id: str) -> StoredMatch | None:
     if row is None:
         return None
     *fields, version, data = row
-    header = Header(*fields)
     return StoredMatch(
-        header._replace(bots=tuple(header.bots)),
+        read_columns(fields),
         # After the snapshot, so that the snapshot is never ahead of them.
         await read_entries(connection, match_id, 0),
         None if version is None else Snapshot(version, data),
@@ -228,7 +233,7 @@ async def keep_first(connection: Any, offered: bytes) -> bytes:
 
 async def create_match(connection: Any, header: Header, status: MatchStatus) -> bool:
     """Adds a match unless there is one of its id; returns whether it did."""
-    values = (*header._replace(bots=bytes(header.bots)), status.due)  # type: ignore[arg-type]
+    values = (*write_columns(header), status.due)
     return await connection.fetchval(_CREATE, *values) is not None
 
 
@@ -304,12 +309,12 @@ async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedM
         conditions.append(f"(created, match_id) < (${len(values) - 1}, ${len(values)})")
     rows = await connection.fetch(
         "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0) "
+        "WHERE entries.match_id = matches.match_id), 0), invited "
         f"FROM matches WHERE {' AND '.join(conditions)} "
         "ORDER BY created DESC, match_id DESC LIMIT $1",
         *values,
     )
-    return [ListedMatch(*row)._replace(bots=tuple(row[2])) for row in rows]
+    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[6])) for row in rows]
 
 
 def is_fault_of_ours(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    read_columns,
 )
 
 APPLICATION_ID = 0x43525550  # "CRUP", in the header of the file.
@@ -88,6 +89,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE matches ADD COLUMN creator TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX matches_live ON matches (creator) WHERE ended IS NULL AND creator <> ''",
     ),
+    (
+        "ALTER TABLE matches ADD COLUMN invited BLOB NOT NULL DEFAULT x''",
+        "ALTER TABLE matches ADD COLUMN key_names BLOB NOT NULL DEFAULT x''",
+    ),
 )
 
 
@@ -119,15 +124,12 @@ def read_match(connection: sqlite3.Connection, match_id: str) -> StoredMatch | N
     ).fetchone()
     if row is None:
         return None
-    header = Header(*row)
     # Before the entries, so that it is never ahead of them.
     snapshot = connection.execute(
         "SELECT version, data FROM snapshots WHERE match_id = ?", (match_id,)
     ).fetchone()
     return StoredMatch(
-        header._replace(
-            bots=tuple(header.bots), entropy_from_seats=bool(header.entropy_from_seats)
-        ),
+        read_columns(row),
         read_entries(connection, match_id, 0),
         Snapshot(*snapshot) if snapshot else None,
     )
@@ -224,12 +226,12 @@ def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> lis
         values.extend(query.before)
     rows = connection.execute(
         "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0) "
+        "WHERE entries.match_id = matches.match_id), 0), invited "
         f"FROM matches WHERE {' AND '.join(conditions)} "
         "ORDER BY created DESC, match_id DESC LIMIT ?",
         (*values, limit),
     )
-    return [ListedMatch(*row)._replace(bots=tuple(row[2])) for row in rows]
+    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[6])) for row in rows]
 
 
 def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:

@@ -17,7 +17,7 @@ from service.metrics import Metrics
 from service.store import sqlite_faults
 from service.store import sqlite_tables as tables
 from service.store.faults import Faults
-from service.store.interface import DueMatch, Header, MatchStatus, Snapshot
+from service.store.interface import DueMatch, Header, MatchStatus, Snapshot, write_columns
 from service.store.sqlite_jobs import Append, Create, Job, Work
 
 MAX_BATCH = 256
@@ -238,7 +238,7 @@ class SqliteWriter:
         header = job.header
         done = connection.execute(
             f"INSERT INTO matches ({tables.HEADER}) VALUES ({_HEADER}) ON CONFLICT DO NOTHING",
-            header._replace(bots=bytes(header.bots)),  # type: ignore[arg-type]
+            write_columns(header),
         )
         if not done.rowcount:
             return False

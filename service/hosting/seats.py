@@ -1,0 +1,141 @@
+"""The seats of a match: who sits where, and which token of each seat is valid.
+
+A seat without a bot has a token. The token of an open seat is issued when the match is created,
+that of an invited seat when somebody joins it. A seat can have its token replaced: each token of a
+seat has a generation, from 0 on, and only the newest one is valid. Both are entries of the match
+(`EntryKind.JOIN` and `EntryKind.TOKEN`), so that of two that race, one is first, and a server that
+acts on an older state cannot add its entry and reads the newer ones.
+
+A replacement makes a version of the match, but none of its chance: chance is drawn by the number of
+versions that are no replacement. Otherwise a seat that conspires with the server could replace its
+token until it likes what the next shuffle is going to be.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from croupier.v1 import game_pb2, match_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from engine.errors import ActionError
+from engine.game import SPECTATOR
+from service.errors import Refusal
+from service.hosting.caller import Caller
+from service.store import Entry, EntryKind, Header
+
+MAX_GENERATION = 255
+
+_MAX_CACHED = 1024
+
+
+class Seats(NamedTuple):
+    """Who sits in the seats of a match after some of its entries. It never changes."""
+
+    bots: tuple[int, ...]  # By seat: a BotStrength, or 0.
+    invited: tuple[int, ...]  # The invited seats, ascending.
+    key_names: tuple[str, ...]  # By seat: of the API key with which the token was issued, or empty.
+    joined: frozenset[int] = frozenset()  # The invited seats that were joined.
+    generations: tuple[int, ...] = (0, 0)  # By seat: of the token that is valid.
+    replacements: tuple[int, ...] = ()  # The versions at which a token was replaced, ascending.
+
+    @staticmethod
+    def begin(header: Header) -> "Seats":
+        """The seats of a match without entries."""
+        return Seats(header.bots, header.invited, header.key_names)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The invited seats that were not joined yet, ascending."""
+        if len(self.joined) == len(self.invited):
+            return ()
+        return tuple(seat for seat in self.invited if seat not in self.joined)
+
+    @property
+    def players(self) -> bytes:
+        """A serialized View with only who sits where."""
+        return _write_players(self.bots, self.invited, self.joined, self.key_names)
+
+    def check_token(self, caller: Caller) -> None:
+        """Raises Refusal if a seat calls with a token that was replaced."""
+        if caller.seat != SPECTATOR and caller.generation != self.generations[caller.seat]:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_TOKEN_REPLACED,
+                f"the token of seat {caller.seat} was replaced; this one is void",
+            )
+
+    def after(self, version: int, entry: Entry) -> "Seats":
+        """The seats after the entry that makes a version.
+
+        Raises ActionError for a seat that cannot be joined, or that has no token to be replaced.
+        """
+        if entry.kind == EntryKind.JOIN:
+            return self._after_join(entry)
+        if entry.kind == EntryKind.TOKEN:
+            return self._after_replacement(version, entry.seat)
+        return self
+
+    def _after_join(self, entry: Entry) -> "Seats":
+        seat = entry.seat
+        if seat not in self.missing:
+            raise ActionError("seat", f"seat {seat} waits for nobody")
+        names = list(self.key_names)
+        names[seat] = entry.action.decode()
+        return self._replace(joined=self.joined | {seat}, key_names=tuple(names))
+
+    def _after_replacement(self, version: int, seat: int) -> "Seats":
+        if self.bots[seat] or seat in self.missing:
+            raise ActionError("seat", f"seat {seat} has no token")
+        generations = list(self.generations)
+        generations[seat] += 1
+        if generations[seat] > MAX_GENERATION:
+            raise ActionError("seat", f"the token of seat {seat} was replaced too often")
+        return self._replace(
+            generations=tuple(generations), replacements=(*self.replacements, version)
+        )
+
+    # The versions of the engine's match count no replacements.
+
+    def engine_version(self, version: int) -> int:
+        """The version of the engine's match at a version of the match."""
+        return version - sum(replaced <= version for replaced in self.replacements)
+
+    def match_version(self, engine_version: int) -> int:
+        """The version of the match that made a version of the engine's match."""
+        version = engine_version
+        for replaced in self.replacements:
+            version += replaced <= version
+        return version
+
+
+def write_seats(bots: Iterable[int], invited: Sequence[int]) -> list[match_pb2.SeatConfig]:
+    """The seats of a match as its creator asked for them."""
+    return [_write_seat(bot, seat in invited) for seat, bot in enumerate(bots)]
+
+
+def _write_seat(bot: int, invited: bool) -> match_pb2.SeatConfig:
+    if bot:
+        strength = match_pb2.BotStrength.Name(bot)
+        return match_pb2.SeatConfig(bot=match_pb2.Bot(strength=strength))
+    if invited:
+        return match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
+    return match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+
+
+@lru_cache(maxsize=_MAX_CACHED)
+def _write_players(
+    bots: tuple[int, ...],
+    invited: tuple[int, ...],
+    joined: frozenset[int],
+    key_names: tuple[str, ...],
+) -> bytes:
+    view = game_pb2.View()
+    for seat, bot in enumerate(bots):
+        player = view.players.add(key_name=key_names[seat])
+        if bot:
+            strength = match_pb2.BotStrength.Name(bot)
+            player.bot.strength = strength.removeprefix("BOT_STRENGTH_")
+        elif seat in invited:
+            player.invited.joined = seat in joined
+        else:
+            player.open.SetInParent()
+    return view.SerializeToString()
