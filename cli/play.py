@@ -1,4 +1,4 @@
-"""`croupier play`: plays a match against a bot in the terminal."""
+"""`croupier play`: plays a match against a bot or a friend in the terminal."""
 
 import argparse
 import sys
@@ -21,24 +21,39 @@ def add_parser(commands: Commands) -> None:
     """Adds the command."""
     parser = commands.add_parser(
         "play",
-        help="play a match against a bot in the terminal",
-        description="Plays a match against a bot in the terminal, on a server that is running.",
+        help="play a match against a bot or a friend in the terminal",
+        description="Plays a match in the terminal, on a server that is running: against a bot, or "
+        "with --invite against a friend, who joins with --join.",
     )
     add = parser.add_argument
-    add("game", metavar="GAME", help="the game, such as champion_chess; the server lists its games")
+    add(
+        "game",
+        metavar="GAME",
+        nargs="?",
+        help="the game, such as champion_chess; the server lists its games. Not with --join",
+    )
     arguments.add_server(parser)
     add(
         "--seat",
         type=int,
         choices=(0, 1),
-        default=0,
-        help="the seat that you play (default: %(default)s)",
+        help="the seat that you play (default: 0)",
     )
-    add(
+    opponent = parser.add_mutually_exclusive_group()
+    opponent.add_argument(
         "--opponent",
         choices=tuple(STRENGTHS),
-        default="casual",
-        help="the bot (default: %(default)s)",
+        help="the bot (default: casual)",
+    )
+    opponent.add_argument(
+        "--invite",
+        action="store_true",
+        help="play against a friend: print an invitation, and wait until your friend has joined",
+    )
+    opponent.add_argument(
+        "--join",
+        metavar="INVITATION",
+        help="join the match of a friend who has invited you",
     )
     add(
         "--option",
@@ -57,7 +72,7 @@ def add_parser(commands: Commands) -> None:
         "--clock",
         type=arguments.whole(1, MAX_CLOCK_SECONDS),
         metavar="S",
-        help="seconds that you have for a decision",
+        help="seconds that you, and a friend, have for a decision",
     )
     add("--auto", action="store_true", help="let hints play your seat to the end")
     add(
@@ -94,12 +109,15 @@ def run(chosen: argparse.Namespace) -> int:
     """Plays as the command line says."""
     if chosen.auto and chosen.seed is not None and chosen.hint_time is not None:
         raise UsageError("--seed repeats a match only with --hint-iterations, not with --hint-time")
+    _check_join(chosen)
     settings = Settings(
         server=chosen.server,
         security=arguments.security(chosen),
-        game=chosen.game,
-        seat=chosen.seat,
-        opponent=chosen.opponent,
+        game=chosen.game or "",
+        seat=chosen.seat or 0,
+        opponent=chosen.opponent or "casual",
+        invite=chosen.invite,
+        invitation=chosen.join or "",
         options=chosen.option,
         language=chosen.language,
         clock=chosen.clock,
@@ -115,6 +133,23 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     except PlayError as error:
         raise CommandError(str(error)) from error
+
+
+def _check_join(chosen: argparse.Namespace) -> None:
+    if chosen.join is None:
+        if chosen.game is None:
+            raise UsageError("name a GAME, or join a match with --join")
+        return
+    given = {
+        "GAME": chosen.game,
+        "--seat": chosen.seat,
+        "--option": chosen.option or None,
+        "--clock": chosen.clock,
+        "--seed": chosen.seed,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name} does not go with --join: your friend has chosen it")
 
 
 def _console(no_color: bool) -> Console:

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from tests.support.postgresql import Postgres
-from tests.support.replicas import Replica
+from tests.support.replicas import OPERATOR, Cluster, Replica
 from tests.support.serving import Client, Servers
 
 
@@ -62,3 +62,17 @@ def replicas(tmp_path):
     yield start
     for replica in started:
         replica.kill()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def cluster(request, replicas, tmp_path):
+    """One server process with a SQLite log, or two that share a PostgreSQL database."""
+    if request.param == "sqlite":
+        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
+    else:
+        postgres = request.getfixturevalue("postgres")
+        stores = [("--store", postgres.url(postgres.new_schema()))] * 2
+    operator = tmp_path / "operator"
+    operator.write_text(OPERATOR)
+    options = ("--allow-seeds", "--operator-token-file", str(operator))
+    return Cluster([replicas(*store, *options) for store in stores])

@@ -12,7 +12,7 @@ from rich.text import Text
 from croupier.client import END_REASONS, CroupierError, Seat
 from croupier.terminal import drawing
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
-from croupier.v1 import game_pb2, hint_pb2
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
 ROWS = 8  # Actions that a hint shows.
 STEPS = 4  # Actions that a hint expects, one after the other.
@@ -49,6 +49,7 @@ class Session:
         self.events: list[game_pb2.Event] = []  # Not shown yet.
         self.scene: Hashable = None  # Of the view that was drawn last.
         self.decisions = 0
+        self.waits = False  # Whether the match waits for an invited seat.
         self.hint: hint_pb2.Hint | None = None  # For the decision that is owed.
 
     def play(self) -> None:
@@ -59,7 +60,7 @@ class Session:
             " against ", style="not bold"
         )
         heading.append_text(self.draw.seat_name(1 - self.settings.seat))
-        heading.append(f", a {self.settings.opponent} bot", style="not bold")
+        heading.append(f", a {self.draw.roles[1 - self.settings.seat]}", style="not bold")
         self.console.print(heading)
         if not self.settings.auto:
             self.console.print("Type ? for help.", style="dim")
@@ -80,6 +81,7 @@ class Session:
                 response = next(stream, None)
             if response is None:
                 return self.seat.view().result
+            self._tell_of_seats(response)
             self.events += response.events
             if not response.HasField("view") or response.version != self.seat.version:
                 continue
@@ -90,15 +92,28 @@ class Session:
             if view.legal_actions:
                 self._decide(view)
 
+    def _tell_of_seats(self, response: match_pb2.WatchMatchResponse) -> None:
+        for event in response.events:
+            if event.HasField("seat_joined") and event.seat_joined.seat != self.settings.seat:
+                self.console.print("Your friend has joined.")
+        if response.HasField("view"):
+            players = response.view.players
+            waits = any(p.HasField("invited") and not p.invited.joined for p in players)
+            if waits and not self.waits and not response.view.HasField("result"):
+                self.console.print("The match begins when your friend has joined.", style="dim")
+            self.waits = waits
+
     def _decide(self, view: game_pb2.View) -> None:
         self.decisions += 1
         self.hint = None
         try:
             self._decide_in_time(view)
         except CroupierError as error:
-            if self.settings.clock is None or error.reason != "MATCH_OVER":
+            if error.reason != "MATCH_OVER":
                 raise
-            self.console.print("Too late: your time was up.")
+            in_time = END_REASONS[self.seat.view().result.reason] != "time"
+            late = "the match is over" if in_time else "your time was up"
+            self.console.print(f"Too late: {late}.")
 
     def _decide_in_time(self, view: game_pb2.View) -> None:
         if self.settings.auto:
@@ -275,7 +290,8 @@ class Session:
         if not self.console.is_terminal:
             return nullcontext()
         who = self.draw.seat_title(1 - self.settings.seat)
-        return self.console.status(f"[dim]{who} decides[/dim]", spinner="dots")
+        what = "waiting for your friend" if self.waits else f"{who} decides"
+        return self.console.status(f"[dim]{what}[/dim]", spinner="dots")
 
     def _show(self, view: game_pb2.View) -> None:
         # Shows the events, and the view if it has changed enough since it was last drawn.

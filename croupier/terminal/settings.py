@@ -13,9 +13,11 @@ class Settings:
     """What is played, against whom and how."""
 
     server: str  # "HOST:PORT".
-    game: str  # Its id.
+    game: str = ""  # Its id; empty if an invitation names the match.
     seat: int = 0
     opponent: str = "casual"  # The strength of the bot.
+    invite: bool = False  # Whether a friend is invited to play instead of a bot.
+    invitation: str = ""  # To a match that somebody else has created; empty for a new match.
     options: Sequence[str] = ()  # Of the ruleset, each "NAME=VALUE".
     language: str = ""  # Of names and texts; empty for English.
     clock: int | None = None  # Seconds that the player has for a decision.

@@ -346,7 +346,7 @@ def test_two_servers_that_are_asked_at_the_same_time_make_one_rematch(servers, p
 
         async def both(state=state):
             calls = (
-                server.matches.rematch(each)
+                server.matches.rematch(each, 0, "")
                 for (server, _), each in zip(running, state, strict=True)
             )
             return await asyncio.gather(*calls)

@@ -22,6 +22,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from croupier.client import (
+    INVITED,
     OPEN,
     Client,
     CroupierError,
@@ -89,6 +90,40 @@ def test_open_seats_are_handed_out_as_requested(client: Client) -> None:
     assert not match.spectator.view().HasField("seat")
     with pytest.raises(ValueError, match="'godlike'"):
         bot("godlike")
+
+
+def test_a_friend_joins_with_an_invitation(client: Client, address: str) -> None:
+    match = client.create_match("skystones", (OPEN, INVITED))
+    assert list(match.seats) == [0]
+    assert list(match.invitations) == [1]
+    with Client(address) as friend:
+        joined = friend.join(match.invitations[1])
+        assert (joined.name, joined.secret_hash) == (match.name, match.secret_hash)
+        assert list(joined.seats) == [1]
+        assert joined.invitations == {}
+        assert joined.seats[1].view().players[1].invited.joined
+        with pytest.raises(CroupierError) as caught:
+            client.join(match.invitations[1])
+        assert caught.value.reason == "INVITATION_USED"
+        match.seats[0].resign()
+        assert joined.seats[1].rematch().name == match.seats[0].rematch().name
+
+
+def test_a_stream_goes_on_when_the_token_is_replaced(client: Client) -> None:
+    match = client.create_match("skystones")
+    seat = match.seats[0]
+    old = Seat(client, match.name, seat.token)
+    streams = [seat.watch(), old.watch()]
+    assert [next(stream).version for stream in streams] == [0, 0]
+    request_id = str(uuid.uuid4())
+    token = seat.replace_token(request_id=request_id)
+    assert token == seat.token != old.token
+    assert next(streams[0]).events[0].seat_token_replaced.seat == 0
+    with pytest.raises(CroupierError) as caught:
+        next(streams[1])
+    assert caught.value.reason == "TOKEN_REPLACED"
+    # As after a lost answer.
+    assert old.replace_token(request_id=request_id) == token
 
 
 def test_a_match_is_played_turn_by_turn_and_its_record_fits_the_hash(

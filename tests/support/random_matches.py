@@ -10,10 +10,22 @@ from tests.support.serving import ruleset_of
 SKILLED = 4
 
 
-def random_match(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=False, resign_at=None):
+def random_match(
+    game_id,
+    name,
+    rng,
+    *,
+    seats=(0, 0),
+    entropy=False,
+    seeded=False,
+    resign_at=None,
+    invited=(),
+    replaced=False,
+):
     """Plays a random match to its end, and returns its match state.
 
     `seats` has the strength of the bot at each seat, 0 for an open one. `resign_at` is a version.
+    With `replaced`, the tokens of both seats are replaced now and then.
     """
     match_id = f"{rng.getrandbits(100):020x}"
     ruleset = ruleset_of(game_id, name)
@@ -27,8 +39,13 @@ def random_match(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=Fals
         bots=seats,
         created=1_700_000_000_000 + rng.randrange(10**6),
         entropy_from_seats=entropy,
+        invited=invited,
     )
     state = MatchState.begin(header)
+    for seat in rng.sample(invited, len(invited)):
+        if replaced and 1 - seat not in state.seats.missing:
+            state = state.after(Entry(EntryKind.TOKEN, 1 - seat, state.time))
+        state = state.after(Entry(EntryKind.JOIN, seat, state.time + 3, b"a key's name"))
     if entropy:
         state = state.after(*contributions(state, rng))
     while not state.over:
@@ -36,6 +53,8 @@ def random_match(game_id, name, rng, *, seats=(0, 0), entropy=False, seeded=Fals
         if state.version == resign_at:
             state = state.after(Entry(EntryKind.RESIGNATION, seats.index(0), at))
             break
+        if replaced and rng.randrange(4) == 0:
+            state = state.after(Entry(EntryKind.TOKEN, rng.randrange(2), at))
         seat = rng.choice(state.deciders)
         action = wire.write_action(state.game, rng.choice(state.match.legal(seat)))
         data = action.SerializeToString(deterministic=True)
@@ -49,7 +68,7 @@ def contributions(state, rng):
     rng.shuffle(seats)
     bytes_of = {seat: rng.randbytes(rng.randrange(16, 65)) for seat in seats}
     hashes = {seat: hashlib.sha256(data).digest() for seat, data in bytes_of.items()}
-    at = state.header.created
+    at = state.time
     return [
         *(Entry(EntryKind.ENTROPY_HASH, seat, at + 5, hashes[seat]) for seat in seats),
         *(Entry(EntryKind.ENTROPY, seat, at + 9, bytes_of[seat]) for seat in reversed(seats)),

@@ -7,6 +7,11 @@ import subprocess
 import sys
 from contextlib import suppress
 
+from croupier.client import Client as PythonClient
+from croupier.client import Operator
+from tests.support.serving import Client
+
+OPERATOR = "the-operator-of-the-servers-that-tests-kill"
 SERVE = (sys.executable, "-m", "cli", "serve")
 # These ports lie below those that the system gives to clients. Otherwise a client could get the
 # port of a dead server.
@@ -58,6 +63,40 @@ class Replica:
         self._process.terminate()
         self._process.communicate(timeout=END)
         return self._process.returncode
+
+
+class Cluster:
+    """One server, or two that share a log, and two clients. A test can kill the servers."""
+
+    def __init__(self, servers):
+        self._servers = servers
+        self.clients = []
+        self._connect()
+
+    def crash(self):
+        """Kills all servers, and starts them again."""
+        for server in self._servers:
+            server.kill()
+            server.start()
+        self._connect()
+
+    def _connect(self):
+        for client in self.clients:
+            client.channel.close()
+        for server in self._servers:
+            server.ready()
+        addresses = [server.address for server in self._servers] * 2
+        own_connection = (("grpc.use_local_subchannel_pool", 1),)
+        self.clients = [Client(address, own_connection) for address in addresses[:2]]
+
+    def listed(self):
+        """The matches in the log, as the operator sees them."""
+        with PythonClient(self._servers[0].address) as client:
+            return list(Operator(client, OPERATOR).matches(page_size=1000))
+
+    def names(self):
+        """The names of the matches in the log, sorted."""
+        return sorted(each.match for each in self.listed())
 
 
 def _free_port():

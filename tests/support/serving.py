@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+import uuid
 from typing import NamedTuple
 
 import grpc
@@ -29,6 +30,7 @@ from tests.support.play import game_of
 
 TIMEOUT = 30
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
+INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 
 _NUMBERS = itertools.count()
 
@@ -123,6 +125,18 @@ class Client:
         )
         return Table(self, self.matches.CreateMatch(request, timeout=TIMEOUT))
 
+    def join(self, invitation, request_id=None):
+        """Joins an invited seat, and returns its Player."""
+        joined = self.join_later(invitation, request_id).result()
+        return Player(self, joined.match, joined.seat_token.token)
+
+    def join_later(self, invitation, request_id=None):
+        """Starts a call of JoinMatch, and returns its future."""
+        request = match_pb2.JoinMatchRequest(
+            invitation=invitation, request_id=request_id or str(uuid.uuid4())
+        )
+        return self.matches.JoinMatch.future(request, timeout=TIMEOUT)
+
     def hint(self, view, limits, seed=None):
         """Asks for a hint for a view instead of a match."""
         request = hint_pb2.SuggestActionRequest(view=view, limits=limits, seed=seed)
@@ -139,6 +153,12 @@ class Table:
             each.seat: Player(client, created.match, each.token) for each in created.seat_tokens
         }
         self.spectator = Player(client, created.match, created.spectator_token)
+        self.invitations = {each.seat: each.invitation for each in created.invitations}
+
+    def join(self, client, seat, request_id=None):
+        """Lets a caller with a client of its own join an invited seat, and returns its player."""
+        self.players[seat] = client.join(self.invitations[seat], request_id)
+        return self.players[seat]
 
     def everyone(self):
         """The players, then the spectator."""
@@ -213,6 +233,26 @@ class Player:
         return self._client.matches.ResignMatch.future(
             request, metadata=self.metadata, timeout=TIMEOUT
         )
+
+    def replace_token(self, request_id=None):
+        """Replaces the token with which this player calls, but goes on with the old one.
+
+        Returns the new token.
+        """
+        return self.replace_token_later(request_id).result().seat_token.token
+
+    def replace_token_later(self, request_id=None):
+        """Starts a call of ReplaceSeatToken, and returns its future."""
+        request = match_pb2.ReplaceSeatTokenRequest(
+            match=self.match, request_id=request_id or str(uuid.uuid4())
+        )
+        return self._client.matches.ReplaceSeatToken.future(
+            request, metadata=self.metadata, timeout=TIMEOUT
+        )
+
+    def rematch(self):
+        request = match_pb2.RematchRequest(match=self.match)
+        return self._call(self._client.matches.Rematch, request)
 
     def record(self):
         request = match_pb2.GetRecordRequest(match=self.match)

@@ -11,7 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -198,6 +200,100 @@ def read_until(terminal: int, text: str, patience: float = LIMIT) -> str:
     while text not in shown and select.select([terminal], [], [], patience)[0]:
         shown += os.read(terminal, 65536).decode(errors="replace")
     return shown
+
+
+# A match against a friend
+
+
+def start_play(address: str, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        (*COMMAND, "play", "--server", address, *words),
+        cwd=ROOT,
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def invitation_of(host: subprocess.Popen[str], address: str) -> str:
+    # Reads what the host prints up to the invitation, which is on one line however long it is.
+    assert host.stdout is not None
+    assert host.stdout.readline() == "Your friend joins with:\n"
+    prefix = f"croupier play --server {address} --join "
+    line = host.stdout.readline()
+    assert line.startswith(prefix)
+    return line.removeprefix(prefix).strip()
+
+
+def read_prompt(session: subprocess.Popen[str]) -> None:
+    # Reads what a session prints until it asks for a decision.
+    assert session.stdout is not None
+    giving_up = threading.Timer(LIMIT, session.kill)
+    giving_up.start()
+    shown = ""
+    while not shown.endswith("> "):
+        character = session.stdout.read(1)
+        assert character, shown
+        shown += character
+    giving_up.cancel()
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_two_friends_play_a_match_through_an_invitation(server: str, seat: int) -> None:
+    auto = ("--auto", "--hint-iterations", "30")
+    words = ("skystones", "--invite", "--seat", str(seat), "--option", "hand_size=2")
+    with start_play(server, *words, "--clock", "900", *auto) as host, ThreadPoolExecutor() as pool:
+        invitation = invitation_of(host, server)
+        joining = pool.submit(run_play, server, "--join", invitation, *auto)
+        shown, _ = host.communicate(timeout=LIMIT)
+        joined = joining.result()
+    assert (host.returncode, joined.returncode, joined.stderr) == (0, 0, "")
+    lines = shown.splitlines()
+    heading = next(line for line in lines if "against" in line)
+    assert heading.endswith("a friend")
+    assert lines.index("The match begins when your friend has joined.") < lines.index(
+        "Your friend has joined."
+    )
+    assert lines[-1].startswith("result: ")
+    assert joined.stdout.splitlines()[-1] == lines[-1]
+    assert joined.stdout.splitlines()[0].endswith("a friend")
+    again = run_play(server, "--join", invitation)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "somebody else sits in your seat" in again.stderr
+
+
+def test_a_friend_who_resigns_ends_the_match_for_both(server: str) -> None:
+    # With this seed, both seats have a choice.
+    with start_play(server, "champion_chess", "--invite", "--seed", "6") as host:
+        invitation = invitation_of(host, server)
+        with start_play(server, "--join", invitation) as guest:
+            # The host is asked for a decision, and makes it too late.
+            read_prompt(host)
+            guest.communicate("r\ny\n", timeout=LIMIT)
+        shown, _ = host.communicate("1\n", timeout=LIMIT)
+    assert (host.returncode, guest.returncode) == (0, 0)
+    assert "Too late: the match is over." in shown
+    assert shown.splitlines()[-1] == "result: seat 0 wins 1-0 (resignation)"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "name a GAME"),
+        (("skystones", "--join", "abc"), "GAME does not go with --join"),
+        (("--join", "abc", "--seat", "0"), "--seat does not go with --join"),
+        (("--join", "abc", "--option", "a=1"), "--option does not go with --join"),
+        (("--join", "abc"), "this is not an invitation of"),
+        (("skystones", "--invite", "--opponent", "random"), "not allowed with argument"),
+    ],
+    ids=str,
+)
+def test_a_wrong_invitation_is_named(server: str, words: tuple[str, ...], complaint: str) -> None:
+    done = run_play(server, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
 
 
 # Faults at the start

@@ -9,14 +9,11 @@ import uuid
 import grpc
 import pytest
 
-from croupier.client import Client as PythonClient
-from croupier.client import Operator
 from croupier.v1 import match_pb2
 from tests.support.play import seeded, told
 from tests.support.serving import OPEN, TIMEOUT, Client, Table, bot, play_on, refused, ruleset_of
 
 RACES = int(os.environ.get("CROUPIER_RACES", "300"))
-OPERATOR = "the-operator-of-matches-that-are-asked-for-again"
 CLOCK = {"per_match": {"seconds": 600}}
 
 
@@ -29,49 +26,6 @@ def creation(request_id=None, game_id="skystones", **fields):
 
 def create(client, request):
     return client.matches.CreateMatch(request, timeout=TIMEOUT)
-
-
-class Cluster:
-    """One server, or two that share a log, and two clients. A test can kill the servers."""
-
-    def __init__(self, servers):
-        self._servers = servers
-        self.clients = []
-        self._connect()
-
-    def crash(self):
-        """Kills all servers, and starts them again."""
-        for server in self._servers:
-            server.kill()
-            server.start()
-        self._connect()
-
-    def _connect(self):
-        for client in self.clients:
-            client.channel.close()
-        for server in self._servers:
-            server.ready()
-        addresses = [server.address for server in self._servers] * 2
-        own_connection = (("grpc.use_local_subchannel_pool", 1),)
-        self.clients = [Client(address, own_connection) for address in addresses[:2]]
-
-    def names(self):
-        """The names of the matches in the log, sorted."""
-        with PythonClient(self._servers[0].address) as client:
-            return sorted(each.match for each in Operator(client, OPERATOR).matches(page_size=1000))
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def cluster(request, replicas, tmp_path):
-    if request.param == "sqlite":
-        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
-    else:
-        postgres = request.getfixturevalue("postgres")
-        stores = [("--store", postgres.url(postgres.new_schema()))] * 2
-    operator = tmp_path / "operator"
-    operator.write_text(OPERATOR)
-    options = ("--allow-seeds", "--operator-token-file", str(operator))
-    return Cluster([replicas(*store, *options) for store in stores])
 
 
 # CreateMatch

@@ -15,11 +15,17 @@ from tests.support.serving import ruleset_of, view_of
 VIEWERS = (0, 1, SPECTATOR)
 
 
-def match_states(game_id, resigned=False):
-    """The match states of a random match, one per version."""
+def match_states(game_id, resigned=False, invited=()):
+    """The match states of a random match from the deal on, one per version.
+
+    With an invited seat, tokens are replaced before the deal and during the match.
+    """
     ruleset = ruleset_of(game_id).SerializeToString()
-    state = MatchState.begin(Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5))
+    header = Header("one", game_id, ruleset, 1, bytes(range(32)), "one", (0, 0), 5, invited=invited)
+    state = MatchState.begin(header)
     rng = seeded(game_id, "snapshots")
+    for seat in invited:
+        state = state.after(Entry(EntryKind.TOKEN, 1 - seat, 6), Entry(EntryKind.JOIN, seat, 6))
     matches = [state]
     while not state.over:
         seat = rng.choice(state.deciders)
@@ -28,6 +34,8 @@ def match_states(game_id, resigned=False):
         entry = Entry(EntryKind.ACTION, seat, 6, action, state.version, request_id)
         if resigned and state.version == 5:
             entry = Entry(EntryKind.RESIGNATION, seat, 7)
+        if invited and state.version % 3 == 0:
+            entry = Entry(EntryKind.TOKEN, state.version % 2, 6, request_id=request_id)
         state = state.after(entry)
         matches.append(state)
     return matches
@@ -44,9 +52,9 @@ def shown(state):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-@pytest.mark.parametrize("resigned", [False, True])
-def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned):
-    matches = match_states(game_id, resigned)
+@pytest.mark.parametrize(("resigned", "invited"), [(False, ()), (True, ()), (False, (1,))], ids=str)
+def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned, invited):
+    matches = match_states(game_id, resigned, invited)
     last = matches[-1]
     for match in matches:
         stored = StoredMatch(last.header, list(last.entries), match.snapshot())

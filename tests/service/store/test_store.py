@@ -65,6 +65,10 @@ def test_headers_and_entries_round_trip(place):
         chance_id="",
         bots=(0, 5),
         created=2**41 + 1,
+        entropy_from_seats=True,
+        time_control=bytes(range(9)),
+        invited=(0,),
+        key_names=("ünï 🂡", ""),
     )
     entries = [
         action(1, bytes(range(256)), 2**40, "ünï \0 🂡", at=2**41 + 2),

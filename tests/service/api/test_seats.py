@@ -1,0 +1,606 @@
+"""Who sits where: invitations are used once, tokens are replaced, and strangers share no token."""
+
+import base64
+import hashlib
+import hmac
+import os
+import uuid
+
+import grpc
+import pytest
+
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from engine.game import SPECTATOR
+from service.admission.principals import Kind, Principal, current_principal
+from service.api.authentication import Authenticator
+from service.api.match_service import MatchService
+from service.api.tokens import Tokens
+from service.hosting.caller import Caller
+from service.hosting.seats import MAX_GENERATION
+from tests.support.manual_clock import ManualClock
+from tests.support.play import seeded, told
+from tests.support.serving import (
+    INVITED,
+    OPEN,
+    TIMEOUT,
+    Client,
+    Player,
+    Table,
+    bot,
+    play_on,
+    read_error,
+    refused,
+    ruleset_of,
+)
+
+RACES = int(os.environ.get("CROUPIER_RACES", "60"))
+KEY = bytes(range(32))
+LIMITS = hint_pb2.SearchLimits(iterations=30)
+USED = (grpc.StatusCode.FAILED_PRECONDITION, "INVITATION_USED")
+REPLACED = (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_REPLACED")
+
+
+def creation(seats=(OPEN, INVITED), game_id="skystones", **fields):
+    """A request for CreateMatch, with a new request_id."""
+    fields = {"ruleset": ruleset_of(game_id), "request_id": str(uuid.uuid4()), **fields}
+    return match_pb2.CreateMatchRequest(seats=seats, **fields)
+
+
+def create(client, request):
+    return client.matches.CreateMatch(request, timeout=TIMEOUT)
+
+
+def table(client, *arguments, **fields):
+    """Creates a match, by default with an open and an invited seat."""
+    return Table(client, create(client, creation(*arguments, **fields)))
+
+
+def outcomes(calls):
+    """The responses of calls under way, and the reasons of those that were refused."""
+    answered, reasons = [], []
+    for call in calls:
+        try:
+            answered.append(call.result())
+        except grpc.RpcError as error:
+            reasons.append(read_error(error)[:2])
+    return answered, reasons
+
+
+# Invitations
+
+
+def test_two_strangers_play_and_neither_gets_the_token_of_the_other(cluster):
+    # Everything that each of the two receives in a match and its rematch, as bytes.
+    received = {"creator": [], "friend": []}
+    creator, friend = cluster.clients
+    request = creation()
+    created = create(creator, request)
+    assert [each.seat for each in created.seat_tokens] == [0]
+    assert [each.seat for each in created.invitations] == [1]
+    mine = Table(creator, created).players[0]
+    joined = friend.join_later(created.invitations[0].invitation).result()
+    assert joined.match == created.match
+    assert joined.secret_hash == created.secret_hash
+    assert joined.spectator_token == created.spectator_token
+    theirs = Player(friend, joined.match, joined.seat_token.token)
+    assert theirs.view().seat == joined.seat_token.seat == 1
+    received["creator"] += [created, create(creator, request)]
+    received["friend"].append(joined)
+    tokens = {"creator": {mine.token}, "friend": {theirs.token}}
+
+    both = Table(creator, created)
+    both.players[1] = theirs
+    play_on(both, seeded("strangers"))
+    for name, player in (("creator", mine), ("friend", theirs)):
+        received[name] += [player.view(), *player.watch(), player.record()]
+        again = player.rematch()
+        assert again.seat_token.seat == (1 if name == "creator" else 0)
+        assert player.rematch() == again
+        received[name].append(again)
+        tokens[name].add(again.seat_token.token)
+    cluster.crash()
+    mine.move_to(cluster.clients[1])
+    received["creator"] += [create(cluster.clients[0], request), mine.rematch()]
+
+    assert len(tokens["creator"] | tokens["friend"]) == 4
+    for name, other in (("creator", "friend"), ("friend", "creator")):
+        data = b"".join(message.SerializeToString() for message in received[name])
+        assert not any(token.encode() in data for token in tokens[other])
+        assert all(token.encode() in data for token in tokens[name])
+
+
+def test_an_invitation_is_used_once_even_after_a_crash(cluster):
+    creator, friend = cluster.clients
+    matches = [table(creator) for _ in range(3)]
+    request_ids = [str(uuid.uuid4()) for _ in matches]
+    answers = [
+        friend.join_later(each.invitations[1], request_id).result()
+        for each, request_id in zip(matches, request_ids, strict=True)
+    ]
+    # The request_id of another invitation is no better than a new one.
+    assert refused(creator.join, matches[0].invitations[1], request_ids[1])[:2] == USED
+    Player(friend, answers[2].match, answers[2].seat_token.token).resign()
+    for _ in range(2):
+        for client in cluster.clients:
+            for each, request_id, answer in zip(matches, request_ids, answers, strict=True):
+                assert client.join_later(each.invitations[1], request_id).result() == answer
+                refusal = refused(client.join, each.invitations[1])
+                assert refusal[:2] == USED
+                assert refusal.fields == []
+        cluster.crash()
+
+
+def test_of_many_that_join_at_once_exactly_one_gets_the_seat(cluster):
+    for run in range(RACES):
+        table_ = table(cluster.clients[0])
+        request_ids = [str(uuid.uuid4()) for _ in range(4)]
+        with told(run=run):
+            # Each sends its request twice, as after a lost answer, once to each server.
+            calls = {
+                request_id: [
+                    client.join_later(table_.invitations[1], request_id)
+                    for client in cluster.clients
+                ]
+                for request_id in request_ids
+            }
+            won = 0
+            for request_id, both in calls.items():
+                answered, reasons = outcomes(both)
+                assert (len(answered), len(reasons)) in ((2, 0), (0, 2))
+                assert set(reasons) <= {USED}
+                assert answered[:1] * len(answered) == answered
+                won += bool(answered)
+                if answered:
+                    player = Player(cluster.clients[0], table_.name, answered[0].seat_token.token)
+                    assert player.view().seat == 1
+                    again = cluster.clients[1].join_later(table_.invitations[1], request_id)
+                    assert again.result() == answered[0]
+            assert won == 1
+
+
+def test_both_seats_can_be_invited_and_join_at_once(cluster):
+    for run in range(RACES // 3):
+        with told(run=run):
+            table_ = table(cluster.clients[0], [INVITED, INVITED])
+            assert not table_.players
+            calls = [
+                client.join_later(table_.invitations[seat])
+                for seat, client in enumerate(cluster.clients)
+            ]
+            joined = [call.result() for call in calls]
+            assert [each.seat_token.seat for each in joined] == [0, 1]
+            view = Player(cluster.clients[0], table_.name, joined[0].seat_token.token).view()
+            assert view.version == 2
+            assert view.HasField("skystones")
+            assert view.deciders
+
+
+def test_the_creator_who_keeps_the_seat_is_found_out(client):
+    table_ = table(client)
+    table_.join(client, 1)
+    assert refused(client.join, table_.invitations[1])[:2] == USED
+
+
+def test_a_match_waits_for_its_invited_seat(servers):
+    clock = ManualClock()
+    _, address = servers.start(clock=clock)
+    client = Client(address)
+    control = {"per_decision": {"seconds": 60}, "per_match": {"seconds": 90}}
+    table_ = table(client, [OPEN, INVITED], "powershot_soccer", time_control=control)
+    opened, spectator = table_.players[0], table_.spectator
+    stream = spectator.watch()
+    assert not next(stream).events
+    # Ten minutes do not run out any clock, and nothing is dealt.
+    servers.loop.call_soon_threadsafe(clock.advance, 600_000)
+    for player in (opened, spectator):
+        view = player.view()
+        assert (view.version, list(view.deciders)) == (0, [])
+        assert view.WhichOneof("game") is None
+        assert [player.WhichOneof("kind") for player in view.players] == ["open", "invited"]
+        assert not view.players[1].invited.joined
+        assert [seat.HasField("deadline") for seat in view.clocks.seats] == [False, False]
+        assert [seat.time_left.seconds for seat in view.clocks.seats] == [90, 90]
+    dealt = table(client, [OPEN, OPEN], "powershot_soccer")
+    (decider,) = dealt.spectator.view().deciders
+    action = dealt.players[decider].view().legal_actions[0]
+    assert refused(opened.hint, LIMITS).reason == "NOT_TO_DECIDE"
+    assert refused(opened.submit, action, 0).reason == "NOT_TO_DECIDE"
+
+    joined = table_.join(client, 1)
+    assert joined.view().players[1].invited.joined
+    update = next(stream)
+    assert update.version == 1
+    assert update.events[0].seat_joined.seat == 1
+    assert all(event.HasField("powershot_soccer") for event in update.events[1:])
+    assert len(update.events) > 1
+    stream.cancel()
+    view = opened.view()
+    (decider,) = view.deciders
+    clocks = view.clocks
+    assert clocks.seats[decider].deadline.ToMilliseconds() == clock.now() + 60_000
+    play_on(table_, seeded("waits"), most=3)
+    assert opened.view().version == 4
+
+
+def test_a_bot_waits_for_an_invited_seat(client):
+    table_ = table(client, [bot("RANDOM"), INVITED], "champion_chess")
+    assert table_.spectator.view().version == 0
+    table_.join(client, 1)
+    # The bot decides once the cards are dealt.
+    assert table_.spectator.wait_later(2).result().view.version == 2
+
+
+def test_an_invitation_to_a_match_that_is_over_is_refused(client):
+    table_ = table(client)
+    table_.players[0].resign()
+    refusal = refused(client.join, table_.invitations[1])
+    assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "MATCH_OVER")
+    assert refused(table_.players[0].rematch).reason == "SEAT_NOT_JOINED"
+    entries = table_.players[0].record().entries
+    assert [entry.WhichOneof("entry") for entry in entries] == ["resignation"]
+
+
+def test_only_an_invitation_of_this_server_is_taken(client):
+    table_ = table(client)
+    match_id = table_.name.removeprefix("matches/")
+    good = table_.invitations[1]
+    wrong = {
+        "an invitation to the other seat": Tokens(KEY).invite(match_id, 0),
+        "a token": table_.players[0].token,
+        "a token of a spectator": table_.spectator.token,
+        "cut off": good[:-1],
+        "with more": good + "A",
+        "changed": good[:-2] + ("AA" if good[-2:] != "AA" else "BB"),
+        "short": "A",
+        "no base64": "é!",
+    }
+    for what, invitation in wrong.items():
+        with told(what=what):
+            refusal = refused(client.join, invitation)
+            assert refusal[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVITATION_INVALID")
+            assert refusal.fields == ["invitation"]
+    # An invitation is no token.
+    player = Player(client, table_.name, good)
+    assert refused(player.view).reason == "TOKEN_INVALID"
+    for fields in ({"invitation": ""}, {"request_id": ""}, {"request_id": "1234"}):
+        request = {"invitation": good, "request_id": str(uuid.uuid4()), **fields}
+        refusal = refused(client.matches.JoinMatch, match_pb2.JoinMatchRequest(**request))
+        assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", [*fields])
+    assert table_.join(client, 1).view().seat == 1
+
+
+def test_an_invited_seat_contributes_entropy_after_it_was_joined(servers):
+    _, address = servers.start()
+    client = Client(address)
+    table_ = table(client, [OPEN, INVITED], entropy_from_seats=True)
+
+    def contribute(player, **contribution):
+        request = match_pb2.ContributeEntropyRequest(match=table_.name, **contribution)
+        return player._call(client.matches.ContributeEntropy, request).view
+
+    entropy = [bytes([seat]) * 20 for seat in (0, 1)]
+    hashes = [hashlib.sha256(each).digest() for each in entropy]
+    contribute(table_.players[0], hash=hashes[0])
+    table_.join(client, 1)
+    contribute(table_.players[1], hash=hashes[1])
+    contribute(table_.players[1], entropy=entropy[1])
+    view = contribute(table_.players[0], entropy=entropy[0])
+    assert view.version == 5
+    assert view.deciders
+    play_on(table_, seeded("entropy of strangers"))
+    assert table_.spectator.view().HasField("result")
+
+
+# Rematches
+
+
+def test_a_rematch_begins_when_both_have_asked_for_it(cluster):
+    one, other = cluster.clients
+    table_ = table(one, game_id="champion_chess", time_control={"per_decision": {"seconds": 600}})
+    table_.join(other, 1)
+    for _ in range(2):
+        # The seats are exchanged each time, whoever asks first.
+        table_.players[1].resign()
+        responses = {1: table_.players[1].rematch()}
+        waiting = Player(one, responses[1].match, responses[1].seat_token.token)
+        view = waiting.view()
+        assert (view.seat, view.version, view.WhichOneof("game")) == (0, 1, None)
+        assert [player.invited.joined for player in view.players] == [True, False]
+        assert table_.players[1].rematch() == responses[1]
+        responses[0] = table_.players[0].rematch()
+        assert responses[0].match == responses[1].match
+        view = waiting.view()
+        assert (view.version, list(view.deciders)) == (2, [0, 1])
+        assert [player.invited.joined for player in view.players] == [True, True]
+        clients = (one, other)
+        for seat, response in responses.items():
+            player = Player(clients[seat], response.match, response.seat_token.token)
+            table_.players[1 - seat] = player
+            assert player.view().seat == 1 - seat
+        table_.spectator = Player(one, responses[0].match, responses[0].spectator_token)
+        play_on(table_, seeded("rematch"), most=4)
+
+
+def test_a_rematch_that_is_given_up_early_can_still_be_asked_for(client):
+    table_ = table(client)
+    table_.join(client, 1)
+    table_.players[0].resign()
+    first = table_.players[0].rematch()
+    Player(client, first.match, first.seat_token.token).resign()
+    late = table_.players[1].rematch()
+    assert late.match == first.match
+    assert Player(client, late.match, late.seat_token.token).view().HasField("result")
+
+
+def test_a_rematch_of_open_seats_begins_at_once(client):
+    table_ = table(client, [OPEN, OPEN])
+    table_.players[0].resign()
+    response = table_.players[0].rematch()
+    view = Player(client, response.match, response.seat_token.token).view()
+    assert view.version == 0
+    assert view.deciders
+    assert [player.WhichOneof("kind") for player in view.players] == ["open", "open"]
+
+
+# Tokens that are replaced
+
+
+def test_a_replaced_token_is_void_at_once_on_every_server(cluster):
+    one, other = cluster.clients
+    table_ = table(one, [OPEN, OPEN], game_id="champion_chess")
+    thief = Player(other, table_.name, table_.players[0].token)
+    holder = table_.players[0]
+    # The other server knows the match, without the replacement.
+    stream = thief.watch()
+    assert next(stream).version == 0
+    waiting = thief.wait_later(5)
+    action = thief.view().legal_actions[0]
+    repeated = thief.request(action, 0)
+    before = thief.send(repeated)
+
+    token = holder.replace_token()
+    assert token != holder.token
+    calls = {
+        "submit": lambda: thief.submit(action, before.version),
+        "repeat": lambda: thief.send(repeated),
+        "resign": thief.resign,
+        "view": thief.view,
+        "hint": lambda: thief.hint(LIMITS),
+        "watch": lambda: next(thief.watch()),
+        "record": thief.record,
+        "rematch": thief.rematch,
+        "replace": thief.replace_token,
+    }
+    for client in (other, one):
+        thief.move_to(client)
+        for what, call in calls.items():
+            with told(what=what):
+                refusal = refused(call)
+                assert refusal[:2] == REPLACED
+                assert (refusal.fields, refusal.metadata) == ([], {})
+    # What was open with the old token ends with the reason.
+    assert next(stream).version == 1
+    assert refused(next, stream)[:2] == REPLACED
+    assert refused(waiting.result)[:2] == REPLACED
+
+    holder.token = token
+    cluster.crash()
+    for client in cluster.clients:
+        for player in (holder, thief, *table_.everyone()):
+            player.move_to(client)
+        assert refused(thief.view)[:2] == REPLACED
+        assert holder.view().seat == 0
+        assert table_.players[1].view().version == table_.spectator.view().version == 2
+    (event,) = next(holder.watch(after=1)).events
+    assert event.seat_token_replaced.seat == 0
+    play_on(table_, seeded("replaced"))
+    assert holder.record().result == holder.view().result
+
+
+def test_a_repeated_replacement_returns_the_same_token(cluster):
+    table_ = table(cluster.clients[0], [OPEN, OPEN])
+    holder, request_id = table_.players[0], str(uuid.uuid4())
+    token = holder.replace_token(request_id)
+    assert holder.replace_token(request_id) == token
+    cluster.crash()
+    for client in cluster.clients:
+        holder.move_to(client)
+        assert holder.replace_token(request_id) == token
+        assert refused(holder.replace_token)[:2] == REPLACED
+    renewed = Player(cluster.clients[0], table_.name, token)
+    assert refused(renewed.replace_token, request_id).reason == "REQUEST_ID_REUSED"
+    renewed.replace_token()
+    # The answer that was given then is no longer true.
+    assert refused(holder.replace_token, request_id)[:2] == REPLACED
+
+
+def test_of_many_replacements_at_once_exactly_one_succeeds(cluster):
+    table_ = table(cluster.clients[0], [OPEN, OPEN])
+    players = [Player(client, table_.name, "") for client in cluster.clients]
+    tokens = {table_.players[1].token}
+    for run in range(RACES):
+        with told(run=run):
+            for player in players:
+                player.token = table_.players[1].token
+            calls = [player.replace_token_later() for player in players * 3]
+            answered, reasons = outcomes(calls)
+            assert len(answered) == 1
+            assert set(reasons) == {REPLACED}
+            table_.players[1].token = answered[0].seat_token.token
+            assert table_.players[1].view().version == run + 1
+        tokens.add(table_.players[1].token)
+    assert len(tokens) == RACES + 1
+
+
+def test_a_seat_that_was_joined_can_have_its_token_replaced(client):
+    table_ = table(client)
+    request_id = str(uuid.uuid4())
+    player = table_.join(client, 1, request_id)
+    token = player.replace_token()
+    # The repeated request is answered as before, and the token that it returned is void.
+    again = client.join(table_.invitations[1], request_id)
+    assert again.token == player.token
+    assert refused(again.view)[:2] == REPLACED
+    player.token = token
+    play_on(table_, seeded("joined and replaced"))
+    response = player.rematch()
+    assert Player(client, response.match, response.seat_token.token).view().seat == 0
+    assert refused(again.rematch)[:2] == REPLACED
+
+
+def test_only_the_holder_of_a_seat_replaces_its_token(client):
+    table_ = table(client)
+    player = table_.join(client, 1)
+    assert refused(table_.spectator.replace_token).reason == "SPECTATOR"
+    stranger = Player(client, table_.name, "nonsense")
+    assert refused(stranger.replace_token).reason == "TOKEN_INVALID"
+    stranger.token = table(client, [OPEN, OPEN]).players[1].token
+    assert refused(stranger.replace_token).reason == "TOKEN_OF_OTHER_MATCH"
+    refusal = refused(player.replace_token, "not random")
+    assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", ["request_id"])
+    player.resign()
+    assert refused(player.replace_token).reason == "MATCH_OVER"
+
+
+def test_a_token_is_replaced_at_most_255_times(client, server):
+    # More often than a snapshot is stored, also before there are cards that one could hold.
+    table_ = table(client)
+    player = table_.players[0]
+    for _ in range(MAX_GENERATION):
+        player.token = player.replace_token()
+    assert refused(player.replace_token).reason == "TOKEN_REPLACED_TOO_OFTEN"
+    player.resign()
+    entries = [entry.WhichOneof("entry") for entry in player.record().entries]
+    assert entries == ["seat_token_replaced"] * MAX_GENERATION + ["resignation"]
+
+
+def test_replacements_do_not_change_the_chance_of_a_match(client):
+    # Otherwise a seat that conspires with the server could draw again until it likes the cards.
+    games = []
+    for replace in (False, True):
+        table_ = table(client, [OPEN, INVITED], "castle_rampage", seed=5)
+        if replace:
+            table_.players[0].token = table_.players[0].replace_token()
+        table_.join(client, 1)
+        rng, turn = seeded("the same actions"), 0
+        while table_.spectator.view().deciders:
+            turn += 1
+            if replace and turn % 3 == 0:
+                player = table_.players[turn % 2]
+                player.token = player.replace_token()
+            play_on(table_, rng, most=1)
+        record = table_.spectator.record()
+        games.append(
+            [
+                entry.action if entry.HasField("action") else entry.event.castle_rampage
+                for entry in record.entries
+                if entry.WhichOneof("entry") in ("action", "event")
+            ]
+        )
+    assert games[0] == games[1]
+    assert len(games[0]) > 100
+
+
+def test_a_replacement_makes_no_view_stale(client):
+    table_ = table(client, [OPEN, OPEN], "champion_chess")
+    first, second = table_.players[0], table_.players[1]
+    view = first.view()
+    second.token = second.replace_token()
+    first.token = first.replace_token()
+    assert first.view().version == 2
+    # Both decide for version 0, from before the replacements.
+    first.submit(view.legal_actions[0], view.version)
+    after = second.submit(second.view().legal_actions[0], 0)
+    assert after.version == 4
+    decider = table_.players[after.deciders[0]]
+    actions = decider.view().legal_actions
+    for stale in range(4):
+        assert refused(decider.submit, actions[0], stale).reason == "STALE_VERSION"
+    decider.token = decider.replace_token()
+    decider.submit(actions[0], 4)
+
+
+def test_tokens_of_earlier_versions_stay_valid():
+    claim = bytes([1]) + b"abcdefgh"
+    mac = hmac.digest(KEY, b"croupier/token/v1\0" + claim, "sha256")
+    token = base64.urlsafe_b64encode(claim + mac).decode().rstrip("=")
+    tokens = Tokens(KEY)
+    assert tokens.read(f"Bearer {token}") == Caller("abcdefgh", 1, 0)
+    assert tokens.make(Caller("abcdefgh", 1)) == token
+    for generation in (1, 2, MAX_GENERATION):
+        for seat in (0, 1, SPECTATOR):
+            caller = Caller("abcdefgh", seat, generation)
+            assert tokens.read(f"Bearer {tokens.make(caller)}") == caller
+
+
+# What a view says of its seats
+
+
+def test_a_view_says_who_sits_where_and_whether_there_is_a_seed(client):
+    for seats, seed, kinds in (
+        ([OPEN, OPEN], None, ["open", "open"]),
+        ([], 4, ["open", "open"]),
+        ([bot("SKILLED"), INVITED], 4, ["bot", "invited"]),
+    ):
+        table_ = table(client, seats, "champion_chess", seed=seed)
+        for invited in table_.invitations:
+            table_.join(client, invited)
+        views = [player.view() for player in table_.everyone()]
+        for view in views:
+            assert view.seeded == (seed is not None)
+            assert [player.WhichOneof("kind") for player in view.players] == kinds
+            assert view.players == views[0].players
+            assert not any(player.key_name for player in view.players)
+        if kinds[0] == "bot":
+            assert views[0].players[0].bot.strength == "SKILLED"
+        # A hint for the view does not depend on them.
+        view = next(view for view in views if view.legal_actions)
+        hint = client.hint(view, LIMITS, seed=1).hint
+        del view.players[:]
+        view.ClearField("seeded")
+        assert client.hint(view, LIMITS, seed=1).hint == hint
+
+
+@pytest.mark.parametrize("first", ["open", "invited"])
+def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, server, client, first):
+    tokens = Tokens(KEY)
+    service = MatchService(
+        server.matches,
+        tokens,
+        Authenticator(tokens, server.matches),
+        False,
+        server.metrics,
+        server._clock,
+    )
+
+    def call(method, request, kind=Kind.KEY, name=""):
+        async def calling():
+            current_principal.set(Principal(kind, name))
+            return await method(request, None)
+
+        return servers.run(calling())
+
+    def names(match):
+        state = servers.run(server.matches.load(match.removeprefix("matches/")))
+        view = game_pb2.View.FromString(state.seats.players)
+        return [player.key_name for player in view.players]
+
+    request = creation([OPEN, INVITED])
+    created = call(service.CreateMatch, request, name="chess.example")
+    assert names(created.match) == ["chess.example", ""]
+    # The same request with another key, since the first one was renewed, means the same match.
+    assert call(service.CreateMatch, request, name="renewed") == created
+    join = match_pb2.JoinMatchRequest(
+        invitation=created.invitations[0].invitation, request_id=str(uuid.uuid4())
+    )
+    kind = Kind.KEY if first == "invited" else Kind.ADDRESS
+    call(service.JoinMatch, join, kind, "cards.example")
+    expected = "cards.example" if first == "invited" else ""
+    assert names(created.match) == ["chess.example", expected]
+
+
+def test_the_operator_sees_which_seats_are_invited(cluster):
+    names = [table(cluster.clients[0], seats).name for seats in ([OPEN, INVITED], [OPEN, OPEN])]
+    listed = {each.match: each for each in cluster.listed()}
+    kinds = [[seat.WhichOneof("occupant") for seat in listed[name].seats] for name in names]
+    assert kinds == [["open", "invited"], ["open", "open"]]
