@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from ai.memory cimport Arena, HashIndex
+from ai.worker cimport Stop
 from engine.game cimport SEATS, Action, Game, State
 from engine.sampler cimport Sampler
 
@@ -40,8 +41,9 @@ cdef class EndingTree:
     cdef Sampler sampler
     cdef int seat              # That searches.
     cdef readonly tuple legal  # The actions to solve for.
-    cdef volatile int* stop    # These two end the work early.
-    cdef double deadline
+    cdef Stop stop             # These three end the work early.
+    cdef double deadline       # Of the proof, which does not count the time when it is paused,
+    cdef double end            # and of the whole search; 0 for no limit.
     cdef Arena arena
     cdef Node* nodes
     cdef InfoSet* info_sets

@@ -160,8 +160,15 @@ cdef class EndingTree:
         return at
 
     cdef bint must_stop(self) noexcept nogil:
-        return ((self.stop != NULL and self.stop[0])
-                or (self.deadline > 0 and now() >= self.deadline))
+        cdef double paused
+        if self.stop is not None and self.stop.flag:
+            paused = now()
+            if self.stop.must_stop(self.end):
+                return True
+            # Else whether a proof is found would depend on who else searches.
+            if self.deadline > 0:
+                self.deadline += now() - paused
+        return self.deadline > 0 and (now() >= self.deadline or now() >= self.end)
 
     cdef bint expand(self, uint32_t at, const State* state, const uint64_t* recalled, int turn,
                      bint fits_view) noexcept nogil:

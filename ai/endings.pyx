@@ -80,9 +80,9 @@ def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0
     the search that the proof may replace (0: none); a proof takes a share of its iterations or
     time. Without a limit in time, the same arguments always give the same answer.
     """
+    cdef Ending ending, whole
     cdef uint64_t max_nodes = MAX_NODES
     cdef double expected
-    cdef double deadline = now() + TIME_SHARE * seconds if seconds > 0 else 0
     if nodes:
         max_nodes = min(max_nodes, nodes)
     if memory:
@@ -96,13 +96,14 @@ def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0
         return None
     actions = tuple(sorted(legal))
     ending = Ending(sampler, max_nodes, actions)
-    ending.set_limits(deadline, stop)
+    ending.set_limits(seconds, stop)
     if not ending.solve(expected, []):
         return None
     if ending.knowledge_matters:
         others = ending.opposing_samplers(max_nodes // NODES_A_VIEW)
-        ending = Ending(sampler, max_nodes, actions)
-        ending.set_limits(deadline, stop)
+        whole = Ending(sampler, max_nodes, actions)
+        whole.continue_limits(ending)
+        ending = whole
         if not others or not ending.solve(expected, others):
             return None
     return ending.proof()
@@ -156,9 +157,16 @@ cdef class Ending(EndingTree):
     def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
         self.action_scores = <double*> self.arena.take(len(legal), sizeof(double))
 
-    cdef set_limits(self, double deadline, Stop stop):
-        self.deadline = deadline
-        self.stop = &stop.flag if stop is not None else NULL
+    cdef set_limits(self, double seconds, Stop stop):
+        self.stop = stop
+        if seconds > 0:
+            self.end = now() + seconds
+            self.deadline = now() + TIME_SHARE * seconds
+
+    cdef continue_limits(self, Ending other):
+        self.stop = other.stop
+        self.end = other.end
+        self.deadline = other.deadline
 
     cdef bint solve(self, double expected, list others):
         # False: there is no proof.

@@ -175,7 +175,7 @@ cdef class PrincipalLines:
         """How many worlds were compared, and for each action the share in which it is the best.
 
         Compares for so many playouts, or until `seconds` have passed if that is not 0, or until
-        `stop` is set.
+        `stop` is set; waits while `stop` pauses the search.
         """
         cdef Arena arena = Arena()
         cdef int count = len(actions)
@@ -188,7 +188,9 @@ cdef class PrincipalLines:
         cdef int i
         for i in range(count):
             compared[i] = actions[i]
-        while worlds < max_worlds and not (stop is not None and stop.flag):
+        while worlds < max_worlds:
+            if stop is not None and stop.hold(end if seconds > 0 else 0):
+                break
             if seconds > 0 and time.monotonic() >= end:
                 break
             with nogil:

@@ -2,6 +2,13 @@
 
 from typing import NamedTuple
 
+from cpython.pythread cimport (
+    NOWAIT_LOCK,
+    PyThread_acquire_lock,
+    PyThread_allocate_lock,
+    PyThread_free_lock,
+    PyThread_release_lock,
+)
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ai.results import StopReason
@@ -18,8 +25,21 @@ cdef extern from *:
     bint RUNS_WHEN_IDLE() nogil
     int sched_yield() nogil
 
+cdef extern from "Python.h":
+    # Waits at most for so many microseconds; without the interpreter's lock.
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds,
+                                    int interruptible) nogil
+
 cdef enum:
     CHECK_TIME_EVERY = 16      # Iterations.
+
+cdef enum:
+    # The flag of a Stop.
+    RUNNING = 0
+    PAUSED
+    STOPPED
+
+cdef double MAX_WAIT = 3600    # Seconds, of one wait at a gate.
 
 cdef double YIELD_EVERY = 1e-4   # Seconds.
 
@@ -76,15 +96,79 @@ class Summary(NamedTuple):
 
 
 cdef class Stop:
-    """Ends searches from another thread."""
+    """Ends searches from another thread, or pauses them for a while.
+
+    A pause changes nothing of what a search finds, unless the search has a limit of time, which
+    goes on. No method but `hold` ever waits, so that a thread of high priority can call it.
+    """
+
+    # The flag says what holds, and the gate only wakes threads: `resume` opens it, each thread that
+    # comes through opens it for the next one, and a thread that finds the search paused again
+    # leaves it closed behind itself and waits once more. So nothing depends on whether the gate
+    # was closed in time.
+
+    def __cinit__(self):
+        self.gate = PyThread_allocate_lock()
+        if self.gate == NULL:
+            raise MemoryError
+        PyThread_acquire_lock(self.gate, NOWAIT_LOCK)
+
+    def __dealloc__(self):
+        if self.gate != NULL:
+            PyThread_free_lock(self.gate)
 
     def set(self):
-        """Ends the searches that watch this, within an iteration."""
-        self.flag = 1
+        """Ends the searches that watch this, within an iteration, also while they are paused."""
+        self.flag = STOPPED
+        self.open_gate()
 
     def is_set(self):
         """Whether it was set."""
-        return bool(self.flag)
+        return self.flag == STOPPED
+
+    def pause(self):
+        """Pauses the searches that watch this, within an iteration, unless they must end."""
+        if self.flag == RUNNING:
+            self.flag = PAUSED
+            PyThread_acquire_lock(self.gate, NOWAIT_LOCK)
+
+    def resume(self):
+        """Lets the searches go on that were paused."""
+        if self.flag == PAUSED:
+            self.flag = RUNNING
+            self.open_gate()
+
+    def is_paused(self):
+        """Whether the searches are paused."""
+        return self.flag == PAUSED
+
+    def hold(self, double deadline=0):
+        """Waits while it is paused, at most until `deadline`; returns whether it is set.
+
+        The deadline is a time of the monotonic clock (0 or infinite: none).
+        """
+        cdef bint stopped
+        with nogil:
+            stopped = self.must_stop(deadline)
+        return stopped
+
+    cdef void open_gate(self) noexcept nogil:
+        # A lock that is open already must not be released on every system.
+        PyThread_acquire_lock(self.gate, NOWAIT_LOCK)
+        PyThread_release_lock(self.gate)
+
+    cdef bint must_stop(self, double deadline) noexcept nogil:
+        cdef double left
+        while self.flag == PAUSED:
+            left = MAX_WAIT
+            if deadline > 0:
+                left = min(deadline - now(), MAX_WAIT)
+                if left <= 0:
+                    return False
+            if (PyThread_acquire_lock_timed(self.gate, <long long> (1e6 * left) + 1, 0)
+                    and self.flag != PAUSED):
+                PyThread_release_lock(self.gate)
+        return self.flag == STOPPED
 
 
 cdef double now() noexcept nogil:
@@ -99,8 +183,9 @@ cdef class Worker:
     def run(self, uint64_t iterations, double seconds, Stop stop):
         """Searches until a limit (0: none) is reached or `stop` is set; returns the StopReason."""
         cdef int reason
+        cdef double deadline = now() + seconds if seconds > 0 else 0
         with nogil:
-            reason = self.run_until(iterations, now() + seconds if seconds > 0 else 0, &stop.flag)
+            reason = self.run_until(iterations, deadline, stop)
         return STOP_REASONS[reason]
 
     def root_actions(self):
@@ -111,15 +196,14 @@ cdef class Worker:
         """What was done, as a Summary."""
         raise NotImplementedError
 
-    cdef int run_until(self, uint64_t iterations, double deadline,
-                       volatile int* stop) noexcept nogil:
+    cdef int run_until(self, uint64_t iterations, double deadline, Stop stop) noexcept nogil:
         # Linux can leave the processor to a thread of the idle policy for milliseconds, until its
         # next tick, although another thread, which ran shortly before, is ready again. It does not
         # do so if the idle thread yields.
         cdef bint yields = RUNS_WHEN_IDLE()
         cdef double yielded = 0
         cdef uint64_t done = 0
-        while not stop[0]:
+        while not (stop.flag and stop.must_stop(deadline)):
             if iterations and done >= iterations:
                 return BY_ITERATIONS
             if deadline > 0 and done % CHECK_TIME_EVERY == 0 and done and now() >= deadline:
