@@ -15,6 +15,8 @@ from service.tls import Files
 
 DEFAULT_METRICS_PORT = 9464
 MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
+MAX_SEARCH_SECONDS = 60  # As in the schema.
+MAX_SEARCHES = 10_000
 
 
 def add_parser(commands: Commands) -> None:
@@ -70,6 +72,30 @@ def add_parser(commands: Commands) -> None:
         default=0,
         help="threads for the searches of bots, and as many for hints (default: one for each "
         "processor)",
+    )
+    add(
+        "--max-search-time",
+        metavar="SECONDS",
+        type=arguments.whole(1, MAX_SEARCH_SECONDS),
+        default=MAX_SEARCH_SECONDS,
+        help="how long the search for a hint may take from its start, whatever limits the caller "
+        "sets (default: %(default)s)",
+    )
+    add(
+        "--searches-running",
+        metavar="N",
+        type=arguments.whole(1, MAX_SEARCHES),
+        default=0,
+        help="how many searches for hints one caller may have under way at a time; others wait "
+        "(default: twice the search threads, at least 4)",
+    )
+    add(
+        "--searches-waiting",
+        metavar="N",
+        type=arguments.whole(1, MAX_SEARCHES),
+        default=64,
+        help="how many searches for hints of one caller may wait for their turn; the server "
+        "refuses further ones (default: %(default)s)",
     )
     add(
         "--token-key-file",
@@ -185,6 +211,9 @@ def run(chosen: argparse.Namespace) -> int:
         metrics_port=chosen.metrics_port,
         allow_seeds=chosen.allow_seeds,
         search_threads=chosen.search_threads,
+        max_search_seconds=chosen.max_search_time,
+        searches_running=chosen.searches_running,
+        searches_waiting=chosen.searches_waiting,
         token_key_file=chosen.token_key_file,
         store=chosen.store,
         data=chosen.data,

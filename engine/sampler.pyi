@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.game import Game, SeatView
@@ -9,6 +10,10 @@ class CardBelief(NamedTuple):
     expected: float
     probability: float
 
+class Beliefs(NamedTuple):
+    worlds: int
+    cards: list[CardBelief]
+
 class Sampler:
     game: Game
     seat: int
@@ -18,4 +23,6 @@ class Sampler:
     def sample(self, seed: int) -> Position: ...
     def draws(self, n: int, seed: int) -> None: ...
     def worlds(self, most: int) -> dict[Position, float] | None: ...
-    def beliefs(self, worlds: int, seed: int) -> list[CardBelief]: ...
+    def beliefs(
+        self, worlds: int, seed: int, interrupted: Callable[[], bool] | None = None
+    ) -> Beliefs: ...

@@ -16,6 +16,10 @@ from engine.errors import ViewError
 from engine.parts import part
 
 
+cdef enum:
+    BELIEF_SLICE = 64          # Worlds drawn without asking whether to go on.
+
+
 class CardBelief(NamedTuple):
     """A card that may lie at a hidden place. `card` is its index among the game's cards.
 
@@ -26,6 +30,13 @@ class CardBelief(NamedTuple):
     card: int
     expected: float
     probability: float
+
+
+class Beliefs(NamedTuple):
+    """The CardBeliefs about hidden places, by place and card, and the worlds they rest on."""
+
+    worlds: int
+    cards: list
 
 
 cdef class Sampler:
@@ -88,31 +99,35 @@ cdef class Sampler:
                 return {position: chance / total for position, chance in chances.items()}
         return None
 
-    def beliefs(self, int worlds, uint64_t seed):
-        """The CardBeliefs about the places that the seat does not see, by place and card.
+    def beliefs(self, int worlds, uint64_t seed, interrupted=None):
+        """The Beliefs about the places that the seat does not see.
 
-        Each is a mean over `worlds` drawn worlds. Cards that lie at a place in none of these worlds
-        are left out.
+        Each CardBelief is a mean over `worlds` drawn worlds. Cards that lie at a place in none of
+        these worlds are left out. `interrupted` is called after every 64 worlds; when it returns
+        true, the Beliefs rest on the worlds drawn so far.
         """
         cdef State state
         cdef Cards[MAX_PLACES] places
         cdef uint64_t[MAX_PLACES][CARD_TYPES] copies
         cdef uint32_t[MAX_PLACES][CARD_TYPES] present
         cdef Rng rng
-        cdef int _world, place, card, n = len(self.game.hidden_places)
+        cdef int _world, place, card, drawn = 0, slice, n = len(self.game.hidden_places)
         rng_seed(&rng, seed)
         memset(copies, 0, sizeof(copies))
         memset(present, 0, sizeof(present))
-        with nogil:
-            for _world in range(worlds):
-                memset(places, 0, n * sizeof(Cards))
-                self.draw(&state, &rng)
-                self.game.hidden(&state, self.seat, places)
-                for place in range(n):
-                    for card in range(CARD_TYPES):
-                        copies[place][card] += places[place][card]
-                        present[place][card] += places[place][card] > 0
-        return [CardBelief(self.game.hidden_places[place], card,
-                           copies[place][card] / <double> worlds,
-                           present[place][card] / <double> worlds)
-                for place in range(n) for card in range(CARD_TYPES) if present[place][card]]
+        while drawn < worlds and not (drawn and interrupted is not None and interrupted()):
+            slice = min(worlds - drawn, BELIEF_SLICE)
+            drawn += slice
+            with nogil:
+                for _world in range(slice):
+                    memset(places, 0, n * sizeof(Cards))
+                    self.draw(&state, &rng)
+                    self.game.hidden(&state, self.seat, places)
+                    for place in range(n):
+                        for card in range(CARD_TYPES):
+                            copies[place][card] += places[place][card]
+                            present[place][card] += places[place][card] > 0
+        return Beliefs(drawn, [
+            CardBelief(self.game.hidden_places[place], card,
+                       copies[place][card] / <double> drawn, present[place][card] / <double> drawn)
+            for place in range(n) for card in range(CARD_TYPES) if present[place][card]])

@@ -85,8 +85,28 @@ class Metrics:
         self._running = Gauge(
             "croupier_searches_running", "Searches that run.", ["kind"], registry=self.registry
         )
+        self._paused = Gauge(
+            "croupier_searches_paused",
+            "Searches that were started, and are paused for searches of others.",
+            ["kind"],
+            registry=self.registry,
+        )
         self._waiting = Gauge(
             "croupier_searches_waiting", "Searches in the queue.", ["kind"], registry=self.registry
+        )
+        self._search_waits = Histogram(
+            "croupier_search_wait_seconds",
+            "How long a search waited in the queue before it started.",
+            ["kind"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._searches_refused = Counter(
+            "croupier_searches_refused",
+            "Searches refused because too many were waiting: of the caller, or of all callers "
+            "(server).",
+            ["kind", "limit"],
+            registry=self.registry,
         )
         self._commits = Histogram(
             "croupier_store_commit_seconds",
@@ -178,9 +198,18 @@ class Metrics:
         self._search_seconds.labels(kind).inc(seconds)
         self._iterations.labels(kind).inc(iterations)
 
-    def pool(self, kind: str, running: int, waiting: int) -> None:
-        """How many searches of a pool run now, and how many wait in its queue."""
+    def search_waited(self, kind: str, seconds: float) -> None:
+        """A search has started, after some time in the queue."""
+        self._search_waits.labels(kind).observe(seconds)
+
+    def search_refused(self, kind: str, limit: str) -> None:
+        """A search was refused, because too many were waiting by a limit."""
+        self._searches_refused.labels(kind, limit).inc()
+
+    def pool(self, kind: str, running: int, paused: int, waiting: int) -> None:
+        """How many searches of a pool run now, are paused, and wait in its queue."""
         self._running.labels(kind).set(running)
+        self._paused.labels(kind).set(paused)
         self._waiting.labels(kind).set(waiting)
 
     def store_committed(self, count: int, seconds: float) -> None:

@@ -42,11 +42,12 @@ from service.hosting.retention import Retention
 from service.hosting.scheduler import Scheduler
 from service.hosting.sweep import Sweep
 from service.metrics import Metrics
-from service.searching.pool import SearchPool
+from service.searching.pool import Quotas, SearchPool
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
 from service.tls import Certificate, Files
 
-MAX_HINTS_WAITING = 64
+MAX_ALL_HINTS_WAITING = 512
+MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 GRACE_SECONDS = 5.0
 LAST_SECONDS = 0.5
 SERVICES = (
@@ -70,6 +71,9 @@ class Options(NamedTuple):
     metrics_port: int = 0  # 0: none.
     allow_seeds: bool = False
     search_threads: int = 0  # 0: as many as there are processors.
+    max_search_seconds: float = 60.0  # Of a hint.
+    searches_running: int = 0  # Of one caller; 0: twice the threads, at least 4.
+    searches_waiting: int = 64  # Of one caller.
     token_key_file: Path | None = None
     store: str = "memory"  # Or "sqlite", or the URL of a PostgreSQL database.
     data: Path = Path()  # The directory of "sqlite".
@@ -102,7 +106,12 @@ class Server:
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
         self.matches = Matches(self._store, self.metrics, self._clock, options.max_default_actions)
-        self.hints = SearchPool("hint", threads, self.metrics, MAX_HINTS_WAITING)
+        quotas = Quotas(
+            running=options.searches_running or max(MIN_HINTS_RUNNING, 2 * threads),
+            waiting=options.searches_waiting,
+            all_waiting=max(MAX_ALL_HINTS_WAITING, options.searches_waiting),
+        )
+        self.hints = SearchPool("hint", threads, self.metrics, quotas, options.max_search_seconds)
         # A bot thinks as long about one action as about many, so that its time reveals nothing.
         bots_search = Parameters(single_action=0)
         self._bot_searches = SearchPool("bot", threads, self.metrics, parameters=bots_search)

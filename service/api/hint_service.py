@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service.admission.admission import Admission
+from service.admission.principals import current_principal
 from service.api.authentication import Authenticator
 from service.api.hint_requests import (
     AskedPosition,
@@ -99,7 +100,8 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                 lambda report: loop.call_soon_threadsafe(set_newest, report),
             )
 
-        search = asyncio.create_task(self._pool.run(limits, work))
+        principal = current_principal.get()
+        search = asyncio.create_task(self._pool.run(limits, work, principal))
         search.add_done_callback(lambda _: news.set())
         try:
             while not search.done():

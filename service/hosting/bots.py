@@ -18,10 +18,12 @@ _DECIDED = (
     ErrorReason.ERROR_REASON_STALE_VERSION,
     ErrorReason.ERROR_REASON_NOT_TO_DECIDE,
 )
+# The ranks of searches: a bot whose opponent is a person goes first.
+_FOR_A_PERSON, _AMONG_BOTS = 0, 1
 
 
 class Bots:
-    """Decides for the bot seats of all matches."""
+    """Decides for the bot seats of all matches, which share the search threads fairly."""
 
     def __init__(self, matches: Matches, pool: SearchPool) -> None:
         self._matches = matches
@@ -49,7 +51,13 @@ class Bots:
             return slipped
         # The search is given what the seat knows, and nothing else.
         view = match.view(seat)
-        result, _ = await self._pool.search(view, Limits(strength.iterations), chance % 2**64)
+        result, _ = await self._pool.search(
+            view,
+            Limits(strength.iterations),
+            chance % 2**64,
+            owner=state.header.match_id,
+            rank=_AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON,
+        )
         return result.action
 
 

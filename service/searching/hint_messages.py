@@ -4,7 +4,7 @@ from ai.principal_lines import PrincipalLines
 from ai.results import Result, StopReason
 from croupier.v1 import hint_pb2
 from engine.game import Game, SeatView
-from engine.sampler import Sampler
+from engine.sampler import Beliefs
 from service import wire
 
 MAX_LINES = 32  # Actions that have a line.
@@ -65,10 +65,8 @@ def write_hint(
     return hint
 
 
-def write_beliefs(
-    game: Game, sampler: Sampler, worlds: int, seed: int
-) -> list[hint_pb2.CardBelief]:
-    """What the hidden cards may be, estimated from `worlds` samples."""
+def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
+    """What the hidden cards may be."""
     cards = [card["id"] for card in game.cards()]
     return [
         hint_pb2.CardBelief(
@@ -77,5 +75,5 @@ def write_beliefs(
             expected_copies=belief.expected,
             probability=belief.probability,
         )
-        for belief in sampler.beliefs(worlds, seed)
+        for belief in beliefs.cards
     ]

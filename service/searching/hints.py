@@ -11,7 +11,7 @@ from typing import NamedTuple
 from google.protobuf.duration_pb2 import Duration
 
 from ai.principal_lines import PrincipalLines
-from ai.results import Result, StopReason
+from ai.results import StopReason
 from ai.search import Search
 from croupier.v1 import hint_pb2
 from engine.game import SeatView
@@ -24,10 +24,12 @@ MAX_COMPARED = 16  # Actions that are compared in sampled worlds.
 # At most this share of the iterations, and of the time, is spent on comparing them.
 COMPARING_ITERATIONS = 1 / 4
 COMPARING_TIME = 1 / 10
+BELIEFS_TIME = 1 / 10  # At most this share of the time, if beliefs are asked for.
 
 # The time that is kept before a deadline to write the answer and send it: for each legal action,
 # and in any case. A search has a low priority, and may have to wait for a processor.
 WRITING_SECONDS = 1e-4
+MIN_SECONDS = 1e-3  # That a search has in any case.
 DEADLINE_SECONDS = 0.1
 
 
@@ -47,6 +49,8 @@ class Report(NamedTuple):
 
     hint: hint_pb2.Hint
     search_time: Duration
+    queue_time: Duration
+    paused_time: Duration
 
 
 class _End(NamedTuple):
@@ -54,6 +58,12 @@ class _End(NamedTuple):
 
     at: float  # By the monotonic clock; infinite for no limit of time.
     stop_reason: hint_pb2.StopReason  # Why it ends then; unspecified for no limit of time.
+
+    def seconds(self, share: float = 1.0) -> float:
+        """A share of the seconds that are left, as a limit; 0 for no limit of time."""
+        if self.at == math.inf:
+            return 0.0
+        return max(MIN_SECONDS, (self.at - time.monotonic()) * share)
 
 
 def answer(
@@ -71,29 +81,32 @@ def answer(
     end = _end(job, deadline, len(search.legal))
 
     def report_partly() -> None:
-        if report is not None and not job.abandoned:
-            report(_report(request, job, search.result(), PrincipalLines(search)))
+        # While it is paused, there is nothing new to report, and a report would take the time of
+        # others.
+        if report is not None and not job.abandoned and not job.stop.is_paused():
+            hint = write_hint(
+                request.view, request.version, search.result(), PrincipalLines(search)
+            )
+            report(_report(hint, job))
 
-    seconds = 0.0
-    if end.stop_reason:
-        seconds = max(1e-3, (end.at - time.monotonic()) * (1 - COMPARING_TIME))
+    kept = COMPARING_TIME + (BELIEFS_TIME if request.belief_worlds else 0.0)
     search.run(
         iterations=job.limits.iterations,
-        seconds=seconds,
+        seconds=end.seconds(1 - kept),
         stop=job.stop,
         every=every,
         report=report_partly if report else None,
     )
     if job.abandoned:
-        return Report(hint_pb2.Hint(), Duration())
+        return _report(hint_pb2.Hint(), job)
     if job.shutting_down and not job.iterations:
         raise shutting_down()
-    final = _final_report(request, job, search, end)
+    hint = _final_hint(request, job, search, end)
     by_time = search.stop_reason == StopReason.TIME
-    final.hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
+    hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
     if job.shutting_down and search.stop_reason == StopReason.CANCELLED:
-        final.hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
-    return final
+        hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
+    return _report(hint, job)
 
 
 def _end(job: SearchJob, deadline: float, legal: int) -> _End:
@@ -106,27 +119,35 @@ def _end(job: SearchJob, deadline: float, legal: int) -> _End:
     return _End(at, hint_pb2.STOP_REASON_TIME if seconds else hint_pb2.STOP_REASON_UNSPECIFIED)
 
 
-def _report(
-    request: CheckedHintRequest, job: SearchJob, result: Result, lines: PrincipalLines
-) -> Report:
-    hint = write_hint(request.view, request.version, result, lines)
-    search_time = Duration()
-    search_time.FromNanoseconds(round(1e9 * (time.monotonic() - job.began)))
-    return Report(hint, search_time)
+def _report(hint: hint_pb2.Hint, job: SearchJob) -> Report:
+    spent = (time.monotonic() - job.began, job.queue_seconds, job.paused_seconds)
+    return Report(hint, *map(_duration, spent))
 
 
-def _final_report(request: CheckedHintRequest, job: SearchJob, search: Search, end: _End) -> Report:
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromNanoseconds(round(1e9 * seconds))
+    return duration
+
+
+def _final_hint(
+    request: CheckedHintRequest, job: SearchJob, search: Search, end: _End
+) -> hint_pb2.Hint:
     result, lines = search.result(), PrincipalLines(search)
     compared = [each.action for each in result.actions[:MAX_COMPARED]]
-    seconds = max(1e-9, end.at - time.monotonic()) if end.stop_reason else 0.0
     playouts = int(COMPARING_ITERATIONS * result.iterations)
-    worlds, shares = lines.compare(compared, playouts, seconds, job.stop)
-    report = _report(request, job, result, lines)
-    report.hint.worlds_compared = worlds
-    for i, share in enumerate(shares):
-        report.hint.actions[i].best_share = share
+    share = 0.5 if request.belief_worlds else 1.0
+    worlds, shares = lines.compare(compared, playouts, end.seconds(share), job.stop)
+    hint = write_hint(request.view, request.version, result, lines)
+    hint.worlds_compared = worlds
+    for i, best_share in enumerate(shares):
+        hint.actions[i].best_share = best_share
     if request.belief_worlds:
-        report.hint.beliefs.extend(
-            write_beliefs(request.view.game, request.sampler, request.belief_worlds, request.seed)
-        )
-    return report
+
+        def interrupted() -> bool:
+            return job.stop.hold(end.at) or time.monotonic() >= end.at
+
+        beliefs = request.sampler.beliefs(request.belief_worlds, request.seed, interrupted)
+        hint.beliefs.extend(write_beliefs(request.view.game, beliefs))
+        hint.belief_worlds = beliefs.worlds
+    return hint

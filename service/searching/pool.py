@@ -1,17 +1,15 @@
 """The search pools: threads that search beside the calls, a few at a time, at low priority."""
 
 import asyncio
-import heapq
-import itertools
 import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ai.results import Parameters, Result
 from ai.search import Search
@@ -21,8 +19,13 @@ from engine.game import SeatView
 from engine.sampler import Sampler
 from service.errors import Refusal, shutting_down
 from service.metrics import Metrics
+from service.searching.fair_queue import FairQueue, Place
 
 LOWEST_PRIORITY = 19
+ITERATION_SECONDS = 3e-5  # Roughly: from 1 to 100 microseconds, depending on the position.
+MIN_RECHECK_SECONDS = 1e-3
+MAX_RETRY_SECONDS = 60.0
+ANYBODY = "anybody"
 
 T = TypeVar("T")
 
@@ -36,22 +39,37 @@ class Limits(NamedTuple):
     nodes: int = 0
 
     @property
-    def cost(self) -> float:
-        """The seconds that it may take, roughly: an iteration takes about 10 microseconds."""
-        return min(1e-5 * self.iterations or math.inf, self.seconds or math.inf)
+    def expected_seconds(self) -> float:
+        """How long the search is expected to take."""
+        by_iterations = ITERATION_SECONDS * self.iterations / self.threads
+        return min(by_iterations or math.inf, self.seconds or math.inf)
+
+
+class Quotas(NamedTuple):
+    """How many searches a pool takes; None for any number."""
+
+    running: int | None = None  # Of one owner, started and not ended.
+    waiting: int | None = None  # Of one owner.
+    all_waiting: int | None = None
 
 
 class SearchJob:
-    """One turn of a search: what it may use, and whether it must stop."""
+    """One search in a pool: what it may use, and whether it must stop."""
 
     def __init__(self, limits: Limits, parameters: Parameters) -> None:
         self.limits = limits
-        self.began = time.monotonic()
+        self.arrived = self.began = time.monotonic()
         self.stop = Stop()
         self.shutting_down = False  # Whether it ends early, with what it has found.
         self.abandoned = False  # Whether nobody waits for an answer any more.
         self._parameters = parameters
         self._search: Search | None = None
+        self._paused_at: float | None = None
+        self._paused_seconds = 0.0
+
+    def begin(self) -> None:
+        """Notes that the time of the search begins."""
+        self.began = time.monotonic()
 
     def search(
         self,
@@ -60,9 +78,10 @@ class SearchJob:
         sampler: Sampler | None = None,
         root_actions: Sequence[int] | None = None,
     ) -> Search:
-        """Creates the search of this turn, to be run by the caller.
+        """Creates the search of this job, to be run by the caller.
 
-        `sampler` spares making one of the view. `only` are the legal actions to choose from.
+        `sampler` spares making one of the view. `root_actions` are the legal actions to choose
+        from.
         """
         self._search = Search(
             view,
@@ -76,10 +95,32 @@ class SearchJob:
         )
         return self._search
 
+    def pause(self) -> None:
+        """Pauses the search within an iteration; its limit of time goes on."""
+        self._paused_at = time.monotonic()
+        self.stop.pause()
+
+    def resume(self) -> None:
+        """Lets the search go on."""
+        self._paused_seconds = self.paused_seconds
+        self._paused_at = None
+        self.stop.resume()
+
     def abandon(self) -> None:
         """Stops the search: nobody waits for its answer."""
         self.abandoned = True
         self.stop.set()
+
+    @property
+    def queue_seconds(self) -> float:
+        """How long it waited before it began."""
+        return self.began - self.arrived
+
+    @property
+    def paused_seconds(self) -> float:
+        """How long it has been paused."""
+        at = self._paused_at
+        return self._paused_seconds + (time.monotonic() - at if at is not None else 0.0)
 
     @property
     def iterations(self) -> int:
@@ -87,10 +128,32 @@ class SearchJob:
         return self._search.iterations if self._search else 0
 
 
-class SearchPool:
-    """The searches of one kind: as many at a time as their threads allow, the others in a queue.
+class _Turn:
+    """A job in the queue, with what it does and who waits for it."""
 
-    The cheapest search goes first, so that a few costly matches hold up only themselves.
+    def __init__(
+        self, job: SearchJob, work: Callable[[SearchJob], Any], outcome: "asyncio.Future[Any]"
+    ) -> None:
+        self.job = job
+        self.work = work
+        self.outcome = outcome
+        self.started = False
+        self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
+
+    def run(self) -> Any:
+        """Does the work; called in a thread of the pool."""
+        began = time.thread_time()
+        try:
+            return self.work(self.job)
+        finally:
+            self.thread_seconds = time.thread_time() - began
+
+
+class SearchPool:
+    """The searches of one kind: as many at a time as their threads allow, shared out fairly.
+
+    `service/searching/fair_queue.py` says which of them run, and when one is paused for another. A
+    paused search keeps its thread, which sleeps. It ends when its time is up, as any other.
     """
 
     def __init__(
@@ -98,24 +161,26 @@ class SearchPool:
         kind: str,
         threads: int,
         metrics: Metrics,
-        max_waiting: int | None = None,
+        quotas: Quotas = Quotas(),  # noqa: B008
+        max_seconds: float = 0.0,
         parameters: Parameters | None = None,
     ) -> None:
-        """`kind` is what metrics call them. Without `max_waiting` the queue has no limit."""
+        """`kind` is what metrics call them. No search lasts longer than `max_seconds` (0: any)."""
         self._kind = kind
         self._threads = threads
-        self._free = threads
-        self._max_waiting = max_waiting
+        self._quotas = quotas
+        self._max_seconds = max_seconds
         self._parameters = parameters or Parameters()
-        # A heap by cost and order of arrival.
-        self._waiting: list[tuple[float, int, int, asyncio.Future[None]]] = []
-        self._arrivals = itertools.count()
-        self._running: set[SearchJob] = set()
+        self._queue = FairQueue(threads, quotas.running)
+        self._turns: dict[Place, _Turn] = {}
         self._metrics = metrics
         self._mean_seconds = 1.0
+        self._recheck: asyncio.TimerHandle | None = None
         self._shutting_down = False
-        self._pool = ThreadPoolExecutor(
-            threads, thread_name_prefix=f"search-{kind}", initializer=_lower_priority
+        self._executor = ThreadPoolExecutor(
+            2 * self._queue.max_threads,
+            thread_name_prefix=f"search-{kind}",
+            initializer=_lower_priority,
         )
         self._report()
 
@@ -125,110 +190,167 @@ class SearchPool:
         limits: Limits,
         seed: int,
         prepare: Callable[[], object] = lambda: None,
+        owner: Hashable = ANYBODY,
+        rank: int = 0,
     ) -> tuple[Result, float]:
-        """Searches a view when it is its turn; returns the result and the seconds of the turn.
+        """Searches a view when it is its turn; returns the result and the seconds that it took.
 
         `prepare` is called first, in the same thread. Otherwise as `run`.
         """
-        began = time.perf_counter()
+        seconds = 0.0
 
         def work(job: SearchJob) -> Result:
-            nonlocal began
-            began = time.perf_counter()
+            nonlocal seconds
             prepare()
             search = job.search(view, seed)
             search.run(iterations=limits.iterations, seconds=limits.seconds, stop=job.stop)
-            return search.result()
+            result = search.result()
+            seconds = time.monotonic() - job.began
+            return result
 
-        result = await self.run(limits, work)
-        return result, time.perf_counter() - began
+        result = await self.run(limits, work, owner, rank)
+        return result, seconds
 
-    async def run(self, limits: Limits, work: Callable[[SearchJob], T]) -> T:
+    async def run(
+        self,
+        limits: Limits,
+        work: Callable[[SearchJob], T],
+        owner: Hashable = ANYBODY,
+        rank: int = 0,
+    ) -> T:
         """Runs `work` in a thread of the pool when it is its turn; returns or raises what it does.
 
-        Raises Refusal if the queue is full, or if the server shuts down before the turn comes. When
-        the caller is cancelled, the job is abandoned, and the work is not waited for.
+        The `owner` pays for it; searches of a lower `rank` go first. Raises Refusal if too many
+        searches wait, or if the server shuts down before the turn comes. When the caller is
+        cancelled, the job is abandoned, and the work is not waited for.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
-        await self._take_threads(limits)
-        job = SearchJob(limits, self._parameters)
-        self._running.add(job)
-        self._report()
-        began = time.perf_counter()
-        done = asyncio.get_running_loop().run_in_executor(self._pool, work, job)
-        done.add_done_callback(lambda _: self._return_threads(job, limits.threads))
+        if self._max_seconds:
+            limits = limits._replace(seconds=min(limits.seconds or math.inf, self._max_seconds))
+        if self._shutting_down:
+            raise shutting_down()
+        self._check_quotas(owner, rank)
+        place = Place(owner, limits.threads, limits.expected_seconds, rank)
+        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        turn = self._turns[place] = _Turn(SearchJob(limits, self._parameters), work, outcome)
+        if self._queue.add(place):
+            self._schedule()
+        else:
+            self._report()
+            self._recheck_later()
         try:
-            answer = await asyncio.shield(done)
+            return await outcome
         except asyncio.CancelledError:
-            job.abandon()
+            if place in self._turns and not turn.started:
+                self._leave(place)
+            turn.job.abandon()
             raise
-        seconds = time.perf_counter() - began
-        self._mean_seconds += (seconds - self._mean_seconds) / 8
-        self._metrics.search(self._kind, job.iterations, seconds)
-        return answer
 
     def end_searches(self) -> None:
         """Stops all searches: what they have found is the answer. Refuses those in the queue."""
         self._shutting_down = True
-        for job in self._running:
-            job.shutting_down = True
-            job.stop.set()
-        for _, _, _, turn in self._waiting:
-            if not turn.done():
-                turn.set_exception(shutting_down())
-        self._waiting.clear()
+        if self._recheck is not None:
+            self._recheck.cancel()
+        for place, turn in list(self._turns.items()):
+            if turn.started:
+                turn.job.shutting_down = True
+                turn.job.stop.set()
+                continue
+            del self._turns[place]
+            self._queue.remove(place, time.monotonic())
+            if not turn.outcome.done():
+                turn.outcome.set_exception(shutting_down())
         self._report()
 
     def close(self) -> None:
-        """Stops all searches."""
-        for job in self._running:
-            job.abandon()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Stops all searches, whose answers nobody waits for."""
+        self.end_searches()
+        for turn in self._turns.values():
+            turn.job.abandon()
+        self._executor.shutdown(wait=True, cancel_futures=True)
 
-    async def _take_threads(self, limits: Limits) -> None:
-        threads = limits.threads
+    def _check_quotas(self, owner: Hashable, rank: int) -> None:
+        quotas, waiting = self._quotas, self._queue.waiting_of(owner, rank)
+        if quotas.waiting is not None and waiting >= quotas.waiting:
+            raise self._too_many("caller", quotas.waiting, waiting)
+        waiting = self._queue.waiting
+        if quotas.all_waiting is not None and waiting >= quotas.all_waiting:
+            raise self._too_many("server", quotas.all_waiting, waiting)
+
+    def _too_many(self, whose: str, limit: int, waiting: int) -> Refusal:
+        self._metrics.search_refused(self._kind, whose)
+        limited = "of one caller" if whose == "caller" else "of all callers together"
+        rule = f"at most {limit} searches {limited} may wait at a time"
+        seconds = 1 + self._mean_seconds * waiting / self._threads
+        return Refusal(
+            ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
+            f"{rule}; come back when some have ended",
+            retry_seconds=min(seconds, MAX_RETRY_SECONDS),
+            quota=(whose, rule),
+        )
+
+    def _leave(self, place: Place) -> None:
+        # A search that waits goes. It may have held up others of its owner, for want of threads.
+        del self._turns[place]
+        self._queue.remove(place, time.monotonic())
+        if self._queue.free:
+            self._schedule()
+        else:
+            self._report()
+
+    def _schedule(self) -> None:
         if self._shutting_down:
-            raise shutting_down()
-        if not self._waiting and self._free >= threads:
-            self._free -= threads
             return
-        if self._max_waiting is not None and len(self._waiting) >= self._max_waiting:
-            raise Refusal(
-                ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
-                f"{len(self._waiting)} searches are waiting already",
-                retry_seconds=1 + self._mean_seconds * len(self._waiting) / self._threads,
-            )
-        turn = asyncio.get_running_loop().create_future()
-        place = (limits.cost, next(self._arrivals), threads, turn)
-        heapq.heappush(self._waiting, place)
+        changes = self._queue.schedule(time.monotonic())
+        for place in changes.pause:
+            self._turns[place].job.pause()
+        for place in changes.go_on:
+            turn = self._turns[place]
+            if turn.started:
+                turn.job.resume()
+            else:
+                self._start(place, turn)
         self._report()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():  # Its turn had come.
-                self._free += threads
-            elif place in self._waiting:
-                self._waiting.remove(place)
-                heapq.heapify(self._waiting)
-            self._start_next()
-            raise
+        if self._recheck is not None:
+            self._recheck.cancel()
+            self._recheck = None
+        self._recheck_later()
 
-    def _return_threads(self, job: SearchJob, threads: int) -> None:
-        self._running.discard(job)
-        self._free += threads
-        self._start_next()
+    def _recheck_later(self) -> None:
+        at = self._queue.next_change()
+        if at is not None and self._recheck is None:
+            delay = max(at - time.monotonic(), MIN_RECHECK_SECONDS)
+            self._recheck = asyncio.get_running_loop().call_later(delay, self._schedule)
 
-    def _start_next(self) -> None:
-        # The first in the queue is not overtaken, lest a search of many threads wait for ever.
-        while self._waiting and self._free >= self._waiting[0][2]:
-            _, _, threads, turn = heapq.heappop(self._waiting)
-            if not turn.cancelled():
-                self._free -= threads
-                turn.set_result(None)
-        self._report()
+    def _start(self, place: Place, turn: _Turn) -> None:
+        turn.started = True
+        turn.job.begin()
+        self._metrics.search_waited(self._kind, turn.job.queue_seconds)
+        done = asyncio.get_running_loop().run_in_executor(self._executor, turn.run)
+        done.add_done_callback(lambda done: self._ended(place, turn, done))
+
+    def _ended(self, place: Place, turn: _Turn, done: "asyncio.Future[Any]") -> None:
+        now = time.monotonic()
+        del self._turns[place]
+        self._queue.remove(place, now, turn.thread_seconds)
+        self._schedule()
+        if done.cancelled():
+            turn.outcome.cancel()
+            return
+        error = done.exception()
+        if turn.outcome.done():
+            return
+        if error is not None:
+            turn.outcome.set_exception(error)
+            return
+        seconds = now - turn.job.began
+        self._mean_seconds += (seconds - self._mean_seconds) / 8
+        self._metrics.search(self._kind, turn.job.iterations, seconds)
+        turn.outcome.set_result(done.result())
 
     def _report(self) -> None:
-        self._metrics.pool(self._kind, len(self._running), len(self._waiting))
+        queue = self._queue
+        self._metrics.pool(self._kind, queue.running, queue.paused, queue.waiting)
 
 
 def _lower_priority() -> None:

@@ -284,6 +284,7 @@ class Refused(NamedTuple):
     fields: list
     metadata: dict
     retry_seconds: float
+    quotas: list
 
 
 def refused(call, *arguments):
@@ -313,4 +314,5 @@ def read_error(error):
         [violation.field for violation in bad.field_violations],
         dict(info.metadata),
         retry.retry_delay.ToMilliseconds() / 1000,
+        [violation.description for violation in quota.violations],
     )

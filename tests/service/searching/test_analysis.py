@@ -244,7 +244,8 @@ def test_an_action_that_is_best_in_every_world_has_a_share_of_one():
 def test_beliefs_are_the_shares_of_the_worlds():
     position = king_facing_a_bet()
     sampler = Sampler.of(position.view(1))
-    beliefs = sampler.beliefs(20_000, 1)
+    worlds, beliefs = sampler.beliefs(20_000, 1)
+    assert worlds == 20_000
     assert [(belief.place, belief.card) for belief in beliefs] == [
         ("opponent_hand", 0),
         ("opponent_hand", 1),
@@ -327,7 +328,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
 
 
 async def until_idle(pool):
-    while pool._running:
+    while pool._turns:
         await asyncio.wait_for(_next_change(pool), TIMEOUT)
 
 
@@ -362,13 +363,13 @@ def test_a_cancelled_search_ends_within_a_few_iterations(threads):
 
             task = asyncio.create_task(pool.run(Limits(seconds=60, threads=threads), work))
             await asyncio.wait_for(began.wait(), TIMEOUT)
-            free = asyncio.create_task(_next_change(pool))
+            free = asyncio.create_task(until_idle(pool))
             await asyncio.sleep(0)
             at = turns[0].iterations
             task.cancel()
             await asyncio.wait_for(free, 10)
             more.append(turns[0].iterations - at)
-        assert pool._free == threads
+        assert pool._queue.free == threads
         pool.close()
 
     asyncio.run(run())

@@ -13,14 +13,12 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from ai.results import Parameters
 from ai.search import search
 from croupier.v1 import hint_pb2
 from engine.match import Match
-from service import server as server_module
 from service import wire
 from service.metrics import Metrics
-from service.searching.pool import LOWEST_PRIORITY, Limits, SearchJob, SearchPool
+from service.searching.pool import LOWEST_PRIORITY, Limits, SearchPool
 from tests.support.play import seeded, told
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 
@@ -123,10 +121,11 @@ def start_hint(client, view, limits=LONG, **options):
 
 
 @pytest.fixture
-def small_server(servers, monkeypatch):
+def small_server(servers):
     """A client and a view. The server of the client runs one search at a time and queues two."""
-    monkeypatch.setattr(server_module, "MAX_HINTS_WAITING", 2)
-    server, address = servers.start(search_threads=1, allow_seeds=True)
+    server, address = servers.start(
+        search_threads=1, searches_running=1, searches_waiting=2, allow_seeds=True
+    )
     client = Client(address)
     yield client, client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
     servers.stop(server)
@@ -163,6 +162,7 @@ def test_a_full_queue_is_refused_with_a_delay(small_server):
         assert refusal.code is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert refusal.reason == "TOO_MANY_SEARCHES"
         assert refusal.retry_seconds >= 1
+        assert refusal.quotas == ["at most 2 searches of one caller may wait at a time"]
     assert ended.empty()
     for call in calls:
         call.cancel()
@@ -192,7 +192,7 @@ def test_searches_with_many_threads_run_in_order():
         names = [(1, "a"), (2, "b"), (1, "c"), (9, "d"), (1, "e")]
         await asyncio.gather(*(search(threads, name) for threads, name in names))
         assert order == ["a", "b", "c", "d", "e"]
-        assert pool._free == 2
+        assert pool._queue.free == 2
         pool.close()
 
     asyncio.run(run())
@@ -229,35 +229,8 @@ def test_a_cancelled_search_leaves_the_queue():
         await asyncio.wait(tasks)
         result, _ = await pool.search(view, Limits(iterations=50), 1)
         assert result.iterations == 50
-        assert pool._free == 1
+        assert pool._queue.free == 1
         assert value("croupier_searches_waiting", {"kind": "test"}) == 0
-        pool.close()
-
-    asyncio.run(run())
-
-
-def test_threads_granted_to_a_cancelled_search_are_not_lost():
-    async def run():
-        pool = SearchPool("test", 1, Metrics())
-        await pool._take_threads(Limits(threads=1))
-        cancelled, next_in_queue = (
-            asyncio.create_task(pool._take_threads(Limits(threads=1))) for _ in range(2)
-        )
-        await asyncio.sleep(0)
-        cancelled.cancel()
-        pool._return_threads(SearchJob(Limits(), Parameters()), 1)
-        await asyncio.wait_for(next_in_queue, 5)
-        assert cancelled.cancelled()
-        pool._return_threads(SearchJob(Limits(), Parameters()), 1)
-        assert pool._free == 1
-        # The threads return as well if they were granted before the cancellation.
-        await pool._take_threads(Limits(threads=1))
-        cancelled = asyncio.create_task(pool._take_threads(Limits(threads=1)))
-        await asyncio.sleep(0)
-        pool._return_threads(SearchJob(Limits(), Parameters()), 1)
-        cancelled.cancel()
-        await asyncio.wait([cancelled])
-        assert pool._free == 1
         pool.close()
 
     asyncio.run(run())

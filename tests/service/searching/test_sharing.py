@@ -1,0 +1,336 @@
+"""Searches share the threads of a pool: whose turn it is, who waits, and what callers are told."""
+
+import asyncio
+import threading
+from types import SimpleNamespace
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+
+from ai.results import Parameters
+from croupier.v1 import hint_pb2
+from croupier.v1.match_pb2 import BotStrength
+from engine.match import Match
+from engine.sampler import Sampler
+from service import wire
+from service.errors import Refusal
+from service.hosting.bots import Bots
+from service.hosting.match_state import MatchState
+from service.metrics import Metrics
+from service.searching.hints import CheckedHintRequest, answer
+from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
+from service.store import Header
+from tests.support.serving import TIMEOUT, Client, refused, ruleset_of
+
+LONG = Limits(seconds=60)
+SHORT = Limits(iterations=200)
+CASUAL = BotStrength.BOT_STRENGTH_CASUAL
+
+
+def some_view(game_id="skystones"):
+    match = Match(wire.hosted_games()[game_id](), bytes(32))
+    return match.view(match.deciders[0])
+
+
+class Hosted:
+    """A pool, with its metrics."""
+
+    def __init__(self, threads, **options):
+        self.metrics = Metrics()
+        self.pool = SearchPool("test", threads, self.metrics, **options)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        self.pool.close()
+
+    def start(self, owner, limits, prepare=lambda: None, rank=0):
+        search = self.pool.search(some_view(), limits, 1, prepare, owner, rank)
+        return asyncio.create_task(search)
+
+    def gauge(self, name):
+        value = self.metrics.registry.get_sample_value
+        return value(f"croupier_searches_{name}", {"kind": "test"})
+
+    async def idle(self):
+        while self.pool._turns:
+            await asyncio.sleep(0)
+
+
+async def cancel(tasks):
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+def run_in_time(coroutine):
+    asyncio.run(asyncio.wait_for(coroutine, TIMEOUT))
+
+
+@pytest.mark.parametrize(("threads", "wide"), [(1, 1), (2, 16)])
+def test_another_owner_is_answered_while_one_has_500_searches(threads, wide):
+    async def run():
+        async with Hosted(threads) as hosted:
+            limits = LONG._replace(threads=wide)
+            attack = [hosted.start("attacker", limits) for _ in range(500)]
+            for _ in range(20):
+                result, _ = await hosted.start("other", SHORT)
+                assert result.iterations == SHORT.iterations
+            assert not any(task.done() for task in attack)
+            assert hosted.gauge("waiting") > 400
+            await cancel(attack)
+            await hosted.idle()
+            assert hosted.pool._queue.free == threads
+            for name in ("running", "paused", "waiting"):
+                assert hosted.gauge(name) == 0
+
+    run_in_time(run())
+
+
+def test_a_search_of_another_owner_pauses_one_that_has_had_more():
+    async def run():
+        async with Hosted(1) as hosted:
+            gate = threading.Event()
+            long = hosted.start("long", LONG)
+            await asyncio.sleep(0)
+            other = hosted.start("other", SHORT, gate.wait)
+            await asyncio.sleep(0)
+            assert (hosted.gauge("running"), hosted.gauge("paused")) == (1, 1)
+            gate.set()
+            await other
+            assert not long.done()
+            await cancel([long])
+
+    run_in_time(run())
+
+
+def test_an_owner_starts_no_more_searches_than_it_may():
+    async def run():
+        async with Hosted(4, quotas=Quotas(running=2)) as hosted:
+            tasks = [hosted.start("one", LONG) for _ in range(5)]
+            await asyncio.sleep(0)
+            assert (hosted.gauge("running"), hosted.gauge("waiting")) == (2, 3)
+            await hosted.start("other", SHORT)
+            await cancel(tasks)
+
+    run_in_time(run())
+
+
+def test_a_refusal_names_the_limit_and_when_to_come_back():
+    async def run():
+        async with Hosted(1, quotas=Quotas(1, 2, 3)) as hosted:
+            tasks = [hosted.start("one", LONG) for _ in range(3)]
+            await asyncio.sleep(0)
+            with pytest.raises(Refusal, match="at most 2 searches of one caller may wait"):
+                await hosted.start("one", SHORT)
+            tasks.append(hosted.start("two", LONG))
+            await asyncio.sleep(0)
+            with pytest.raises(Refusal, match="at most 3 searches of all callers together"):
+                await hosted.start("three", SHORT)
+            count = hosted.metrics.registry.get_sample_value
+            for limit in ("caller", "server"):
+                labels = {"kind": "test", "limit": limit}
+                assert count("croupier_searches_refused_total", labels) == 1
+            await cancel(tasks)
+
+    run_in_time(run())
+
+
+def test_a_caller_that_cancels_and_sends_again_leaves_nothing_behind():
+    async def run():
+        async with Hosted(2, quotas=Quotas(4, 64, 512)) as hosted:
+            for _ in range(200):
+                tasks = [hosted.start("attacker", LONG._replace(threads=2)) for _ in range(8)]
+                await asyncio.sleep(0)
+                await cancel(tasks)
+                assert hosted.gauge("waiting") == 0
+            # What was started ends soon, and leaves its threads to others.
+            assert (await hosted.start("other", SHORT))[0].iterations == SHORT.iterations
+            await hosted.idle()
+            assert hosted.pool._queue.free == 2
+
+    run_in_time(run())
+
+
+def test_the_server_refuses_what_waits_when_it_shuts_down():
+    async def run():
+        async with Hosted(1) as hosted:
+            running, waiting = (hosted.start("one", LONG) for _ in range(2))
+            await asyncio.sleep(0)
+            hosted.pool.end_searches()
+            with pytest.raises(Refusal, match="shutting down"):
+                await waiting
+            await running
+            with pytest.raises(Refusal, match="shutting down"):
+                await hosted.start("one", SHORT)
+
+    run_in_time(run())
+
+
+def test_a_paused_search_ends_when_its_time_is_up():
+    async def run():
+        async with Hosted(1) as hosted:
+            gate = threading.Event()
+            short = hosted.start("short", Limits(seconds=0.2))
+            await asyncio.sleep(0)
+            other = hosted.start("other", SHORT, gate.wait)
+            await short  # Although the other one has the only thread.
+            assert not other.done()
+            gate.set()
+            await other
+
+    run_in_time(run())
+
+
+def test_a_search_that_takes_turns_finds_the_same():
+    view = some_view()
+    request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 500)
+    limits = Limits(iterations=20_000)
+    expected = answer(request, SearchJob(limits, Parameters())).hint
+
+    async def run():
+        async with Hosted(1) as hosted:
+            work = lambda job: answer(request, job)  # noqa: E731
+            others = [hosted.start(owner, LONG) for owner in range(3)]
+            report = await hosted.pool.run(limits, work, "one")
+            assert report.hint == expected
+            assert report.paused_time.ToNanoseconds() > 0
+            await cancel(others)
+
+    run_in_time(run())
+
+
+# Limits of time
+
+
+def test_no_hint_takes_longer_than_the_server_allows():
+    view = some_view()
+    request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 100_000)
+
+    async def run():
+        async with Hosted(1, max_seconds=0.3) as hosted:
+            for limits in (Limits(iterations=10_000_000), Limits(seconds=60)):
+                report = await hosted.pool.run(limits, lambda job: answer(request, job))
+                assert report.hint.stop_reason == hint_pb2.STOP_REASON_TIME
+                assert 0 < report.hint.iterations < 10_000_000
+
+    run_in_time(run())
+
+
+def test_beliefs_end_with_the_time_of_the_search():
+    # The worlds of this game take long.
+    view = some_view("castle_rampage")
+    request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 100_000)
+    job = SearchJob(Limits(seconds=1e-3), Parameters())
+    hint = answer(request, job).hint
+    assert hint.stop_reason == hint_pb2.STOP_REASON_TIME
+    assert hint.belief_worlds % 64 == 0
+    assert 64 <= hint.belief_worlds < 100_000
+    assert hint.beliefs
+    hint = answer(request._replace(belief_worlds=700), SearchJob(SHORT, Parameters())).hint
+    assert hint.belief_worlds == 700
+
+
+# Over the wire
+
+
+@pytest.fixture
+def narrow_client(servers):
+    """The client of a server that runs one search at a time."""
+    server, address = servers.start(search_threads=1, allow_seeds=True, searches_waiting=3)
+    yield Client(address)
+    servers.stop(server)
+
+
+def hint_later(client, player, timeout=TIMEOUT, **limits):
+    request = hint_pb2.SuggestActionRequest(
+        match=player.match, limits=hint_pb2.SearchLimits(**limits)
+    )
+    return client.hints.SuggestAction.future(request, metadata=player.metadata, timeout=timeout)
+
+
+def test_each_seat_has_its_share_and_its_queue(narrow_client):
+    seats = [
+        narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
+    ]
+    for seat in seats:
+        assert seat.view().legal_actions
+    attack = [
+        hint_later(narrow_client, seats[0], time=Duration(seconds=60), threads=16) for _ in range(7)
+    ]
+    # Four are under way or wait in the room for long searches, three more wait.
+    answered = hint_later(narrow_client, seats[1], iterations=300).result()
+    assert answered.hint.stop_reason == hint_pb2.STOP_REASON_ITERATIONS
+    assert answered.HasField("queue_time")
+    assert answered.HasField("paused_time")
+    refusals = [call for call in attack if call.done()]
+    assert all(call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED for call in refusals)
+    refusal = refused(lambda: hint_later(narrow_client, seats[0], iterations=300).result())
+    assert (refusal.code, refusal.reason) == (
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        "TOO_MANY_SEARCHES",
+    )
+    assert refusal.quotas == ["at most 3 searches of one caller may wait at a time"]
+    assert refusal.retry_seconds >= 1
+    for call in attack:
+        call.cancel()
+
+
+def test_an_analysis_says_how_long_it_was_paused(narrow_client):
+    one, other = (
+        narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
+    )
+    request = hint_pb2.AnalyzePositionRequest(
+        match=one.match, limits=hint_pb2.SearchLimits(time=Duration(seconds=2))
+    )
+    call = narrow_client.hints.AnalyzePosition(request, metadata=one.metadata, timeout=TIMEOUT)
+    next(call)
+    hint_later(narrow_client, other, iterations=1000).result()
+    *_, final = call
+    assert final.hint.stop_reason == hint_pb2.STOP_REASON_TIME
+    paused = final.paused_time.ToNanoseconds()
+    assert 0 < paused < final.search_time.ToNanoseconds()
+
+
+# Bots
+
+
+def test_a_bot_of_a_person_goes_before_bots_among_themselves():
+    seen = []
+
+    class Pool:
+        async def search(self, view, limits, seed, owner, rank):
+            seen.append((owner, rank))
+            return SimpleNamespace(action=1), 0.0
+
+    async def run():
+        bots = Bots(None, Pool())
+        for seats in ((0, CASUAL), (CASUAL, 0), (CASUAL, CASUAL)):
+            ruleset = ruleset_of("champion_chess").SerializeToString()
+            header = Header(f"{seats}", "champion_chess", ruleset, 1, bytes(32), "", seats, 0)
+            seat = next(seat for seat in (0, 1) if seats[seat])
+            await bots._choose(MatchState.begin(header), seat)
+
+    asyncio.run(run())
+    assert [owner for owner, _ in seen] == [f"{s}" for s in ((0, 3), (3, 0), (3, 3))]
+    ranks = [rank for _, rank in seen]
+    assert ranks[0] == ranks[1] < ranks[2]
+
+
+def test_persons_opponents_are_served_while_hundreds_of_experts_play_each_other():
+    async def run():
+        async with Hosted(1) as hosted:
+            expert = Limits(iterations=10_000)
+            attack = [hosted.start(f"bots {n}", expert, rank=1) for n in range(300)]
+            await asyncio.sleep(0)
+            done = sum(task.done() for task in attack)
+            for _ in range(50):
+                await hosted.start("person", SHORT)
+            # One of them may have ended between two decisions.
+            assert sum(task.done() for task in attack) - done <= 50
+            assert hosted.gauge("waiting") > 200
+            await cancel(attack)
+
+    run_in_time(run())
