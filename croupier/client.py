@@ -158,7 +158,7 @@ class Client(Connection):
         )
 
     def join(
-        self, invitation: str, *, request_id: str = "", patience: float = PATIENCE
+        self, invitation: str, *, request_id: str = "", patience: float | None = None
     ) -> NewMatch:
         """Joins an invited seat; returns its match, with the seat.
 

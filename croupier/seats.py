@@ -206,7 +206,7 @@ class Seat(Spectator):
         )
         return self._seen(response.view)
 
-    def replace_token(self, *, request_id: str = "", patience: float = PATIENCE) -> str:
+    def replace_token(self, *, request_id: str = "", patience: float | None = None) -> str:
         """Replaces the token of the seat; returns the new one, which this object uses from now on.
 
         The token before it is void at once, for whoever else may know it. When the connection is
