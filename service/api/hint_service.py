@@ -5,9 +5,11 @@ import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from contextvars import copy_context
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service.admission.admission import Admission
+from service.admission.budgets import Budget
 from service.admission.principals import current_principal
 from service.api.authentication import Authenticator
 from service.api.hint_requests import (
@@ -100,30 +102,38 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                 lambda report: loop.call_soon_threadsafe(set_newest, report),
             )
 
-        principal = current_principal.get()
-        search = asyncio.create_task(self._pool.run(limits, work, principal))
-        search.add_done_callback(lambda _: news.set())
-        try:
-            while not search.done():
-                left = deadline - LAST_SECONDS - time.monotonic()
-                try:
-                    async with asyncio.timeout(left if left < math.inf else None):
-                        await news.wait()
-                except TimeoutError:
-                    if newest is None:  # There is nothing to say: the call ends by its deadline.
-                        await search
-                    break
-                news.clear()
-                if not search.done() and newest is not None:
-                    yield newest, False
-            if search.done():
-                yield await search, True
-            elif newest is not None:
-                # The search has got no processor in time.
-                newest.hint.stop_reason = hint_pb2.StopReason.STOP_REASON_DEADLINE
-                yield newest, True
-        finally:
-            search.cancel()
+        self._admission.check(Budget.SEARCH_SECONDS)
+        context = copy_context()  # The search may end after its call.
+
+        def charge(seconds: float) -> None:
+            context.run(self._admission.charge, Budget.SEARCH_SECONDS, seconds)
+
+        owner = current_principal.get()
+        with self._admission.hold(Budget.SEARCHES):
+            search = asyncio.create_task(self._pool.run(limits, work, owner, charge=charge))
+            search.add_done_callback(lambda _: news.set())
+            try:
+                while not search.done():
+                    left = deadline - LAST_SECONDS - time.monotonic()
+                    try:
+                        async with asyncio.timeout(left if left < math.inf else None):
+                            await news.wait()
+                    except TimeoutError:
+                        if newest is None:
+                            # There is nothing to say: the call ends by its deadline.
+                            await search
+                        break
+                    news.clear()
+                    if not search.done() and newest is not None:
+                        yield newest, False
+                if search.done():
+                    yield await search, True
+                elif newest is not None:
+                    # The search has got no processor in time.
+                    newest.hint.stop_reason = hint_pb2.StopReason.STOP_REASON_DEADLINE
+                    yield newest, True
+            finally:
+                search.cancel()
 
 
 def _deadline(context: Context) -> float:

@@ -220,8 +220,8 @@ class FairQueue:
         offer = (place.rank, self._tag(account) + place.next_chunk)
         return any((running.rank, running.until) > offer for running in self._running)
 
-    def remove(self, place: Place, now: float, used: float = 0.0) -> None:
-        """Removes a search, which has ended or whose caller has left.
+    def remove(self, place: Place, now: float, used: float = 0.0) -> float:
+        """Removes a search, which has ended or whose caller has left; returns what it has taken.
 
         `used` is the processor time of its first thread. What exceeds the time for which it ran is
         paid for too: a paused search whose time is up writes its answer all the same.
@@ -237,13 +237,16 @@ class FairQueue:
             account.started -= 1
             self._started -= 1
             self._used_room[place.rank, place.size] -= place.threads
-            account.tag += max(0.0, used - place.got / place.threads)
+            extra = max(0.0, used - place.got / place.threads)
+            account.tag += extra
+            place.got += extra
         else:
             self._waiting -= 1
         account.known -= 1
         place.account = None
         if not account.known:
             self._put_aside(account)
+        return place.got
 
     def schedule(self, now: float) -> Changes:
         """Decides which searches run from now on."""

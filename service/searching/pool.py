@@ -132,11 +132,16 @@ class _Turn:
     """A job in the queue, with what it does and who waits for it."""
 
     def __init__(
-        self, job: SearchJob, work: Callable[[SearchJob], Any], outcome: "asyncio.Future[Any]"
+        self,
+        job: SearchJob,
+        work: Callable[[SearchJob], Any],
+        outcome: "asyncio.Future[Any]",
+        charge: Callable[[float], object],
     ) -> None:
         self.job = job
         self.work = work
         self.outcome = outcome
+        self.charge = charge
         self.started = False
         self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
 
@@ -217,12 +222,14 @@ class SearchPool:
         work: Callable[[SearchJob], T],
         owner: Hashable = ANYBODY,
         rank: int = 0,
+        charge: Callable[[float], object] = lambda seconds: None,
     ) -> T:
         """Runs `work` in a thread of the pool when it is its turn; returns or raises what it does.
 
         The `owner` pays for it; searches of a lower `rank` go first. Raises Refusal if too many
         searches wait, or if the server shuts down before the turn comes. When the caller is
-        cancelled, the job is abandoned, and the work is not waited for.
+        cancelled, the job is abandoned, and the work is not waited for. When it has ended,
+        `charge` is called with the thread-seconds that it took.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         if self._max_seconds:
@@ -232,7 +239,9 @@ class SearchPool:
         self._check_quotas(owner, rank)
         place = Place(owner, limits.threads, limits.expected_seconds, rank)
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        turn = self._turns[place] = _Turn(SearchJob(limits, self._parameters), work, outcome)
+        turn = self._turns[place] = _Turn(
+            SearchJob(limits, self._parameters), work, outcome, charge
+        )
         if self._queue.add(place):
             self._schedule()
         else:
@@ -332,7 +341,7 @@ class SearchPool:
     def _ended(self, place: Place, turn: _Turn, done: "asyncio.Future[Any]") -> None:
         now = time.monotonic()
         del self._turns[place]
-        self._queue.remove(place, now, turn.thread_seconds)
+        turn.charge(self._queue.remove(place, now, turn.thread_seconds))
         self._schedule()
         if done.cancelled():
             turn.outcome.cancel()
