@@ -1,6 +1,7 @@
 """Searches share the threads of a pool: whose turn it is, who waits, and what callers are told."""
 
 import asyncio
+import queue
 import threading
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ from service.metrics import Metrics
 from service.searching.hints import CheckedHintRequest, answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
-from tests.support.serving import TIMEOUT, Client, refused, ruleset_of
+from tests.support.serving import TIMEOUT, Client, read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
 SHORT = Limits(iterations=200)
@@ -334,3 +335,38 @@ def test_persons_opponents_are_served_while_hundreds_of_experts_play_each_other(
             await cancel(attack)
 
     run_in_time(run())
+
+
+# Budgets
+
+
+def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
+    callers = tmp_path / "callers.toml"
+    callers.write_text(
+        'trusted_proxies = ["127.0.0.1"]\n'
+        "[budgets.address]\nsearches = 2\nsearch_seconds_per_minute = 1\n"
+    )
+    server, address = servers.start(search_threads=1, callers_file=callers)
+    client, metadata = Client(address), [("x-forwarded-for", "192.0.2.1")]
+    view = client.create(ruleset_of("skystones")).players[0].view()
+
+    def ask(**limits):
+        request = hint_pb2.SuggestActionRequest(view=view, limits=hint_pb2.SearchLimits(**limits))
+        return client.hints.SuggestAction.future(request, metadata=metadata, timeout=TIMEOUT)
+
+    # What a search took is charged when it has ended, and the next one finds nothing left.
+    answered = ask(time=Duration(seconds=2)).result()
+    assert answered.hint.iterations > 0
+    refusal = read_error(ask(iterations=10).exception())
+    assert refusal.reason == "BUDGET_EXHAUSTED"
+    assert refusal.metadata["budget"] == "search_seconds_per_minute"
+    metadata[0] = ("x-forwarded-for", "192.0.2.2")
+    calls = [ask(time=Duration(seconds=60)) for _ in range(3)]
+    ended = queue.SimpleQueue()
+    for call in calls:
+        call.add_done_callback(ended.put)
+    refusal = read_error(ended.get(timeout=TIMEOUT).exception())
+    assert refusal.metadata["budget"] == "searches"
+    for call in calls:
+        call.cancel()
+    servers.stop(server)
