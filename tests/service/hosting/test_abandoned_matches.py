@@ -128,8 +128,12 @@ def test_an_action_of_the_seat_begins_a_new_row(game_id):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_decisions_of_a_bot_do_not_hide_that_a_seat_has_left(game_id):
-    *_, over = played_by(game_id, seeded(game_id), lambda seat, state: seat == 0, bots=(1, 0))
+    states = played_by(game_id, seeded(game_id), lambda seat, state: seat == 0, bots=(1, 0))
+    *states, over = states
     assert over.result.reason == ABANDONED
+    # Nobody waits for the bot while its opponent is away.
+    assert {state.attended for state in states if not state.default_actions[1]} == {True}
+    assert {state.attended for state in states if state.default_actions[1]} == {False}
     assert list(over.result.scores) == [1.0, 0.0]
 
 

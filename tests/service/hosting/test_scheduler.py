@@ -13,7 +13,7 @@ from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.caller import Caller
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
-from service.hosting.loop_share import LoopShare
+from service.hosting.loop_share import BURST_SECONDS, LoopShare
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
@@ -39,7 +39,7 @@ def place(request, tmp_path):
 class ActingServer:
     """The parts of a server that act in due matches of a log."""
 
-    def __init__(self, store, clock=None, bots=Bots):
+    def __init__(self, store, clock=None, bots=Bots, share=None):
         clock = clock or Clock()
         self.metrics = Metrics()
         self.matches = Matches(store, self.metrics, clock)
@@ -50,7 +50,7 @@ class ActingServer:
             bots(self.matches, self.pool),
             self.metrics,
             clock,
-            LoopShare(lambda: self.metrics.calls),
+            share or LoopShare(lambda: self.metrics.calls),
         )
 
     async def __aenter__(self):
@@ -377,6 +377,95 @@ def test_more_due_matches_than_tasks_are_all_played(place, monkeypatch):
             async with ActingServer(store, clock):
                 for name in names:
                     await ended(store, name)
+
+    run_in_time(run())
+
+
+class Pauses:
+    """The share of a busy loop: each duty costs a burst, and each pause lasts until `go_on`."""
+
+    def __init__(self):
+        self._now = 0.0
+        self.pausing = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.share = LoopShare(lambda: 0, self._timer, self._pause)
+
+    def _timer(self):
+        self._now += BURST_SECONDS
+        return self._now
+
+    async def _pause(self, seconds):
+        self.pausing.set()
+        await self.go_on.wait()
+
+
+def test_an_opponent_of_a_bot_does_not_wait_for_other_duties(place):
+    async def run():
+        pauses, clock = Pauses(), ManualClock()
+        async with (
+            opened(place) as store,
+            ActingServer(store, clock, share=pauses.share) as server,
+        ):
+            of_bots = (await create(server.matches)).header.match_id
+            await pauses.pausing.wait()
+            versions = len((await store.load(of_bots)).entries)
+            for game_id in wire.hosted_games():
+                match_id = (await create(server.matches, game_id, (0, RANDOM))).header.match_id
+                for _ in range(3):
+                    state = await server.matches.load(match_id)
+                    while state.bot_due is not None:
+                        await store.wait(match_id, state.version)
+                        state = await server.matches.load(match_id)
+                    if state.over:
+                        break
+                    action = view_of(state, 0).legal_actions[0]
+                    await server.matches.submit(Caller(match_id, 0), state.version, action, "")
+            assert len((await store.load(of_bots)).entries) <= versions + 1
+            pauses.go_on.set()
+            await ended(store, of_bots)
+
+    run_in_time(run())
+
+
+def test_thousands_of_due_matches_wait_in_the_log_and_not_in_memory(place):
+    control = TimeControl(on_expiry=EXPIRY_POLICY_DEFAULT_ACTION, per_decision={"seconds": 1})
+    count = 5 * scheduler.MAX_WAITING
+
+    async def run():
+        clock = ManualClock()
+        async with opened(place) as store:
+            dead = Matches(store, Metrics(), clock)
+            names = []
+            for _ in range(count):
+                state = await create(dead, "powershot_soccer", (0, 0), control)
+                names.append(state.header.match_id)
+                clock.advance(1)
+            clock.advance(1_000)
+            waiting, taken = [], []
+            reschedule = store.reschedule
+
+            async def note_and_reschedule(due, to):
+                taken.append(due.match_id)
+                return await reschedule(due, to)
+
+            store.reschedule = note_and_reschedule
+            async with ActingServer(store, clock) as server:
+                expire = server.matches.expire
+
+                async def note_and_expire(match_id):
+                    waiting.append(1 + len(server.scheduler._waiting))
+                    return await expire(match_id)
+
+                server.matches.expire = note_and_expire
+                for name in names:
+                    await store.wait(name, 0)
+                await server.rest()
+                for name in names:
+                    (entry,) = (await store.load(name)).entries
+                    assert entry.kind == EntryKind.EXPIRY
+            # The most overdue first, each once, and at most so many in memory.
+            assert taken == names
+            assert max(waiting) <= scheduler.MAX_WAITING
 
     run_in_time(run())
 
