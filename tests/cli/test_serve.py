@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
-from croupier.v1 import catalog_pb2
+from croupier.v1 import catalog_pb2, clock_pb2
 from service import wire
 from service.server import SERVICES
 from tests.support.play import seeded
@@ -258,3 +258,20 @@ def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
         player.move_to(clients[1])
     play_on(other, rng)
     assert two.end()[0] == 0
+
+
+def test_the_options_about_matches_that_nobody_plays_reach_the_server(start):
+    control = clock_pb2.TimeControl(per_decision={"seconds": 9}, on_expiry=2)
+
+    def limit(*options):
+        client = Client(start(*options).address)
+        table = client.create(ruleset_of("skystones"), time_control=control)
+        return table.spectator.view().clocks.time_control.max_default_actions
+
+    assert limit() == 20
+    assert limit("--max-default-actions", "7", "--end-idle", "12h") == 7
+    assert limit("--max-default-actions", "0", "--end-idle", "never") == 0
+    for wrong in (("--max-default-actions", "1001"), ("--end-idle", "forever")):
+        done = run("serve", *wrong)
+        assert done.returncode == 2
+        assert wrong[0] in done.stderr

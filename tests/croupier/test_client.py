@@ -22,6 +22,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from croupier.client import (
+    END_REASONS,
     INVITED,
     OPEN,
     Client,
@@ -160,8 +161,12 @@ def test_a_clock_is_shown_and_a_caller_can_wait_for_its_end(client: Client) -> N
 
 
 def test_a_clock_can_play_default_actions(client: Client) -> None:
-    match = client.create_match("powershot_soccer", time_control=clock(1, default_action=True))
-    assert match.spectator.view(wait_for_version=2).version >= 2
+    control = clock(1, default_action=True, max_default_actions=1)
+    match = client.create_match("powershot_soccer", time_control=control)
+    view = match.spectator.view(wait_for_version=3)
+    assert [clock.default_actions for clock in view.clocks.seats] == [1, 1]
+    assert END_REASONS[view.result.reason] == "abandoned"
+    assert list(view.result.scores) == [0.5, 0.5]
 
 
 def test_a_turn_that_was_answered_is_not_repeated(match: NewMatch) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import grpc
 import pytest
 
+from lab.service_bench import duties
 from lab.service_bench.client import Client, Run
 from lab.service_bench.load import hosting
 from lab.service_bench.scripts import Request, write_scripts
@@ -42,6 +43,23 @@ def test_a_call_that_fails_ends_the_measurement(tmp_path):
         with pytest.raises(RuntimeError, match="SubmitAction: a call failed"):
             client.run(Run(host.server.address, SUBMIT, 1, SECONDS, False))
         client.close()
+
+
+def test_decisions_of_the_server_are_counted_beside_calls(capsys, monkeypatch):
+    options = "--rounds 1 --seconds 0.2 --streams 2 --playing 4 --due 4".split()
+    monkeypatch.setattr("sys.argv", ["duties", *options])
+    duties.main()
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert [row[:16].strip() for row in rows] == [
+        "quiet",
+        "playing",
+        "started quiet",
+        "started due",
+    ]
+    rates = [int(row[16:25].replace(",", "")) for row in rows]
+    assert min(rates) > 0
+    decided = [int(row.rpartition("; ")[2].removesuffix("/s")) for row in rows]
+    assert decided[0] == decided[2] == 0 < decided[3]
 
 
 def test_the_measured_server_can_echo(tmp_path):
