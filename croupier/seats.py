@@ -211,8 +211,9 @@ class Seat(Spectator):
 
         The token before it is void at once, for whoever else may know it. When the connection is
         lost, the call is repeated under the same request id, a `uuid.uuid4()`, so that the token is
-        replaced once; raises CroupierError only if that fails for `patience` seconds. A caller that
-        keeps its `request_id` can then call this again, and gets the same token.
+        replaced once; raises CroupierError only if that fails for `patience` seconds, by default
+        the client's. A caller that keeps its `request_id` can then call this again, and gets the
+        same token.
         """
         request = match_pb2.ReplaceSeatTokenRequest(
             match=self.match, request_id=request_id or str(uuid.uuid4())

@@ -331,7 +331,8 @@ def _after_resignation(state: MatchState, entry: Entry) -> MatchState:
 def _after_idle(state: MatchState, entry: Entry) -> MatchState:
     if not state.can_be_idle:
         raise ActionError("at", "only a match that waits without a clock is idle")
-    # A bot never owes a decision here. Entropy that is missing cannot be held against a seat.
+    # A bot never owes a decision here. That the match waits for an invited seat, or for entropy,
+    # cannot be held against a seat.
     return _ended_early(state, entry, _IDLE, state.deciders)
 
 
