@@ -7,13 +7,9 @@ import os
 import uuid
 
 import grpc
-import pytest
 
-from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from croupier.v1 import hint_pb2, match_pb2
 from engine.game import SPECTATOR
-from service.admission.principals import Kind, Principal, current_principal
-from service.api.authentication import Authenticator
-from service.api.match_service import MatchService
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
 from service.hosting.seats import MAX_GENERATION
@@ -318,7 +314,8 @@ def test_a_rematch_begins_when_both_have_asked_for_it(cluster):
             table_.players[1 - seat] = player
             assert player.view().seat == 1 - seat
         table_.spectator = Player(one, responses[0].match, responses[0].spectator_token)
-        play_on(table_, seeded("rematch"), most=4)
+        # One decision, which is held: it cannot end the match.
+        play_on(table_, seeded("rematch"), most=1)
 
 
 def test_a_rematch_that_is_given_up_early_can_still_be_asked_for(client):
@@ -502,7 +499,7 @@ def test_replacements_do_not_change_the_chance_of_a_match(client):
 
 
 def test_a_replacement_makes_no_view_stale(client):
-    table_ = table(client, [OPEN, OPEN], "champion_chess")
+    table_ = table(client, [OPEN, OPEN], "champion_chess", seed=5)
     first, second = table_.players[0], table_.players[1]
     view = first.view()
     second.token = second.replace_token()
@@ -561,42 +558,50 @@ def test_a_view_says_who_sits_where_and_whether_there_is_a_seed(client):
         assert client.hint(view, LIMITS, seed=1).hint == hint
 
 
-@pytest.mark.parametrize("first", ["open", "invited"])
-def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, server, client, first):
-    tokens = Tokens(KEY)
-    service = MatchService(
-        server.matches,
-        tokens,
-        Authenticator(tokens, server.matches),
-        False,
-        server.metrics,
-        server._clock,
-    )
+CALLERS = "\n".join(
+    f'[keys."{name}"]\nsha256 = "{hashlib.sha256(name.encode()).hexdigest()}"\n'
+    f"names_players = {str(name.startswith('chess')).lower()}"
+    for name in ("chess.example", "cards.example")
+)
 
-    def call(method, request, kind=Kind.KEY, name=""):
-        async def calling():
-            current_principal.set(Principal(kind, name))
-            return await method(request, None)
 
-        return servers.run(calling())
+def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
+    path = tmp_path / "callers.toml"
+    path.write_text(CALLERS)
+    server, address = servers.start(callers_file=path)
+    matches = Client(address).matches
 
-    def names(match):
-        state = servers.run(server.matches.load(match.removeprefix("matches/")))
-        view = game_pb2.View.FromString(state.seats.players)
-        return [player.key_name for player in view.players]
+    def key(name, *more):
+        # The keys of this test are their names.
+        return {"metadata": [("x-api-key", name), *more], "timeout": TIMEOUT}
 
+    def names(player):
+        views = [player.view(), spectator.view()]
+        assert views[0].players == views[1].players
+        return [player.key_name for player in views[0].players]
+
+    # The player whom a front end names is not shown.
     request = creation([OPEN, INVITED])
-    created = call(service.CreateMatch, request, name="chess.example")
-    assert names(created.match) == ["chess.example", ""]
-    # The same request with another key, since the first one was renewed, means the same match.
-    assert call(service.CreateMatch, request, name="renewed") == created
+    created = matches.CreateMatch(request, **key("chess.example", ("x-player-id", "ann")))
+    opened = Player(Client(address), created.match, created.seat_tokens[0].token)
+    spectator = Player(Client(address), created.match, created.spectator_token)
+    assert names(opened) == ["chess.example", ""]
+    # The same request with another key means the same match.
+    assert matches.CreateMatch(request, **key("cards.example")) == created
+    assert names(opened) == ["chess.example", ""]
     join = match_pb2.JoinMatchRequest(
         invitation=created.invitations[0].invitation, request_id=str(uuid.uuid4())
     )
-    kind = Kind.KEY if first == "invited" else Kind.ADDRESS
-    call(service.JoinMatch, join, kind, "cards.example")
-    expected = "cards.example" if first == "invited" else ""
-    assert names(created.match) == ["chess.example", expected]
+    joined = matches.JoinMatch(join, **key("cards.example"))
+    assert names(opened) == ["chess.example", "cards.example"]
+    invited = Player(Client(address), joined.match, joined.seat_token.token)
+    assert names(invited) == ["chess.example", "cards.example"]
+    invited.resign()
+    # Without a key, the rematch names none for the seat.
+    rematch = invited.rematch()
+    spectator = Player(Client(address), rematch.match, rematch.spectator_token)
+    assert names(Player(Client(address), rematch.match, rematch.seat_token.token)) == ["", ""]
+    servers.stop(server)
 
 
 def test_the_operator_sees_which_seats_are_invited(cluster):
