@@ -53,10 +53,10 @@ siege: tools ## attack a server as one caller while others play: make siege ARGS
 records: tools ## verify a thousand records, and test every change of whole records (half an hour)
 	CROUPIER_RECORDS=1000 $(PYTEST) -o faulthandler_timeout=0 tests/service/hosting/test_records.py $(ARGS)
 
-coverage: tools ## measure line coverage, Cython included (hours: a traced build in build/coverage; ARGS= picks tests)
+coverage: tools ## measure line coverage, Cython included, in a build of its own (ARGS= picks tests)
 	scripts/coverage.sh $(ARGS)
 
-sanitize: tools ## test compiled code under the address and undefined-behaviour sanitizers
+sanitize: tools ## test compiled code under the address and undefined-behaviour sanitizers (ARGS= names parts)
 	scripts/sanitize.sh $(ARGS)
 
 fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--share 0.01' takes minutes)
