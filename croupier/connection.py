@@ -16,6 +16,7 @@ from croupier.v1 import catalog_pb2_grpc, hint_pb2, hint_pb2_grpc, match_pb2_grp
 
 TIMEOUT = 30.0  # Seconds that a call may take, not counting the time of a search.
 PATIENCE = 30.0  # Seconds for which a call or a stream is tried again after a loss.
+KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 WHOLE = 0.9  # The share of its timeout after which a call is late, not lost.
 MAX_SEARCH_SECONDS = 60.0  # The server's limit.
 
@@ -46,6 +47,8 @@ class Connection:
         cert: str | Path | None = None,
         key: str | Path | None = None,
         insecure: bool = False,
+        api_key: str = "",
+        player: str = "",
     ) -> None:
         """Connects with the first call.
 
@@ -55,12 +58,20 @@ class Connection:
         TLS, a call to another host that carries a token raises CroupierError, unless `insecure`
         says that the network is private.
 
+        Every call carries the `api_key` that the server's operator has given to a front end, and
+        the name of the `player` for whom the front end calls, if they are given.
+
         Raises OSError for a file that cannot be read, ValueError for options that do not fit.
         """
         self.address = address
         self.timeout = timeout
         self.patience = patience
         self.tally = Tally()
+        self._identity = tuple(
+            (name, value)
+            for name, value in ((KEY_HEADER, api_key), (PLAYER_HEADER, player))
+            if value
+        )
         self._closed = False
         self._channel = open_channel(address, Security(tls, ca, cert, key, insecure), _CHANNEL)
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
@@ -83,6 +94,12 @@ class Connection:
         self._closed = True
         self._channel.close()
 
+    def metadata(self, token: str | None = None) -> tuple[tuple[str, str], ...]:
+        """Returns the metadata of a call with a token, or without one."""
+        if token is None:
+            return self._identity
+        return (*self._identity, ("authorization", f"Bearer {token}"))
+
     def call(
         self,
         rpc: Callable[..., _Response],
@@ -92,7 +109,7 @@ class Connection:
     ) -> _Response:
         """Calls a method of a stub once; raises CroupierError."""
         try:
-            return rpc(request, timeout=timeout or self.timeout, metadata=bearer(token))
+            return rpc(request, timeout=timeout or self.timeout, metadata=self.metadata(token))
         except grpc.RpcError as error:
             raise CroupierError.from_call(error) from error
 
@@ -163,7 +180,9 @@ class Connection:
         timeout = self._search_timeout(seconds)
 
         def start() -> Any:
-            return self.hint_stub.AnalyzePosition(request, timeout=timeout, metadata=bearer(token))
+            return self.hint_stub.AnalyzePosition(
+                request, timeout=timeout, metadata=self.metadata(token)
+            )
 
         retry = self.retry()
         return Analysis(start, lambda error: self.wait(retry, error))
@@ -222,11 +241,6 @@ class Analysis:
         """Ends the search. Any thread may call it."""
         self._cancelled = True
         self._call.cancel()
-
-
-def bearer(token: str | None) -> tuple[tuple[str, str], ...]:
-    """Returns the metadata of a call with a token, or without one."""
-    return () if token is None else (("authorization", f"Bearer {token}"),)
 
 
 def duration(seconds: float) -> Duration:

@@ -43,7 +43,7 @@ _LASTING = (
 def may_pass(error: CroupierError) -> bool:
     """Whether the same call may succeed later, or at another server."""
     if error.reason:
-        return error.code is grpc.StatusCode.UNAVAILABLE
+        return error.code is grpc.StatusCode.UNAVAILABLE or error.reason == "BUDGET_EXHAUSTED"
     return error.code in LOST and not is_lasting(error)
 
 
@@ -88,7 +88,7 @@ class Retry:
         now = time.monotonic()
         self._lost_at = now if self._lost_at is None else self._lost_at
         left = self._patience - (now - self._lost_at)
-        if not may_pass(error) or left <= 0:
+        if not may_pass(error) or left <= (error.retry_after or 0):
             raise error
         pause = error.retry_after or self._pause * random.uniform(1 - JITTER, 1 + JITTER)
         time.sleep(pause)

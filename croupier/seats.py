@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from croupier.connection import Analysis, Connection, bearer
+from croupier.connection import Analysis, Connection
 from croupier.errors import CroupierError
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
@@ -64,7 +64,7 @@ class Spectator:
         while True:
             token = self.token
             request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
-            stream = self._stub.WatchMatch(request, metadata=bearer(token))
+            stream = self._stub.WatchMatch(request, metadata=self.client.metadata(token))
             try:
                 for response in stream:
                     after_version = response.version

@@ -8,6 +8,8 @@ import hashlib
 import grpc
 import pytest
 
+from croupier.client import Client as PythonClient
+from croupier.client import CroupierError
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from tests.support.facts import facts_of
 from tests.support.serving import TIMEOUT, Client, Player, read_error, refused, ruleset_of
@@ -259,3 +261,18 @@ def test_without_a_callers_file_this_machine_has_no_limits(servers):
     count, refusal = calls_until_refused(lambda: list_games(client, []), 700)
     assert (count, refusal) == (700, None)
     servers.stop(server)
+
+
+def test_the_python_client_sends_its_key_and_waits_for_its_budget(start):
+    address = start().address
+    with PythonClient(address, api_key=OTHER_KEY) as other:
+        other.create_match(GAME)
+        # The budget is free again in an hour, which is longer than the client's patience.
+        with pytest.raises(CroupierError) as caught:
+            other.create_match(GAME)
+    assert caught.value.reason == "BUDGET_EXHAUSTED"
+    with PythonClient(address, api_key=KEY, player="ann") as ann:
+        seat = ann.create_match(GAME).seats[0]
+        for _ in range(30):
+            assert seat.view().seat == 0
+        assert ann.tally.read()["RESOURCE_EXHAUSTED"] > 0
