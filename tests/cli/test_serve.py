@@ -264,7 +264,8 @@ def test_the_options_about_matches_that_nobody_plays_reach_the_server(start):
     control = clock_pb2.TimeControl(per_decision={"seconds": 9}, on_expiry=2)
 
     def limit(*options):
-        client = Client(start(*options).address)
+        server = start("--store", "memory", "--metrics-port", "0", *options)
+        client = Client(server.address)
         table = client.create(ruleset_of("skystones"), time_control=control)
         return table.spectator.view().clocks.time_control.max_default_actions
 

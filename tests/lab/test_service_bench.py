@@ -46,8 +46,8 @@ def test_a_call_that_fails_ends_the_measurement(tmp_path):
 
 
 def test_decisions_of_the_server_are_counted_beside_calls(capsys, monkeypatch):
-    options = ["--rounds", "1", "--seconds", "0.2"]
-    options += ["--streams", "2", "--playing", "4", "--due", "4"]
+    sizes = {"rounds": 1, "seconds": 0.2, "streams": 2, "playing": 4, "due": 4}
+    options = [f"--{name}={size}" for name, size in sizes.items()]
     monkeypatch.setattr("sys.argv", ["duties", *options])
     duties.main()
     _, *rows = capsys.readouterr().out.splitlines()
