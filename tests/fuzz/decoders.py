@@ -10,7 +10,6 @@ times as fast. An input that causes a fault is written to a file; to repeat the 
 """
 
 import argparse
-import atexit
 import ctypes
 import faulthandler
 import hashlib
@@ -120,9 +119,12 @@ def fuzz(name, runs, seed, faults, folder, counters):
         else:
             accepted += 1
         done += 1
-        # libFuzzer runs the seeds twice before it begins.
+        # By then the caches are full.
         if done == max(runs // 10, 1000):
             settled = memory()
+        if done == runs:
+            # libFuzzer ends the process without Python's own end.
+            report()
 
     def mutate(data, max_size, mutation_seed):
         rng = random.Random(mutation_seed)
@@ -150,7 +152,6 @@ def fuzz(name, runs, seed, faults, folder, counters):
         str(corpus),
     ]
     atheris.Setup(arguments, run, custom_mutator=mutate)
-    atexit.register(report)
     atheris.Fuzz()
 
 
