@@ -9,7 +9,7 @@ many cards are drawn, the second match is replaced by another world of the first
 
 All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
 errors with their details and metadata, hints, beliefs, refused records, the debug log and the
-metrics. Only durations are left out: search_time, and the milliseconds in the log and metrics.
+metrics. Only durations are left out: those of responses, of the log and of the metrics.
 """
 
 import contextlib
@@ -20,6 +20,7 @@ import uuid
 
 import grpc
 import pytest
+from google.protobuf.duration_pb2 import Duration
 from prometheus_client import generate_latest
 
 from croupier.v1 import clock_pb2, hint_pb2, match_pb2
@@ -162,8 +163,9 @@ def received(method, request, player):
     except grpc.RpcError as error:
         return (error.code(), error.details(), list(error.trailing_metadata()))
     for response in responses:
-        if "search_time" in response.DESCRIPTOR.fields_by_name:
-            response.ClearField("search_time")
+        for field in response.DESCRIPTOR.fields:
+            if field.message_type is Duration.DESCRIPTOR:
+                response.ClearField(field.name)
     sent = [response.SerializeToString(deterministic=True) for response in responses]
     return (sent, list(call.initial_metadata()), list(call.trailing_metadata()))
 
