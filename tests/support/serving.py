@@ -316,3 +316,14 @@ def read_error(error):
         retry.retry_delay.ToMilliseconds() / 1000,
         [violation.description for violation in quota.violations],
     )
+
+
+def outcomes(calls):
+    """The responses of calls under way, and the reasons of those that were refused."""
+    answered, reasons = [], []
+    for call in calls:
+        try:
+            answered.append(call.result())
+        except grpc.RpcError as error:
+            reasons.append(read_error(error)[:2])
+    return answered, reasons

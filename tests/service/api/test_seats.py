@@ -23,8 +23,8 @@ from tests.support.serving import (
     Player,
     Table,
     bot,
+    outcomes,
     play_on,
-    read_error,
     refused,
     ruleset_of,
 )
@@ -49,17 +49,6 @@ def create(client, request):
 def table(client, *arguments, **fields):
     """Creates a match, by default with an open and an invited seat."""
     return Table(client, create(client, creation(*arguments, **fields)))
-
-
-def outcomes(calls):
-    """The responses of calls under way, and the reasons of those that were refused."""
-    answered, reasons = [], []
-    for call in calls:
-        try:
-            answered.append(call.result())
-        except grpc.RpcError as error:
-            reasons.append(read_error(error)[:2])
-    return answered, reasons
 
 
 # Invitations
