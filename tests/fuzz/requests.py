@@ -77,6 +77,7 @@ class Memory:
     def __init__(self):
         self.views = {}  # The newest view of each caller, by match and token.
         self.tokens = collections.deque(maxlen=_KEPT)  # Of any caller, with the name of its match.
+        self.invitations = collections.deque(["none"], maxlen=_KEPT)
         self.pages = collections.deque([""], maxlen=8)
         self.requests = collections.deque(maxlen=_KEPT)  # Serialized, with their method.
 
@@ -86,7 +87,8 @@ class Memory:
             for each in response.seat_tokens:
                 self.tokens.append((response.match, each.token))
             self.tokens.append((response.match, response.spectator_token))
-        elif isinstance(response, match_pb2.RematchResponse):
+            self.invitations.extend(each.invitation for each in response.invitations)
+        elif isinstance(response, match_pb2.RematchResponse | match_pb2.JoinMatchResponse):
             self.tokens.append((response.match, response.seat_token.token))
         elif isinstance(response, match_pb2.ListMatchesResponse):
             self.pages.append(response.next_page_token)
@@ -171,6 +173,11 @@ class Requests:
                 request.match = "matches/none"
             case "ContributeEntropy":
                 request.entropy = rng.randbytes(rng.choice((15, 16, 64, 65)))
+            case "JoinMatch":
+                request.invitation = rng.choice(memory.invitations)
+                request.request_id = self._uuid()
+            case "ReplaceSeatToken":
+                request.request_id = self._uuid()
             case "ListMatches":
                 request.page_size = rng.choice((0, 1, 3, 2**31 - 1))
                 request.page_token = rng.choice(memory.pages)
@@ -192,8 +199,10 @@ class Requests:
         request.ruleset.CopyFrom(rng.choice(self._rulesets))
         for _ in range(rng.choice((0, 2, 2))):
             seat = request.seats.add()
-            if rng.random() < 0.8:
+            if rng.random() < 0.6:
                 seat.open.SetInParent()
+            elif rng.random() < 0.6:
+                seat.invited.SetInParent()
             else:
                 seat.bot.strength = rng.choice((1, 2))
         if rng.random() < 0.5:
@@ -203,9 +212,11 @@ class Requests:
         if rng.random() < 0.2:
             request.time_control.per_decision.seconds = rng.choice((1, 3600))
         if rng.random() < 0.2:
-            # Some are repeated, some with another request.
-            number = rng.randrange(1000)
-            request.request_id = str(uuid.UUID(int=number, version=4))
+            request.request_id = self._uuid()
+
+    def _uuid(self):
+        # Some are repeated, some of these with another request.
+        return str(uuid.UUID(int=self._rng.randrange(1000), version=4))
 
     def _request_id(self):
         self._number += self._rng.random() < 0.9

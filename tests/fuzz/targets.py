@@ -394,7 +394,10 @@ class Requests(Target):
                 token = write_page_token(Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, None))
                 yield bytes([number]) + kind(page_token=token).SerializeToString()
             else:
-                yield bytes([number]) + kind(match="matches/fuzz").SerializeToString()
+                named = (
+                    {"match": "matches/fuzz"} if "match" in kind.DESCRIPTOR.fields_by_name else {}
+                )
+                yield bytes([number]) + kind(**named).SerializeToString()
 
     def run(self, data):
         if not data:
