@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from lab.service_bench.servers import Running
-from lab.siege.attacks import ATTACKS, Outcomes, attack
+from lab.siege.attacks import ATTACKS, Outcomes, attack, lower_priority
 from lab.siege.others import BOT, HINT, KINDS, SUBMIT, Latencies, Others
 from lab.siege.places import BY, places, write_callers_file
 from lab.siege.server import Fortress
@@ -73,7 +73,9 @@ async def _besiege(name: str, by: str, seconds: float) -> bool:
     attacker, others_place = places(by)
     with (
         tempfile.TemporaryDirectory(prefix="croupier-siege-") as directory,
-        ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,
+        ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn"), initializer=lower_priority
+        ) as pool,
     ):
         callers_file = Path(directory, "callers.toml")
         write_callers_file(callers_file, by)

@@ -196,7 +196,11 @@ async def bot_matches(attacker: Attacker) -> None:
 
 async def large_creations(attacker: Attacker) -> None:
     """Creates matches with large decks as fast as it can."""
-    cards = " ".join(f"cards {{card: {card} copies: 6 move: 9}}" for card in range(1, 13))
+    copies = dict.fromkeys(range(2, 13), 6) | {1: 1}  # There is one King.
+    cards = " ".join(
+        f"cards {{card: {card} copies: {count} move: 9 attack: 9 defend: 9}}"
+        for card, count in copies.items()
+    )
     ruleset = _ruleset("champion_chess", cards)
     async with channel(attacker.near) as own:
         await attacker.until_end(lambda: attacker.create(own, ruleset=ruleset), STREAMS)
@@ -323,6 +327,11 @@ def _answers(data: bytes) -> bytes:
     return answers
 
 
+def lower_priority() -> None:
+    """Leaves the processors to the server: an attacker would have its own."""
+    os.setpriority(os.PRIO_PROCESS, 0, 19)
+
+
 ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     each.__name__: each
     for each in (
@@ -342,12 +351,7 @@ ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
 
 
 def attack(name: str, address: str, place: Place, seconds: float) -> Outcomes:
-    """Attacks for so many seconds; returns what became of the calls.
-
-    Lowers the priority of the process: an attacker has processors of its own, so here it may use
-    only what the server leaves.
-    """
-    os.setpriority(os.PRIO_PROCESS, 0, 19)
+    """Attacks for so many seconds; returns what became of the calls."""
 
     async def run() -> Outcomes:
         random.seed(name)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import grpc
 
+from service.admission.callers_file import DEFAULT_ADDRESS, DEFAULT_PERSON
+
 BY = ("key", "address")
 Metadata = tuple[tuple[str, str], ...]
 
@@ -36,26 +38,19 @@ def places(by: str) -> tuple[Place, Place]:
     return Place("attacker", "", "127.0.0.2"), Place("others", "", "127.0.0.3")
 
 
-def write_callers_file(path: Path, by: str) -> None:
-    """Writes a callers file, under which the attacker has the budgets of any address."""
+def write_callers_file(path: Path, by: str, share: float = 1.0) -> None:
+    """Writes a callers file, under which the attacker has a share of the budgets of any address."""
     attacker, others = places(by)
+    limits = [f"{budget} = {share * limit}" for budget, limit in DEFAULT_ADDRESS.items()]
     # The others are few and play fast; what they may use is not what is measured.
-    lines = ["[budgets.person]", "calls_per_second = 1000", "searches = 16"]
+    lines = ["[budgets.person]", *(f'{budget} = "unlimited"' for budget in DEFAULT_PERSON)]
     if by == "key":
         for place in (attacker, others):
             digest = hashlib.sha256(place.key.encode()).hexdigest()
             lines += [f"[keys.{place.name}]", f'sha256 = "{digest}"']
-            if place is attacker:
-                lines += [
-                    f"[keys.{place.name}.budgets]",
-                    "calls_per_second = 500",
-                    "matches_per_hour = 600",
-                    "live_matches = 200",
-                    "ruleset_bytes_per_hour = 2_000_000",
-                    "streams = 512",
-                    "searches = 32",
-                    "search_seconds_per_minute = 240",
-                ]
+        lines += [f"[keys.{attacker.name}.budgets]", *limits]
+    else:
+        lines += ["[budgets.address]", *limits]
     path.write_text("\n".join(lines) + "\n")
 
 

@@ -1,0 +1,79 @@
+"""The attacks of a siege, for a moment: the attacker is refused, and the others are answered.
+
+How long the others wait is for `make siege` to measure.
+"""
+
+import asyncio
+
+import pytest
+
+from lab.siege import attacks
+from lab.siege import others as others_module
+from lab.siege.attacks import ATTACKS, attack
+from lab.siege.others import BOT, HINT, SUBMIT, Others
+from lab.siege.places import places, write_callers_file
+
+SECONDS = 2.0
+# Of the budgets: attacker, others and server share a process here, so it attacks slowly. The others
+# need some of the budgets of an address, too.
+SHARE = 0.1
+WATCHERS = 200
+THINK_SECONDS = 0.6
+SEED = 20261123
+
+# What the attacker is refused for; nothing where its calls cost the others too little to refuse.
+REFUSED = {
+    "self_playing_matches": {"live_matches", "matches_per_hour"},
+    "long_hints": set(),
+    "endless_hints": set(),
+    "many_hints": {"searches"},
+    "large_beliefs": {"searches"},
+    "bot_matches": {"live_matches", "matches_per_hour"},
+    "large_creations": {"live_matches", "matches_per_hour", "ruleset_bytes_per_hour"},
+    "silent_connections": set(),
+    "stream_resets": set(),
+    "watchers": {"streams"},
+    "calls": {"calls_per_second"},
+}
+
+
+@pytest.fixture
+def address(servers, tmp_path, by):
+    path = tmp_path / "callers.toml"
+    write_callers_file(path, by, SHARE)
+    server, address = servers.start(callers_file=path, search_threads=2)
+    yield address
+    servers.stop(server)
+
+
+def test_every_attack_is_expected_to_be_refused_or_not():
+    assert set(REFUSED) == set(ATTACKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [*((name, "key") for name in ATTACKS), ("calls", "address"), ("bot_matches", "address")],
+)
+def test_the_attacker_is_refused_and_the_others_play_on(name, address, by, monkeypatch):
+    monkeypatch.setattr(attacks, "WATCHERS", WATCHERS)
+    monkeypatch.setattr(others_module, "THINK_SECONDS", THINK_SECONDS)
+    attacker, others_place = places(by)
+
+    async def besiege():
+        others = Others(others_place, SEED)
+        await others.start(address)
+        try:
+            attacking = asyncio.to_thread(attack, name, address, attacker, SECONDS)
+            measuring = asyncio.create_task(others.measure(2 * SECONDS))
+            return await attacking, await measuring
+        finally:
+            await others.close()
+
+    outcomes, found = asyncio.run(besiege())
+    refused = REFUSED[name]
+    if refused:
+        assert refused & set(outcomes), outcomes
+    assert not {"INTERNAL", "UNKNOWN"} & set(outcomes), outcomes
+    for kind in (SUBMIT, BOT, HINT):
+        assert found[kind].failed == 0, (kind, found[kind])
+    assert found[SUBMIT].answered > 0
