@@ -25,7 +25,7 @@ RETRY_SECONDS = 1.0  # When to come back where something must end first.
 
 
 class Budget(StrEnum):
-    """What a principal uses. The values are the names in a callers file."""
+    """The resources that are limited, by their names in a callers file."""
 
     CALLS = "calls_per_second"
     MATCHES = "matches_per_hour"
@@ -57,7 +57,7 @@ BudgetLimits = Mapping[Budget, float]  # A budget that is missing is unlimited.
 
 
 class _Account:
-    """What one principal has used."""
+    """The usage of one principal."""
 
     __slots__ = ("full_at", "held")
 
@@ -70,7 +70,7 @@ class _Account:
 
 
 class Ledger:
-    """What all principals have used of their budgets."""
+    """The usage of all principals."""
 
     def __init__(
         self,

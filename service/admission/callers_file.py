@@ -1,4 +1,4 @@
-"""The callers file: whom the operator knows, and how much each may use."""
+"""The callers file: the callers that the operator knows, and how much each may use."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ from service.admission.budgets import Budget, BudgetLimits
 
 IpNetwork: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# What can be restricted to callers with a key or a signed token.
+# Calls that can be restricted to callers with a key or a signed token.
 RESTRICTABLE = ("create_match", "hint_without_match")
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 FORWARDED_HEADER = "x-forwarded-for"
@@ -58,7 +58,7 @@ class Jwt(NamedTuple):
 
 
 class Callers(NamedTuple):
-    """What a callers file says; the defaults are those of a server without one."""
+    """The contents of a callers file; the defaults are those of a server without one."""
 
     keys: Mapping[str, Key] = {}  # By the SHA-256 hash of the key, in hexadecimal digits.
     jwt: Jwt | None = None

@@ -95,8 +95,8 @@ class Identification:
         return key
 
     def _origin(self, sent: dict[str, str], peer: Peer) -> Peer:
-        # What a trusted proxy says of where the call came from: the last address that is not a
-        # trusted proxy itself, since anything before it may be made up.
+        # Proxies append the address that they see, so the origin is the last address that is not
+        # itself a trusted proxy. Anything before it may be made up.
         trusted = self._callers.trusted_proxies
         if not trusted or not _is_in(peer.address, trusted):
             return peer

@@ -1,4 +1,4 @@
-"""Principals: who calls, as limits count it."""
+"""Principals: the identities of callers, as limits count them."""
 
 from contextvars import ContextVar
 from enum import StrEnum
@@ -16,7 +16,7 @@ class Kind(StrEnum):
 
 
 class Principal(NamedTuple):
-    """Who calls, as limits count it. Equal principals share their budgets."""
+    """The identity of a caller, as limits count it. Equal principals share their budgets."""
 
     kind: Kind
     name: str
