@@ -74,8 +74,8 @@ def test_a_search_in_the_queue_is_refused_with_a_delay(servers, start):
     queued = threading.Event()
     report = server.metrics.pool
 
-    def report_and_tell(kind, running, waiting):
-        report(kind, running, waiting)
+    def report_and_tell(kind, running, paused, waiting):
+        report(kind, running, paused, waiting)
         if waiting:
             queued.set()
 

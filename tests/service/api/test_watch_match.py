@@ -130,9 +130,9 @@ def count_views(server):
     cache = server.matches._cache
     put = cache.put
 
-    def put_and_count(state):
+    def put_and_count(state, *more, **options):
         made.append(state)
-        put(state)
+        put(state, *more, **options)
 
     cache.put = put_and_count
     return lambda: sum(2 in state.views for state in made)
