@@ -328,8 +328,10 @@ def _answers(data: bytes) -> bytes:
 
 
 def lower_priority() -> None:
-    """Leaves the processors to the server: an attacker would have its own."""
+    """Leaves the processors to the server, also to its searches: an attacker would have its own."""
     os.setpriority(os.PRIO_PROCESS, 0, 19)
+    with contextlib.suppress(OSError):  # A sandbox may not allow it.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {

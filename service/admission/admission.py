@@ -13,6 +13,7 @@ from service.admission.principals import (
     current_payers,
     current_principal,
 )
+from service.errors import Refusal
 from service.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -42,7 +43,12 @@ class Admission:
 
     def admit(self, metadata: Metadata, peer: str) -> None:
         """Identifies the current call and counts it; raises Refusal."""
-        principal, payers = self.identification.identify(metadata, peer)
+        try:
+            principal, payers = self.identification.identify(metadata, peer)
+        except Refusal:
+            # Keys are guessed at the expense of the address.
+            self._ledger.spend(self.identification.address_payers(metadata, peer), Budget.CALLS)
+            raise
         current_principal.set(principal)
         current_payers.set(payers)
         self._ledger.spend(payers, Budget.CALLS)

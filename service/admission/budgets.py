@@ -88,6 +88,8 @@ class Ledger:
     def spend(self, payers: Sequence[Principal], budget: Budget, amount: float = 1.0) -> None:
         """Uses an amount of a budget of all payers; raises Refusal if one has too little left."""
         now = self._now()
+        if len(self._accounts) >= self._sweep_at:
+            self._sweep(now)
         spent = []
         for payer in payers:
             limit = self._limits(payer).get(budget)
@@ -164,15 +166,13 @@ class Ledger:
     def _account(self, principal: Principal) -> _Account:
         account = self._accounts.get(principal)
         if account is None:
-            if len(self._accounts) >= self._sweep_at:
-                self._sweep()
             account = self._accounts[principal] = _Account()
         return account
 
-    def _sweep(self) -> None:
+    def _sweep(self, now: float) -> None:
         # Forgets the accounts in which nothing is used. When few are, the next sweep is further
-        # away, so that sweeping costs little for each new account.
-        now = self._now()
+        # away, so that sweeping costs little for each new account. Only before a call is counted,
+        # when no caller of this object holds an account.
         self._accounts = {
             principal: account
             for principal, account in self._accounts.items()

@@ -45,8 +45,7 @@ class Identification:
     def __init__(self, callers: Callers, signed_tokens: "SignedTokens | None") -> None:
         self._callers = callers
         self._signed_tokens = signed_tokens
-        # The match and the seat of an "authorization" header, as "{match}/{seat}"; None if it holds
-        # no valid token of a seat.
+        # The name of the seat in an "authorization" header; None if it holds no token of a seat.
         self.seat_of: Callable[[str], str | None] = lambda authorization: None
 
     def identify(self, metadata: Metadata, peer: str) -> tuple[Principal, tuple[Principal, ...]]:
@@ -55,7 +54,7 @@ class Identification:
         `peer` is as gRPC writes it. Raises Refusal for an API key or a signed token that is not
         valid.
         """
-        sent = {key: value for key, value in metadata if isinstance(value, str)}
+        sent = _texts(metadata)
         if KEY_HEADER in sent:
             key = self._key(sent[KEY_HEADER])
             paying = Principal(Kind.KEY, key.name)
@@ -72,9 +71,14 @@ class Identification:
         seat = self.seat_of(sent.get("authorization", ""))
         # Spectators share a token, so that only their addresses tell them apart.
         principal = where.principal if seat is None else Principal(Kind.SEAT, seat)
-        if where.is_loopback and not self._callers.loopback_is_limited:
+        if self._is_free(where):
             return principal, ()
         return principal, (where.principal,) if seat is None else (principal, where.principal)
+
+    def address_payers(self, metadata: Metadata, peer: str) -> tuple[Principal, ...]:
+        """Whose budgets a call uses that is known by its address alone."""
+        where = self._origin(_texts(metadata), read_peer(peer))
+        return () if self._is_free(where) else (where.principal,)
 
     def check_restriction(self, what: str, principal: Principal) -> None:
         """Raises Refusal if the operator restricts this to keys and the caller has none."""
@@ -86,6 +90,9 @@ class Identification:
                 f"this server carries out this call only for a caller with an API key (metadata "
                 f'"{KEY_HEADER}") or a signed token (metadata "{SIGNED_TOKEN_HEADER}")',
             )
+
+    def _is_free(self, where: Peer) -> bool:
+        return where.is_loopback and not self._callers.loopback_is_limited
 
     def _key(self, sent: str) -> Key:
         # Found by its hash, so that comparing takes the same time for every wrong key.
@@ -108,6 +115,10 @@ class Identification:
             if not _is_in(found, trusted):
                 break
         return peer
+
+
+def _texts(metadata: Metadata) -> dict[str, str]:
+    return {key: value for key, value in metadata if isinstance(value, str)}
 
 
 @lru_cache(_MAX_CACHED)

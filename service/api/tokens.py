@@ -84,15 +84,18 @@ class Tokens:
         return hmac.digest(self._key, _MATCH_DOMAIN + request_id.encode(), "sha256")
 
     def seat_of(self, authorization: str) -> str | None:
-        """The match and the seat of an "authorization" header, as "{match}/{seat}".
+        """The name of the seat in an "authorization" header; None if it holds no token of a seat.
 
-        None if the header holds no valid token of a seat.
+        Each token that a seat has had makes another name, so that the holder of a replaced one
+        cannot use up what the seat may use.
         """
         try:
             caller = self.read(authorization)
         except Refusal:
             return None
-        return None if caller.seat == SPECTATOR else f"{caller.match_id}/{caller.seat}"
+        if caller.seat == SPECTATOR:
+            return None
+        return f"{caller.match_id}/{caller.seat}/{caller.generation}"
 
     def pseudonym(self, principal: str) -> str:
         """A name under which the log can count what a principal has, without naming it."""

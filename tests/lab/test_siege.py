@@ -13,7 +13,7 @@ from lab.siege.attacks import ATTACKS, attack
 from lab.siege.others import BOT, HINT, SUBMIT, Others
 from lab.siege.places import places, write_callers_file
 
-SECONDS = 2.0
+SECONDS = 1.0
 # Of the budgets: attacker, others and server share a process here, so it attacks slowly. The others
 # need some of the budgets of an address, too.
 SHARE = 0.1

@@ -4,6 +4,7 @@ Several addresses call through a header that the server is told to believe.
 """
 
 import hashlib
+import uuid
 
 import grpc
 import pytest
@@ -157,6 +158,27 @@ def test_a_key_without_budgets_has_no_limit_but_its_players_have(client):
 def test_a_wrong_key_is_refused(client):
     refusal = refused(list_games, client, with_key("guessed"))
     assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID")
+
+
+def test_keys_are_guessed_at_the_expense_of_the_address(client):
+    home = from_address("192.0.2.1")
+    reasons = {
+        refused(list_games, client, [*home, *with_key("guessed")]).reason for _ in range(200)
+    }
+    assert reasons == {"KEY_INVALID", "BUDGET_EXHAUSTED"}
+    list_games(client, from_address("192.0.2.2"))
+
+
+def test_the_holder_of_a_replaced_token_cannot_use_up_the_calls_of_the_seat(client):
+    created = create(client, from_address("192.0.2.1"))
+    thief, owner = (Seat(client, created, 0, f"192.0.2.{n}") for n in (1, 2))
+    request = match_pb2.ReplaceSeatTokenRequest(match=created.match, request_id=str(uuid.uuid4()))
+    owner.token = client.matches.ReplaceSeatToken(
+        request, metadata=owner.metadata, timeout=TIMEOUT
+    ).seat_token.token
+    reasons = {refused(thief.view).reason for _ in range(100)}
+    assert reasons == {"TOKEN_REPLACED", "BUDGET_EXHAUSTED"}
+    assert owner.view().seat == 0
 
 
 def test_a_key_has_budgets_of_its_own(client):
