@@ -86,6 +86,9 @@ class Parameters(NamedTuple):
     floor: float = 0.02
     # The most iterations that are spent on a single action; 0: as many as on any other decision.
     single_action: int = 256
+    # The most iterations once the best action is proven, which show how the match is expected to go
+    # on; 0: as many as for any other decision.
+    proven: int = 1000
     # Whether to solve endings exactly where that is possible (ai/endings.pyx).
     endings: bool = True
     # Bytes for each thread. When they are used up, the search goes on without new nodes.

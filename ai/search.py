@@ -18,9 +18,6 @@ from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
 from engine.sampler import Sampler
 
-# Once the best action is proven, a short search shows how the match is expected to go on.
-PROVEN_ITERATIONS = 1000
-
 # Threads can end for different reasons; the first of these is the reason of the search.
 _PRECEDENCE = (
     StopReason.CANCELLED,
@@ -133,8 +130,8 @@ class Search:
                 memory=self.parameters.memory,
                 stop=stop,
             )
-        if self.proof:
-            iterations = min(iterations or PROVEN_ITERATIONS, PROVEN_ITERATIONS)
+        if self.proof and self.parameters.proven > 0:
+            iterations = min(iterations or self.parameters.proven, self.parameters.proven)
         reasons = self._run_reporting(iterations, end, stop, every, report)
         if StopReason.MEMORY in reasons and self.from_deal:
             # The game tree does not fit in memory, so the search is from the present instead.

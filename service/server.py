@@ -112,8 +112,9 @@ class Server:
             all_waiting=max(MAX_ALL_HINTS_WAITING, options.searches_waiting),
         )
         self.hints = SearchPool("hint", threads, self.metrics, quotas, options.max_search_seconds)
-        # A bot thinks as long about one action as about many, so that its time reveals nothing.
-        bots_search = Parameters(single_action=0)
+        # A bot thinks as long about a single or a proven action as about others: otherwise its time
+        # would tell what it holds.
+        bots_search = Parameters(single_action=0, proven=0)
         self._bot_searches = SearchPool("bot", threads, self.metrics, parameters=bots_search)
         share = LoopShare(lambda: self.metrics.calls)
         retained, idle = options.retain_finished, options.end_idle
@@ -221,13 +222,13 @@ class Server:
         """
         until = time.monotonic() + grace
         self._interceptor.drain()
+        self._admission.close()
         await self._health.enter_graceful_shutdown()
         self.matches.close()
         self.hints.end_searches()
         for sweep in self._sweeps():
             sweep.close()
         await self._scheduler.close()
-        self._admission.close()
         await self._interceptor.wait_idle(until - time.monotonic())
         # The last responses are still on their way.
         await self._grpc.stop(max(until - time.monotonic(), min(grace, LAST_SECONDS)))

@@ -1,10 +1,11 @@
 """Admission: identifies each call, and counts what it uses of its budgets."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from service.admission.budgets import Budget, BudgetLimits, Ledger
+from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Ledger
 from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification, Metadata
 from service.admission.principals import (
@@ -19,6 +20,8 @@ from service.metrics import Metrics
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens
 
+MAX_REFUSALS_WAITING = 5_000  # So that they cost at most some 100 MB; more come at once.
+
 
 class Admission:
     """What the callers of a server may use. The methods but `admit` are about the current call."""
@@ -30,6 +33,8 @@ class Admission:
         self._signed_tokens = None if callers.jwt is None else _read_signed_tokens(callers.jwt)
         self.identification = Identification(callers, self._signed_tokens)
         self._ledger = Ledger(self._limits, metrics)
+        self._refusals_waiting = 0
+        self._closing = asyncio.Event()
 
     async def open(self) -> None:
         """Reads the keys of signed tokens; raises OSError or ValueError."""
@@ -37,12 +42,20 @@ class Admission:
             await self._signed_tokens.open()
 
     def close(self) -> None:
-        """Ends what runs in the background."""
+        """Ends what runs in the background; refusals come at once from now on."""
+        self._closing.set()
         if self._signed_tokens is not None:
             self._signed_tokens.close()
 
-    def admit(self, metadata: Metadata, peer: str) -> None:
-        """Identifies the current call and counts it; raises Refusal."""
+    async def admit(self, metadata: Metadata, peer: str) -> None:
+        """Identifies the current call and counts it; raises Refusal, perhaps after a while."""
+        try:
+            self._count_call(metadata, peer)
+        except BudgetExhausted as refusal:
+            await self._wait_for_refusal(refusal.payer)
+            raise
+
+    def _count_call(self, metadata: Metadata, peer: str) -> None:
         try:
             principal, payers = self.identification.identify(metadata, peer)
         except Refusal:
@@ -52,6 +65,20 @@ class Admission:
         current_principal.set(principal)
         current_payers.set(payers)
         self._ledger.spend(payers, Budget.CALLS)
+
+    async def _wait_for_refusal(self, payer: Principal) -> None:
+        # A caller that heeds refusals gets them at once. One that goes on calling has to wait for
+        # them, and fills no more than its own streams.
+        delay = self._ledger.refusal_delay(payer)
+        if not delay or self._refusals_waiting >= MAX_REFUSALS_WAITING:
+            return
+        self._refusals_waiting += 1
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._closing.wait()
+        finally:
+            self._refusals_waiting -= 1
 
     def check_restriction(self, what: str) -> None:
         """Raises Refusal if the operator restricts this to keys and the caller has none."""

@@ -22,6 +22,10 @@ from service.metrics import Metrics
 MAX_IDLE_ACCOUNTS = 10_000
 ROUNDING_SECONDS = 1e-6  # Sums of parts of a window are not exact.
 RETRY_SECONDS = 1.0  # When to come back where something must end first.
+# A refusal costs a server about as much as a short call. So a caller beyond its budget of calls is
+# refused at once only a tenth as often as it may call; its further calls wait for their refusals.
+REFUSED_SHARE = 0.1
+MAX_REFUSAL_SECONDS = 10.0
 
 
 class Budget(StrEnum):
@@ -56,17 +60,42 @@ DESCRIPTIONS: dict[Budget, str] = {
 BudgetLimits = Mapping[Budget, float]  # A budget that is missing is unlimited.
 
 
+class BudgetExhausted(Refusal):
+    """A call that a principal's budget does not allow."""
+
+    def __init__(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
+        """`wait` is the number of seconds after which to come back."""
+        self.payer = payer
+        allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
+        super().__init__(
+            ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,
+            f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s",
+            retry_seconds=wait,
+            metadata={
+                "budget": budget.value,
+                "limit": f"{limit:g}",
+                "principal": payer.kind.value,
+            },
+            quota=(str(payer), allowed),
+        )
+
+
 class _Account:
     """The usage of one principal."""
 
-    __slots__ = ("full_at", "held")
+    __slots__ = ("full_at", "held", "refused_until")
 
     def __init__(self) -> None:
         self.full_at: dict[Budget, float] = {}
         self.held: dict[Budget, int] = {}
+        self.refused_until = 0.0
 
     def idle(self, now: float) -> bool:
-        return not self.held and all(full_at <= now for full_at in self.full_at.values())
+        return (
+            not self.held
+            and self.refused_until <= now
+            and all(full_at <= now for full_at in self.full_at.values())
+        )
 
 
 class Ledger:
@@ -148,6 +177,16 @@ class Ledger:
                 if not account.held[budget]:
                     del account.held[budget]
 
+    def refusal_delay(self, payer: Principal) -> float:
+        """Counts a refusal for want of calls; returns in how many seconds it is due."""
+        now = self._now()
+        account = self._account(payer)
+        due = max(now, account.refused_until)
+        if due - now < MAX_REFUSAL_SECONDS:
+            per_second = max(1.0, REFUSED_SHARE * self._limits(payer).get(Budget.CALLS, 0))
+            account.refused_until = due + 1 / per_second
+        return max(0.0, due - now - WINDOWS[Budget.CALLS])
+
     def check_count(self, payer: Principal, budget: Budget, count: int) -> None:
         """Raises Refusal if a payer has as many as its budget allows."""
         limit = self._limits(payer).get(budget)
@@ -182,15 +221,4 @@ class Ledger:
 
     def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
         self._metrics.refused(budget.value, payer.kind.value)
-        allowed = f"at most {limit:g} {DESCRIPTIONS[budget]}"
-        raise Refusal(
-            ErrorReason.ERROR_REASON_BUDGET_EXHAUSTED,
-            f"this {payer.kind} has used up its budget: {allowed}; come back in {wait:.1f} s",
-            retry_seconds=wait,
-            metadata={
-                "budget": budget.value,
-                "limit": f"{limit:g}",
-                "principal": payer.kind.value,
-            },
-            quota=(str(payer), allowed),
-        )
+        raise BudgetExhausted(payer, budget, limit, wait)

@@ -69,7 +69,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def answer(data: bytes, context: Context) -> Message | bytes:
             began = self._begin()
             try:
-                self._admit(context)
+                await self._admit(context)
                 request = self._read(handler, data)
                 response: Message | bytes = await handler.unary_unary(request, context)
             # Also the cancellation of a call whose caller has gone, which is counted.
@@ -82,7 +82,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
             began = self._begin()
             try:
-                self._admit(context)
+                await self._admit(context)
                 request = self._read(handler, data)
                 with self._admission.hold(Budget.STREAMS):
                     async with aclosing(handler.unary_stream(request, context)) as messages:
@@ -97,10 +97,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
         return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
 
-    def _admit(self, context: Context) -> None:
+    async def _admit(self, context: Context) -> None:
         if self._draining:
             raise shutting_down()
-        self._admission.admit(context.invocation_metadata() or (), context.peer())
+        await self._admission.admit(context.invocation_metadata() or (), context.peer())
 
     def _begin(self) -> float:
         self._running += 1

@@ -17,7 +17,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from lab.exploit import presets
 from tests.games import facts_of
-from tests.support.play import random_joint, seeded, told
+from tests.support.play import note_on_failure, random_joint, seeded
 from tests.support.sequence_form import LeftToChanceError, Rest, TooLargeError, step
 
 # Positions of each case; `make soak` sets more.
@@ -77,7 +77,7 @@ def test_a_naive_solver_finds_the_same(request, game_id, ruleset, last):
     rng = seeded("actions", case)
     game = games()[game_id](ruleset)
     for seed, position, seat, proof, rest in itertools.islice(proofs(game, case, last), POSITIONS):
-        with told(seed=seed, seat=seat):
+        with note_on_failure(seed=seed, seat=seat):
             legal = position.legal(seat)
             assert list(proof.scores) == list(legal)
             assert proof.expected_score == max(proof.scores.values())
@@ -94,7 +94,7 @@ def test_an_ending_that_depends_on_what_the_opponent_cannot_know_is_not_proven(n
     game = games()["skystones"](facts_of("skystones").small_rulesets[name])
     seen = Counter()
     for seed, position, seat in late_decisions(game, name, 3):
-        with told(seed=seed, seat=seat):
+        with note_on_failure(seed=seed, seat=seat):
             expected = needs_no_knowledge(game, position.view(seat))
             if expected is not None:
                 sampler = Sampler.of(position.view(seat))
@@ -170,6 +170,12 @@ def test_a_search_ends_with_the_proof():
     best = max(one.expected_score for one in result.actions)
     assert result.actions[0].action == result.action
     assert result.actions[0].expected_score == best == result.expected_score
+
+
+def test_the_search_of_a_bot_takes_as_long_with_a_proof_as_without():
+    usual = search(late_view(), iterations=2_000, seed=1)
+    bots = search(late_view(), iterations=2_000, seed=1, parameters=Parameters(proven=0))
+    assert (bots.stop_reason, bots.iterations, bots.action) == ("proven", 2_000, usual.action)
 
 
 def test_a_proof_does_not_depend_on_time_or_threads():

@@ -94,10 +94,10 @@ class Servers:
         server = Server(options, store, clock)
         return server, await server.start()
 
-    def stop(self, server):
-        """Stops a server after a grace period of 0.2 seconds."""
+    def stop(self, server, grace=0.2):
+        """Stops a server after a grace period, in seconds."""
         self._running.remove(server)
-        self.run(server.stop(grace=0.2))
+        self.run(server.stop(grace))
 
     def close(self):
         """Stops all servers and the event loop."""

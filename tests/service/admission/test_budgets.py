@@ -98,6 +98,17 @@ def test_a_refusal_names_the_budget(ledger):
     assert "BUDGET_EXHAUSTED" in details and "calls_per_second" in details
 
 
+def test_most_refusals_of_a_caller_that_goes_on_calling_come_later(ledger, time):
+    # One second's refusals come at once; a tenth of the calls is 1.5 in a second.
+    delays = [ledger.refusal_delay(HOME) for _ in range(100)]
+    assert delays[:2] == [0, 0]
+    assert delays[2:10] == pytest.approx([number / 1.5 - 1 for number in range(2, 10)])
+    assert max(delays) <= budgets.MAX_REFUSAL_SECONDS
+    assert ledger.refusal_delay(ONE) == 0
+    time.now += budgets.MAX_REFUSAL_SECONDS + 1
+    assert ledger.refusal_delay(HOME) == 0
+
+
 def test_a_budget_that_is_missing_is_unlimited(ledger):
     assert spent(ledger, [ONE], Budget.MATCHES) == 1000
 
