@@ -27,7 +27,7 @@ serve: build ## run the server
 test: tools ## run the tests
 	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-soak: tools ## run the long form of the tests that repeat something: samplers, cancelled searches, endings, crashes, races
+soak: tools ## run the long form of the tests that repeat something: random matches, samplers, snapshots, endings, crashes, races
 	scripts/soak.sh $(ARGS)
 
 proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy while servers behind them die

@@ -12,10 +12,10 @@ from ai.worker import Stop
 from engine import games
 from engine.match import Match
 from engine.sampler import Sampler
-from tests.support.play import told
+from tests.support.play import note_on_failure
 
 GAMES = sorted(games())
-PAUSES = 200
+PAUSES = 200  # At most: on a busy machine each can take milliseconds.
 
 
 def view_of(game_id, decisions=0):
@@ -50,18 +50,18 @@ def findings(view, stop, **limits):
     lines = PrincipalLines(one)
     result = one.result()
     actions = [each.action for each in result.actions[:4]]
-    return result, lines.compare(actions, 300, stop=stop), [lines.line(each) for each in actions]
+    return result, lines.compare(actions, 100, stop=stop), [lines.line(each) for each in actions]
 
 
 class Paused(threading.Thread):
-    """Pauses a search again and again, until it is told to end."""
+    """Pauses a search again and again, until it ends or was paused often enough."""
 
     def __init__(self, stop):
         super().__init__()
         self.stop, self.ended, self.pauses = stop, threading.Event(), 0
 
     def run(self):
-        while not self.ended.is_set() or self.pauses < PAUSES:
+        while not self.ended.is_set() and self.pauses < PAUSES:
             self.stop.pause()
             self.pauses += 1
             self.stop.hold(time.monotonic() + 1e-5)
@@ -75,12 +75,12 @@ def test_a_search_that_is_paused_finds_the_same(game_id):
     pausing = Paused(stop)
     pausing.start()
     try:
-        found = findings(view, stop, iterations=2000)
+        found = findings(view, stop, iterations=1000)
     finally:
         pausing.ended.set()
         pausing.join()
-    with told(pauses=pausing.pauses):
-        assert found == findings(view, Stop(), iterations=2000)
+    with note_on_failure(pauses=pausing.pauses):
+        assert found == findings(view, Stop(), iterations=1000)
 
 
 def test_a_proof_that_is_paused_for_longer_than_its_time_is_found():

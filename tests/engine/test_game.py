@@ -1,6 +1,7 @@
 """Properties of every state of every game under every option, over random matches."""
 
 import itertools
+import os
 
 import pytest
 
@@ -10,9 +11,17 @@ from engine.game import SeatView
 from engine.match import Match
 from engine.position import Position
 from tests.games import facts_of
-from tests.support.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
+from tests.support.play import (
+    VIEWERS,
+    cases,
+    game_of,
+    note_on_failure,
+    random_joint,
+    random_secret,
+    seeded,
+)
 
-MATCHES = 1000
+MATCHES = int(os.environ.get("CROUPIER_MATCHES", "200"))
 CLOSELY = 0.2  # The share of states that are copied, restored and left by either seat first.
 
 
@@ -22,7 +31,7 @@ def test_random_matches(game_id, ruleset):
     choices = 0
     scores = set()
     for seed in range(MATCHES):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded(game_id, ruleset, seed)
             match = Match(game, random_secret(rng), "random")
             check_events(match.events)
@@ -134,7 +143,7 @@ def test_a_refused_action_changes_nothing(game_id, ruleset):
     seen = set()
     refused = 0
     for seed in range(50):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("refused", game_id, ruleset, seed)
             match = Match(game, random_secret(rng))
             while True:
@@ -159,7 +168,7 @@ def test_a_refused_action_changes_nothing(game_id, ruleset):
 def test_actions_are_read_and_made_alike(game_id, ruleset):
     game, facts = game_of(game_id, ruleset)
     for seed in range(20):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("actions", game_id, ruleset, seed)
             position = Position.deal(game, seed)
             while not position.over:

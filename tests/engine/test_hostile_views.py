@@ -10,7 +10,7 @@ from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
-from tests.support.play import cases, game_of, random_joint, seeded, told
+from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
 POSITIONS = 12
 LIES = 60
@@ -80,7 +80,7 @@ def test_a_view_with_changed_fields_is_refused_or_harmless(game_id, ruleset):
             for _ in range(rng.choice((1, 1, 2))):
                 top = rng.choice(sorted(tops))
                 change(lie, rng.choice([path for path in paths if path[0] == top]), rng)
-            with told(lie={k: v for k, v in lie.items() if v != truth[k]}):
+            with note_on_failure(lie={k: v for k, v in lie.items() if v != truth[k]}):
                 try:
                     view = SeatView.from_fields(game, lie)
                 except ViewError:
@@ -97,7 +97,7 @@ def test_the_fields_of_any_bytes_can_be_read(game_id, ruleset):
     length = len(bytes(Position.deal(game, 0).view(0)))
     for _ in range(LIES):
         for data in (rng.randbytes(length), bytes([rng.randrange(256)]) * length):
-            with told(data=data[:64].hex()):
+            with note_on_failure(data=data[:64].hex()):
                 fields = SeatView(game, data).fields
                 assert SeatView.from_fields(game, fields).fields == fields
 

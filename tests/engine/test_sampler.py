@@ -21,15 +21,15 @@ from tests.support.play import (
     cases,
     count_worlds,
     game_of,
+    note_on_failure,
     random_joint,
     random_secret,
     seeded,
-    told,
 )
 
 MATCHES = 8
 WORLDS = 8
-STYLED_MATCHES = int(os.environ.get("CROUPIER_PLAY_STYLES", "60"))
+STYLED_MATCHES = int(os.environ.get("CROUPIER_PLAY_STYLES", "20"))
 SIMULATED = 60_000
 STEPS = 6  # Joint actions.
 MAX_VIEWS = 30  # Tested views: the most frequent ones after each number of steps,
@@ -42,7 +42,7 @@ P = 0.001
 def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
     game, facts = game_of(game_id, ruleset)
     for seed in range(MATCHES):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("sound", game_id, ruleset, seed)
             match = Match(game, random_secret(rng))
             while True:
@@ -70,7 +70,7 @@ def test_every_view_of_a_match_has_worlds(game_id, ruleset):
     # does not: long memories, full hands, empty piles.
     game, _ = game_of(game_id, ruleset)
     for seed in range(STYLED_MATCHES):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("habit", game_id, ruleset, seed)
             share = rng.random()  # Of the decisions that follow the play style.
             position = Position.deal(game, seed)
@@ -106,7 +106,7 @@ def test_worlds_are_drawn_in_proportion(game_id, ruleset):
     assert any(len(worlds) > 1 for _, _, worlds in tested)
     total, freedom = 0, 0
     for step, view, worlds in tested:
-        with told(step=step, view=facts.show_view(game, view.fields)):
+        with note_on_failure(step=step, view=facts.show_view(game, view.fields)):
             sampler = Sampler.of(view)
             hidden = functools.partial(facts.hidden, game, seat=view.seat)
             drawn = count_worlds(sampler, DRAWN * worlds.total(), rng, hidden)

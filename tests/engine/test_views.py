@@ -8,7 +8,15 @@ from engine.errors import ActionError
 from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
-from tests.support.play import VIEWERS, cases, game_of, random_joint, random_secret, seeded, told
+from tests.support.play import (
+    VIEWERS,
+    cases,
+    game_of,
+    note_on_failure,
+    random_joint,
+    random_secret,
+    seeded,
+)
 
 MATCHES = 12
 WORLDS = 60
@@ -51,7 +59,9 @@ def test_what_happens_tells_a_seat_no_more_than_its_view(game_id, ruleset):
                         (reading(events, seat), world.observe(pair(joint), seat))
                     )
                 for view, all_told in told_by_view.items():
-                    with told(seed=seed, seat=seat, view=facts.show_view(game, view.fields)):
+                    with note_on_failure(
+                        seed=seed, seat=seat, view=facts.show_view(game, view.fields)
+                    ):
                         assert all(one == all_told[0] for one in all_told)
                     compared += len(all_told) - 1
             position.apply(joint, seed)
@@ -67,7 +77,7 @@ def pair(joint):
 def test_the_secret_of_the_match_is_in_no_view(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     for seed in range(20):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("secret", game_id, ruleset, seed)
             match = Match(game, random_secret(rng))
             while not match.over:
@@ -86,7 +96,7 @@ def test_the_secret_of_the_match_is_in_no_view(game_id, ruleset):
 def test_a_held_decision_is_in_no_view(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     for seed in range(20):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("held", game_id, ruleset, seed)
             match = Match(game, random_secret(rng))
             while not match.over:

@@ -23,7 +23,7 @@ from lab.player import Choice, ConfigurationError
 from lab.players import Configuration
 from lab.uct import uct
 from service.searching.bot_strengths import BOT_STRENGTHS
-from tests.support.play import told
+from tests.support.play import note_on_failure
 
 GAMES = list(games())
 ARENA = [sys.executable, "-m", "cli", "arena"]
@@ -270,7 +270,7 @@ def test_plain_uct_finds_obvious_actions():
 def test_plain_uct_refuses_a_view_without_a_choice():
     game = games()["champion_chess"]()
     for seed in range(200):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             position = Position.deal(game, seed)
             while not position.over:
                 for seat in position.deciders:

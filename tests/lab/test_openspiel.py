@@ -11,7 +11,7 @@ from engine import games
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from lab.openspiel import AdaptedGame, OpenSpielPlayer, PlayoutEvaluator
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 
 GAMES = list(games())
 SEED = 41
@@ -61,7 +61,7 @@ def test_random_play_through_openspiel_keeps_its_rules(game_id, leader):
     rng = seeded(SEED, game_id, leader)
     state = adapted.new_initial_state()
     assert state.is_chance_node()
-    with told(seed=SEED):
+    with note_on_failure(seed=SEED):
         for _ in range(adapted.max_game_length()):
             if state.is_terminal():
                 break

@@ -34,17 +34,18 @@ def connect(address):
     return socket.create_connection((host, int(port)), timeout=TIMEOUT)
 
 
-def frames_until_closed(connection):
-    """Return the types of the frames that come before the server closes the connection."""
+def frames(connection):
+    """Yield the types of the frames that come until the server closes the connection."""
     data = b""
     while received := connection.recv(65536):
         data += received
-    kinds = []
-    while len(data) >= 9:
-        high, low, kind = struct.unpack_from(">BHB", data)
-        kinds.append(kind)
-        data = data[9 + (high << 16 | low) :]
-    return kinds
+        while len(data) >= 9:
+            high, low, kind = struct.unpack_from(">BHB", data)
+            length = 9 + (high << 16 | low)
+            if len(data) < length:
+                break
+            yield kind
+            data = data[length:]
 
 
 def test_too_many_connections_are_refused_and_the_others_stay(start):
@@ -72,13 +73,13 @@ def test_a_connection_that_says_nothing_is_closed(start, monkeypatch):
     monkeypatch.setattr(connections, "HANDSHAKE_SECONDS", 0.2)
     address = start()
     with connect(address) as silent:
-        frames_until_closed(silent)
+        list(frames(silent))
 
 
 def test_an_idle_connection_is_closed_with_a_word(start):
     with connect(start(idle=0.2)) as idle:
         idle.sendall(PREFACE)
-        assert GOAWAY in frames_until_closed(idle)
+        assert GOAWAY in list(frames(idle))
 
 
 def test_an_old_connection_is_asked_to_leave_and_its_calls_are_not_lost(start):
@@ -89,7 +90,7 @@ def test_an_old_connection_is_asked_to_leave_and_its_calls_are_not_lost(start):
     assert next(stream).version == 0
     with connect(address) as other:
         other.sendall(PREFACE)
-        assert GOAWAY in frames_until_closed(other)
+        assert GOAWAY in frames(other)
     # By now the client's own connection is old too; the stream goes on, and so do new calls.
     table.players[0].resign()
     assert next(stream).version == 1

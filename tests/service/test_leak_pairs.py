@@ -28,7 +28,7 @@ from engine.game import SPECTATOR
 from service import wire
 from service.store import MemoryStore
 from tests.support.manual_clock import ManualClock
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset_of
 from tests.support.worlds import another_world, with_secret
 
@@ -340,7 +340,7 @@ def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first):
     numbers = range(first, min(first + BLOCK, PAIRS))
     for number in numbers:
         name = names[number % len(names)] if PAIRS > 1 else "default"
-        with told(game=game_id, ruleset=name, seed=SEED, pair=number):
+        with note_on_failure(game=game_id, ruleset=name, seed=SEED, pair=number):
             rng = seeded("pairs", SEED, game_id, number)
             with pair_of_servers(servers, key) as pair:
                 more = play_pair(pair, log, game_id, name, rng)

@@ -5,7 +5,7 @@ import pytest
 from croupier.v1 import hint_pb2
 from engine.game import SPECTATOR
 from service import wire
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import hosted_cases, play_on, ruleset_of, simultaneous_games
 from tests.support.worlds import another_world
 
@@ -46,7 +46,7 @@ def test_received_bytes_do_not_depend_on_hidden_information(client, server, game
             before = received(table, viewers)
             for _ in range(WORLDS):
                 cached[match_id] = another_world(truth, seat, rng)
-                with told(seed=seed, seat=seat, version=truth.version):
+                with note_on_failure(seed=seed, seat=seat, version=truth.version):
                     assert received(table, viewers) == before
             cached[match_id] = truth
 

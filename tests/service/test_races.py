@@ -10,7 +10,7 @@ import pytest
 from service import wire
 from tests.support.history import Decision, History, Write, violations
 from tests.support.observations import log_of, refusal_of
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, Player, ruleset_of
 
 RACES = int(os.environ.get("CROUPIER_RACES", "300"))
@@ -140,7 +140,7 @@ def test_one_of_two_racing_actions_wins_and_the_other_is_refused(pair, request):
         while run < RACES and len(matches) < AT_ONCE:
             matches.append(ContestedMatch(pair, games[begun % len(games)], rng))
             begun += 1
-        with told(run=run):
+        with note_on_failure(run=run):
             started = [(match, match.start()) for match in matches]
             run += sum(match.end(races) for match, races in started)
             for match in [match for match in matches if match.over]:

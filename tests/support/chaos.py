@@ -21,7 +21,7 @@ from engine.game import SPECTATOR
 from service import wire
 from tests.support.history import Decision, History, Read, Received, Stream, Write, violations
 from tests.support.observations import log_of, refusal_of, view_bytes, wrong_observations
-from tests.support.play import told
+from tests.support.play import note_on_failure
 from tests.support.serving import OPEN, bot, ruleset_of
 
 UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -138,7 +138,7 @@ class ChaosRun:
         while not self._finishing.is_set():
             rng = random.Random(f"{self.seed}/{number}/{played}")
             game_id = self._games[(number + played) % len(self._games)]
-            with told(seed=self.seed, table=number, match=played):
+            with note_on_failure(seed=self.seed, table=number, match=played):
                 match = Match(self, clients, game_id, rng)
                 self._playing[number] = match
                 match.play()

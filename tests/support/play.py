@@ -29,7 +29,7 @@ def game_of(game_id, name):
 
 
 @contextlib.contextmanager
-def told(**what):
+def note_on_failure(**what):
     """Add these values, such as the seed, to the message of a failure, to reproduce it."""
     try:
         yield

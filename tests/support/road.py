@@ -7,7 +7,7 @@ from collections import Counter
 
 from croupier.client import OPEN, Client, Seat, bot
 from service import wire
-from tests.support.play import told
+from tests.support.play import note_on_failure
 
 FINISH_SECONDS = 300  # Within this time the last matches end.
 HINT_SHARE = 0.02  # Of the decisions that come from a hint.
@@ -64,7 +64,7 @@ class Road:
             if number is None:
                 return
             try:
-                with told(seed=self._seed, match=number):
+                with note_on_failure(seed=self._seed, match=number):
                     self._play(random.Random(f"{self._seed}/{number}"), number)
             # `finish` raises it in the thread of the test.
             except BaseException as error:

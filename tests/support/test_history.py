@@ -13,7 +13,7 @@ from tests.support.history import (
     Write,
     violations,
 )
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 
 
 def shown_bytes(version, viewer):
@@ -278,7 +278,7 @@ def test_the_checker_agrees_with_trying_all_orders():
         reads = [Read(1, *span, rng.randrange(4), b"") for span in spans[3:]]
         log = [write.decision for write in writes]
         explained = can_be_ordered(writes, reads)
-        with told(number=number):
+        with note_on_failure(number=number):
             assert (violations(History(writes, [], reads, []), log) == []) == explained
         results.append(explained)
     # Both results occur often enough for the test to mean something.

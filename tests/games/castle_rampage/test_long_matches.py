@@ -13,7 +13,7 @@ from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import Filter, World, world_of
 from tests.games.castle_rampage.layout import NAMES, OGRE, SPY, is_purple, read_cards, spread
 from tests.games.castle_rampage.proportions import check_uniform, game_with, p_of_draws
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 
 PLAY, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 3, 35, 30, 31  # Parts of an action.
 MAX_TURNS, MAX_HISTORY, MAX_DRAWN, MAX_DECISIONS = 200, 1600, 800, 800
@@ -59,7 +59,7 @@ def test_a_match_is_a_draw_after_200_turns_and_not_before(name):
     for seed in range(MATCHES):
         rng = seeded(name, seed)
         position = Position.deal(game, seed)
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             while not position.over:
                 if rng.random() < SHARE:
                     check_world(game, position, rng.randrange(2), seed)
@@ -183,7 +183,7 @@ def test_draws_are_in_proportion_after_histories_were_summed_up(name):
         position, decider, seat = Position.deal(game, seed), None, seed % 2
         fill_at, decisions = rng.randrange(4, 14), 0
         known = Filter(game, seat, blind=True)
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             known.worlds = {World((), (), ((), ()), ()): 1.0}
             while not position.over and decisions < fill_at + FILTERED:
                 if decisions == fill_at:

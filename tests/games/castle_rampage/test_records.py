@@ -23,7 +23,7 @@ from tests.games.castle_rampage.layout import (
     is_purple,
     spread,
 )
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import random_match
 
 MATCHES = 12
@@ -182,7 +182,7 @@ def test_the_events_of_a_record_tell_the_whole_match(name):
         rng = seeded("replay", name, number)
         state = random_match("castle_rampage", name, rng)
         replay = Replay()
-        with told(number=number):
+        with note_on_failure(number=number):
             replay.follow(write_record(state))
             seen.update(replay.seen)
             fields = state.match.position.fields

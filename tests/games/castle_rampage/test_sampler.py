@@ -21,7 +21,7 @@ from tests.games.castle_rampage.proportions import (
     game_with,
     p_of_draws,
 )
-from tests.support.play import game_of, random_joint, random_secret, seeded, told
+from tests.support.play import game_of, note_on_failure, random_joint, random_secret, seeded
 
 STRENGTHEN, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 2, 35, 30, 31  # Parts of an action.
 KNIGHT, ARCHER, AXE_MAN, GIANT, MERCENARY, VETERAN, DRAGON, OGRE, BOMBER = read_cards(
@@ -96,7 +96,7 @@ def test_draws_are_in_proportion(name):
     for seed in range(MATCHES):
         rng = seeded(name, seed)
         seat = seed % 2
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             exact, blind = Filter(game, seat), Filter(game, seat, blind=True)
             for position in positions(game, rng, [exact, blind]):
                 assert exact.worlds.keys() == blind.worlds.keys()
@@ -348,7 +348,7 @@ def test_a_long_match_always_has_worlds(play_style):
     for seed in range(LONG_MATCHES):
         rng = seeded(play_style, seed)
         position, decisions = Position.deal(game, seed), 0
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             while not position.over:
                 if rng.random() < SHARE:
                     for seat in range(2):
@@ -380,7 +380,7 @@ def test_every_view_has_worlds_with_any_deck_and_any_preferences():
             continue
         likes = [defaultdict(lambda rng=rng: math.exp(rng.gauss(0, 4))) for _ in range(2)]
         position = Position.deal(game, seed)
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             while not position.over:
                 if rng.random() < SHARE:
                     view = position.view(rng.randrange(2))
@@ -444,7 +444,7 @@ def test_a_changed_byte_of_a_hand_history_is_refused_or_possible():
             truth = side["history"][at]
             side["history"][at] = rng.choice((truth ^ 1 << rng.randrange(8), rng.randrange(256)))
             view = SeatView.from_fields(game, fields)
-            with told(seed=seed, at=at, lie=side["history"][at]):
+            with note_on_failure(seed=seed, at=at, lie=side["history"][at]):
                 try:
                     assert Sampler.of(view).sample(at).view(view.seat) == view
                     taken += 1

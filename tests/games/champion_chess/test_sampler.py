@@ -15,7 +15,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, cards_of, copies
 from tests.support.chi_squared import p_of_distribution
-from tests.support.play import random_joint, random_secret, seeded, told
+from tests.support.play import note_on_failure, random_joint, random_secret, seeded
 
 ROOK, PAWN = NAMES.index("ROOK"), NAMES.index("PAWN")
 DRAWS = 5000
@@ -239,7 +239,7 @@ def test_the_drawn_worlds_have_the_exact_distribution(ruleset):
                 for (hand, deck, used), p in oracle.worlds.items():
                     exact[hand, used, deck[0] if deck else None] += p
                 view = match.view(1 - other)
-                with told(seed=seed, step=step, seat=1 - other, exact=dict(exact)):
+                with note_on_failure(seed=seed, step=step, seat=1 - other, exact=dict(exact)):
                     known = cards_of(view.fields["side"][other]["known"])
                     hands = {hand for hand, _, _ in exact}
                     assert all(without(hand, known) is not None for hand in hands)

@@ -16,7 +16,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
 from tests.support.chi_squared import p_of_distribution
-from tests.support.play import chances, told
+from tests.support.play import chances, note_on_failure
 
 RULESETS = {
     "one of each": (
@@ -191,7 +191,7 @@ def test_draws_are_in_proportion(name):
     chance = random.Random(name)
     for seed in range(12):
         seat = seed % 2
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             for position, hands in positions(game, seed, seat):
                 whole = sum(hands.values())
                 expected = {hand: weight / whole for hand, weight in hands.items() if weight}
@@ -217,7 +217,7 @@ def test_all_worlds_have_their_probability(name):
     game = games()["powershot_soccer"]({"hand_size": hand_size, "cards": read_card_list(cards)})
     several = 0
     for seed in range(5):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             seat = seed % 2
             for position, hands in positions(game, seed, seat):
                 worlds = Sampler.of(position.view(seat)).worlds(1_000)
@@ -234,7 +234,7 @@ def test_a_hand_that_could_not_have_been_played_is_refused():
     # Away answers with the only copy of a card that it showed at the kick-off, before it drew any.
     game = games()["powershot_soccer"]()
     for seed in range(20):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             position = Position.deal(game, seed)
             for _ in range(2):
                 mover = position.deciders[0]

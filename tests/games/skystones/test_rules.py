@@ -13,7 +13,7 @@ from engine.game import SeatView
 from engine.match import Match
 from engine.sampler import Sampler
 from tests.games.skystones import EDGES
-from tests.support.play import cases, game_of, random_joint, random_secret, seeded, told
+from tests.support.play import cases, game_of, note_on_failure, random_joint, random_secret, seeded
 
 # The characters as the pages of the rule sheet print them, each row with its element.
 TOTALS = """
@@ -60,7 +60,7 @@ def test_a_view_that_was_tampered_with_is_refused_or_possible(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     refused = taken = 0
     for seed in range(100):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded("tampered", ruleset, seed)
             match = Match(game, random_secret(rng))
             while not match.over:

@@ -14,7 +14,7 @@ from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.games.skystones import read_card_list, spread
-from tests.support.play import chances, told
+from tests.support.play import chances, note_on_failure
 
 EDGES = ("north", "east", "south", "west")
 PICK, PLACE = 1 << 60, 2 << 60
@@ -264,7 +264,7 @@ def test_draws_are_in_proportion(name):
     draws = 600
     seeds = random.Random(name)
     for seed in range(12):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             for position, expected in positions(game, seed, seed % 2):
                 sampler = Sampler.of(position.view(seed % 2))
                 samples = [sampler.sample(seeds.getrandbits(64)) for _ in range(draws)]
@@ -286,7 +286,7 @@ def test_all_worlds_have_their_probability(name):
     )
     several = 0
     for seed in range(10):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             seat = seed % 2
             for position, expected in positions(game, seed, seat):
                 worlds = Sampler.of(position.view(seat)).worlds(2_000)

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from croupier.v1 import match_pb2
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import OPEN, TIMEOUT, Client, Table, bot, play_on, refused, ruleset_of
 
 RACES = int(os.environ.get("CROUPIER_RACES", "300"))
@@ -60,7 +60,7 @@ def test_racing_creations_with_one_request_id_get_one_match(cluster):
     names = set()
     for run in range(RACES):
         request = creation()
-        with told(run=run):
+        with note_on_failure(run=run):
             calls = [
                 client.matches.CreateMatch.future(request, timeout=TIMEOUT)
                 for client in cluster.clients * 2

@@ -14,7 +14,7 @@ from service.api.tokens import Tokens
 from service.hosting.caller import Caller
 from service.hosting.seats import MAX_GENERATION
 from tests.support.manual_clock import ManualClock
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
     INVITED,
     OPEN,
@@ -119,7 +119,7 @@ def test_of_many_that_join_at_once_exactly_one_gets_the_seat(cluster):
     for run in range(RACES):
         table_ = table(cluster.clients[0])
         request_ids = [str(uuid.uuid4()) for _ in range(4)]
-        with told(run=run):
+        with note_on_failure(run=run):
             # Each sends its request twice, as after a lost answer, once to each server.
             calls = {
                 request_id: [
@@ -145,7 +145,7 @@ def test_of_many_that_join_at_once_exactly_one_gets_the_seat(cluster):
 
 def test_both_seats_can_be_invited_and_join_at_once(cluster):
     for run in range(RACES // 3):
-        with told(run=run):
+        with note_on_failure(run=run):
             table_ = table(cluster.clients[0], [INVITED, INVITED])
             assert not table_.players
             calls = [
@@ -240,7 +240,7 @@ def test_only_an_invitation_of_this_server_is_taken(client):
         "no base64": "é!",
     }
     for what, invitation in wrong.items():
-        with told(what=what):
+        with note_on_failure(what=what):
             refusal = refused(client.join, invitation)
             assert refusal[:2] == (grpc.StatusCode.INVALID_ARGUMENT, "INVITATION_INVALID")
             assert refusal.fields == ["invitation"]
@@ -360,7 +360,7 @@ def test_a_replaced_token_is_void_at_once_on_every_server(cluster):
     for client in (other, one):
         thief.move_to(client)
         for what, call in calls.items():
-            with told(what=what):
+            with note_on_failure(what=what):
                 refusal = refused(call)
                 assert refusal[:2] == REPLACED
                 assert (refusal.fields, refusal.metadata) == ([], {})
@@ -405,7 +405,7 @@ def test_of_many_replacements_at_once_exactly_one_succeeds(cluster):
     players = [Player(client, table_.name, "") for client in cluster.clients]
     tokens = {table_.players[1].token}
     for run in range(RACES):
-        with told(run=run):
+        with note_on_failure(run=run):
             for player in players:
                 player.token = table_.players[1].token
             calls = [player.replace_token_later() for player in players * 3]

@@ -14,7 +14,7 @@ from service.hosting.records import digest, write_record
 from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind, Header, StoredMatch
 from tests.support.manual_clock import ManualClock
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import OPEN, Client, bot, read_error, refused, ruleset_of, view_of
 from tests.support.stores import MemoryPlace
 
@@ -217,7 +217,7 @@ def test_the_end_is_verified(game_id, played):
         changed.CopyFrom(record)
         change(changed)
         changed.digest = digest(changed)
-        with told(change=change.__name__), pytest.raises(RecordError):
+        with note_on_failure(change=change.__name__), pytest.raises(RecordError):
             verify(changed)
 
 

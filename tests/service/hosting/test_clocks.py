@@ -21,7 +21,7 @@ from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind, Header, StoredMatch
 from tests.support.chi_squared import p_of_distribution
 from tests.support.manual_clock import ManualClock
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
     OPEN,
     TIMEOUT,
@@ -141,7 +141,7 @@ def test_clocks_agree_with_a_naive_computation(game_id, number):
     time_control = CONTROLS[number]
     expiries = 0
     for seed in range(4):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             rng = seeded(game_id, number, seed)
             for state, naive in clocked_match(game_id, time_control, rng):
                 clocks = view_of(state, SPECTATOR).clocks
@@ -233,7 +233,7 @@ def test_the_clocks_of_a_record_are_verified(game_id, number):
         if expiries_of(record):
             break
     for name, changed in changes_of(record):
-        with told(change=name), pytest.raises(RecordError):
+        with note_on_failure(change=name), pytest.raises(RecordError):
             verify(changed)
 
 

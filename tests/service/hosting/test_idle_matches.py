@@ -21,7 +21,7 @@ from service.hosting.records import digest, write_record
 from service.metrics import Metrics
 from service.store import DueMatch, EntryKind, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
-from tests.support.play import told
+from tests.support.play import note_on_failure
 from tests.support.serving import (
     TIMEOUT,
     Client,
@@ -196,7 +196,7 @@ def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
             changed.CopyFrom(record)
             change(changed)
             changed.digest = digest(changed)
-            with told(change=change.__name__), pytest.raises(RecordError):
+            with note_on_failure(change=change.__name__), pytest.raises(RecordError):
                 verify(changed)
 
 

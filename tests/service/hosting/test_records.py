@@ -9,7 +9,7 @@ from service import wire
 from service.hosting.record_verification import RecordError, verify
 from service.hosting.records import digest, write_record
 from tests.support.changes import changed_by, changes
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import SKILLED, random_match
 from tests.support.serving import hosted_cases
 
@@ -62,7 +62,7 @@ def rejected(record):
 def test_records_of_all_games_are_accepted():
     for number in range(RECORDS):
         kind = KINDS[number // len(hosted_cases()) % len(KINDS)]
-        with told(number=number, kind=kind):
+        with note_on_failure(number=number, kind=kind):
             record = record_of(number, **kind)
             state = verify(record)
             # Writing the verified record gives the same record, also after serialization.
@@ -74,7 +74,7 @@ def test_records_of_all_games_are_accepted():
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 def test_every_change_of_a_record_is_found(game_id):
     # The long form takes a whole match, the short one a short match with every kind of entry.
-    kind = {} if LONG else {"entropy": True, "resign_at": 10}
+    kind = {} if LONG else {"entropy": True, "resign_at": 4}
     record = write_record(random_match(game_id, "default", seeded("changed", game_id), **kind))
     assert rejected(record) is None
     seen = set()

@@ -1,5 +1,7 @@
 """A snapshot spares a replay and changes no result. One that does not fit is ignored."""
 
+import os
+
 import pytest
 
 from engine.game import SPECTATOR
@@ -13,6 +15,7 @@ from tests.support.play import seeded
 from tests.support.serving import ruleset_of, view_of
 
 VIEWERS = (0, 1, SPECTATOR)
+SNAPSHOTS = int(os.environ.get("CROUPIER_SNAPSHOTS", "25"))  # Of each match.
 
 
 def match_states(game_id, resigned=False, invited=()):
@@ -41,6 +44,14 @@ def match_states(game_id, resigned=False, invited=()):
     return matches
 
 
+def sample(matches, rng):
+    """Some of the states of a match: the first and the last ones and some between them."""
+    if len(matches) <= SNAPSHOTS:
+        return matches
+    few = SNAPSHOTS // 3
+    return [*matches[:few], *rng.sample(matches[few:-few], SNAPSHOTS - 2 * few), *matches[-few:]]
+
+
 def shown(state):
     """All views and events of a match and its record, as bytes."""
     messages = [view_of(state, viewer) for viewer in VIEWERS]
@@ -56,7 +67,7 @@ def shown(state):
 def test_a_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, resigned, invited):
     matches = match_states(game_id, resigned, invited)
     last = matches[-1]
-    for match in matches:
+    for match in sample(matches, seeded(game_id, "sample")):
         stored = StoredMatch(last.header, list(last.entries), match.snapshot())
         loaded = MatchState.load(stored)
         assert loaded.match == last.match

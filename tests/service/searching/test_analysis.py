@@ -27,7 +27,7 @@ from service.api.hint_service import HintService
 from service.metrics import Metrics
 from service.searching.hints import CheckedHintRequest, answer
 from service.searching.pool import Limits, SearchJob, SearchPool
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refused, ruleset_of
 
 FEW = hint_pb2.SearchLimits(iterations=2000)
@@ -77,7 +77,7 @@ def test_an_analysis_ends_with_the_same_hint_as_a_suggestion(client, game_id, na
         view = player.view()
         if view.seat not in view.deciders:
             continue
-        with told(seat=view.seat):
+        with note_on_failure(seat=view.seat):
             reports = list(analysis(client, view, seed=5, report_interval=OFTEN))
             final = reports[-1].hint
             proven = final.stop_reason == reason("PROVEN")
@@ -413,7 +413,7 @@ def test_searches_cancelled_at_random_moments_leave_nothing_behind():
     threads = threading.active_count()
     (early, *_), (late, *_) = used = asyncio.run(run())
     print(f"seed {seed}; memory and threads: {used}")
-    with told(seed=seed, used=used):
+    with note_on_failure(seed=seed, used=used):
         assert threading.active_count() == threads
         # Three quarters of the searches ran between the two measurements. The allocator retains a
         # varying amount; a leak in each search would be far more.

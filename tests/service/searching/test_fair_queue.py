@@ -14,7 +14,7 @@ from service.searching.fair_queue import (
     Place,
     Stage,
 )
-from tests.support.play import told
+from tests.support.play import note_on_failure
 
 ENDLESS = 1e6
 TINY = 1e-9
@@ -113,7 +113,7 @@ def test_owners_get_equal_shares_whatever_they_ask_for(threads):
         simulation.again_and_again("tiny", 0.004)
     simulation.run(30)
     shares = {owner: got / simulation.now / threads for owner, got in simulation.got.items()}
-    with told(shares=shares):
+    with note_on_failure(shares=shares):
         for share in shares.values():
             assert share == pytest.approx(1 / 4, abs=0.03)
 

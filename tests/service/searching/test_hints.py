@@ -19,7 +19,7 @@ from engine.match import Match
 from service import wire
 from service.metrics import Metrics
 from service.searching.pool import LOWEST_PRIORITY, Limits, SearchPool
-from tests.support.play import seeded, told
+from tests.support.play import note_on_failure, seeded
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
@@ -39,7 +39,7 @@ def test_a_match_and_its_view_get_the_same_hint(client, game_id, name):
             view = player.view()
             if view.seat not in view.deciders:
                 continue
-            with told(seed=seed, seat=view.seat):
+            with note_on_failure(seed=seed, seat=view.seat):
                 by_match = player.hint(LIMITS, seed).hint
                 by_view = client.hint(view, LIMITS, seed).hint
                 # The search does not read fields other than those with the seat's knowledge.

@@ -12,7 +12,7 @@ from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
 from service.errors import Refusal
-from tests.support.play import game_of, random_secret, seeded, told
+from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases, ruleset_of
 
 MATCHES = 3
@@ -45,7 +45,7 @@ def test_views_round_trip_byte_by_byte(game_id, name):
     game, _ = game_of(game_id, name)
     ruleset = wire.write_ruleset(game)
     for seed in range(MATCHES):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             for match, _ in positions(game, game_id, name, seed):
                 for seat in (0, 1):
                     view = match.view(seat)
@@ -61,7 +61,7 @@ def test_views_round_trip_byte_by_byte(game_id, name):
 @pytest.mark.parametrize(("game_id", "name"), hosted_cases())
 def test_views_are_written_as_protobuf_writes_them(game_id, name):
     game, _ = game_of(game_id, name)
-    with told(seed=0):
+    with note_on_failure(seed=0):
         for match, _ in positions(game, game_id, name, 0):
             for viewer in (0, 1, SPECTATOR):
                 written = wire.write_view(game, match.view(viewer))
@@ -74,7 +74,7 @@ def test_views_are_written_as_protobuf_writes_them(game_id, name):
 def test_actions_round_trip(game_id, name):
     game, _ = game_of(game_id, name)
     for seed in range(MATCHES):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             for match, _ in positions(game, game_id, name, seed):
                 for seat in match.deciders:
                     for action in match.legal(seat):
@@ -87,7 +87,7 @@ def test_actions_round_trip(game_id, name):
 def test_every_event_has_a_message_of_its_game(game_id, name):
     game, _ = game_of(game_id, name)
     for seed in range(MATCHES):
-        with told(seed=seed):
+        with note_on_failure(seed=seed):
             for match, events in positions(game, game_id, name, seed):
                 for event in events:
                     message = wire.write_event(game, event, match.version)
