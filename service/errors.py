@@ -6,6 +6,7 @@ the schema's ErrorReason, and further details that help the caller. The intercep
 """
 
 import logging
+import math
 import traceback
 from collections.abc import Iterable, Mapping
 
@@ -91,7 +92,7 @@ class Refusal(Exception):
             details.append(error_details_pb2.BadRequest(field_violations=violations))
         if retry_seconds:
             delay = Duration()
-            delay.FromMilliseconds(round(1000 * retry_seconds))
+            delay.FromMilliseconds(math.ceil(1000 * retry_seconds))
             details.append(error_details_pb2.RetryInfo(retry_delay=delay))
         if quota is not None:
             subject, description = quota

@@ -24,7 +24,7 @@ MAX_REFUSALS_WAITING = 5_000  # So that they cost at most some 100 MB; more come
 
 
 class Admission:
-    """What the callers of a server may use. The methods but `admit` are about the current call."""
+    """What the callers of a server may use. Most methods are about the current call."""
 
     def __init__(self, callers: Callers, metrics: Metrics) -> None:
         """Raises ValueError if a package is missing that the callers need."""
@@ -47,15 +47,8 @@ class Admission:
         if self._signed_tokens is not None:
             self._signed_tokens.close()
 
-    async def admit(self, metadata: Metadata, peer: str) -> None:
-        """Identifies the current call and counts it; raises Refusal, perhaps after a while."""
-        try:
-            self._count_call(metadata, peer)
-        except BudgetExhausted as refusal:
-            await self._wait_for_refusal(refusal.payer)
-            raise
-
-    def _count_call(self, metadata: Metadata, peer: str) -> None:
+    def admit(self, metadata: Metadata, peer: str) -> None:
+        """Identifies the current call and counts it; raises Refusal."""
         try:
             principal, payers = self.identification.identify(metadata, peer)
         except Refusal:
@@ -66,10 +59,13 @@ class Admission:
         current_payers.set(payers)
         self._ledger.spend(payers, Budget.CALLS)
 
-    async def _wait_for_refusal(self, payer: Principal) -> None:
-        # A caller that heeds refusals gets them at once. One that goes on calling has to wait for
-        # them, and fills no more than its own streams.
-        delay = self._ledger.refusal_delay(payer)
+    async def wait_to_refuse(self, refusal: BudgetExhausted) -> None:
+        """Returns when it is time for a refusal: at once if the caller had few of them.
+
+        A caller that goes on calling has to wait for its refusals, and fills no more than its own
+        streams.
+        """
+        delay = self._ledger.refusal_delay(refusal.payer)
         if not delay or self._refusals_waiting >= MAX_REFUSALS_WAITING:
             return
         self._refusals_waiting += 1

@@ -22,9 +22,10 @@ from service.metrics import Metrics
 MAX_IDLE_ACCOUNTS = 10_000
 ROUNDING_SECONDS = 1e-6  # Sums of parts of a window are not exact.
 RETRY_SECONDS = 1.0  # When to come back where something must end first.
-# A refusal costs a server about as much as a short call. So a caller beyond its budget of calls is
-# refused at once only a tenth as often as it may call; its further calls wait for their refusals.
+# A refusal costs a server about as much as a short call. So a principal is refused at once only a
+# tenth as often as it may call; further calls beyond its budgets wait for their refusals.
 REFUSED_SHARE = 0.1
+DEFAULT_CALLS = 500  # Of a principal whose calls are unlimited.
 MAX_REFUSAL_SECONDS = 10.0
 
 
@@ -178,12 +179,13 @@ class Ledger:
                     del account.held[budget]
 
     def refusal_delay(self, payer: Principal) -> float:
-        """Counts a refusal for want of calls; returns in how many seconds it is due."""
+        """Counts a refusal; returns in how many seconds it is due."""
         now = self._now()
         account = self._account(payer)
         due = max(now, account.refused_until)
         if due - now < MAX_REFUSAL_SECONDS:
-            per_second = max(1.0, REFUSED_SHARE * self._limits(payer).get(Budget.CALLS, 0))
+            calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
+            per_second = max(1.0, REFUSED_SHARE * calls)
             account.refused_until = due + 1 / per_second
         return max(0.0, due - now - WINDOWS[Budget.CALLS])
 

@@ -14,7 +14,7 @@ from grpc_status import rpc_status
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.admission import Admission
-from service.admission.budgets import Budget
+from service.admission.budgets import Budget, BudgetExhausted
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.metrics import Metrics
 from service.validation import first_violation
@@ -69,7 +69,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def answer(data: bytes, context: Context) -> Message | bytes:
             began = self._begin()
             try:
-                await self._admit(context)
+                self._admit(context)
                 request = self._read(handler, data)
                 response: Message | bytes = await handler.unary_unary(request, context)
             # Also the cancellation of a call whose caller has gone, which is counted.
@@ -82,7 +82,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         async def stream(data: bytes, context: Context) -> AsyncIterator[Message | bytes]:
             began = self._begin()
             try:
-                await self._admit(context)
+                self._admit(context)
                 request = self._read(handler, data)
                 with self._admission.hold(Budget.STREAMS):
                     async with aclosing(handler.unary_stream(request, context)) as messages:
@@ -97,10 +97,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
         return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
 
-    async def _admit(self, context: Context) -> None:
+    def _admit(self, context: Context) -> None:
         if self._draining:
             raise shutting_down()
-        await self._admission.admit(context.invocation_metadata() or (), context.peer())
+        self._admission.admit(context.invocation_metadata() or (), context.peer())
 
     def _begin(self) -> float:
         self._running += 1
@@ -133,7 +133,11 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             refusal = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
             code = "INTERNAL"
             log_failure(method, error)
-        self._count(method, code, began)
+        try:
+            if isinstance(error, BudgetExhausted):
+                await self._admission.wait_to_refuse(error)
+        finally:
+            self._count(method, code, began)
         if refusal is not None:
             status = rpc_status.to_status(refusal.status)
             await context.abort(status.code, status.details, status.trailing_metadata)
