@@ -1,8 +1,8 @@
 """Refusals: the errors that a call answers with.
 
 A `Refusal` carries a google.rpc.Status as AIP-193 defines it: a code, an ErrorInfo with a reason of
-the schema's ErrorReason, and further details that help the caller. The interceptor
-(`service/api/interceptor.py`) sends it.
+the schema's ErrorReason, and further details that help the caller. The door
+through which the call came sends it.
 """
 
 import logging

@@ -26,6 +26,7 @@ from croupier.v1 import (
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator
+from service.api.calls import Calls
 from service.api.catalog_service import CatalogService
 from service.api.hint_service import HintService
 from service.api.interceptor import CallInterceptor
@@ -133,9 +134,9 @@ class Server:
         callers_file = options.callers_file
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
         self._admission = Admission(callers, self.metrics)
-        self._interceptor = CallInterceptor(self.metrics, self._admission)
+        self._calls = Calls(self.metrics, self._admission)
         self._grpc = grpc.aio.server(
-            interceptors=[self._interceptor],
+            interceptors=[CallInterceptor(self._calls)],
             options=(_OWN_PORT, *channel_options(options.connections)),
         )
 
@@ -221,7 +222,7 @@ class Server:
         learns that it is to be repeated.
         """
         until = time.monotonic() + grace
-        self._interceptor.drain()
+        self._calls.drain()
         self._admission.close()
         await self._health.enter_graceful_shutdown()
         self.matches.close()
@@ -229,7 +230,7 @@ class Server:
         for sweep in self._sweeps():
             sweep.close()
         await self._scheduler.close()
-        await self._interceptor.wait_idle(until - time.monotonic())
+        await self._calls.wait_idle(until - time.monotonic())
         # The last responses are still on their way.
         await self._grpc.stop(max(until - time.monotonic(), min(grace, LAST_SECONDS)))
         self.hints.close()

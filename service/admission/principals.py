@@ -27,7 +27,7 @@ class Principal(NamedTuple):
 
 NOBODY = Principal(Kind.ADDRESS, "")
 
-# Of the call that the current task answers. The interceptor sets both.
+# Of the call that the current task answers. Admission sets both.
 current_principal: ContextVar[Principal] = ContextVar("current_principal", default=NOBODY)
 # The principals whose budgets the call uses: its own, and that of its address or its API key.
 current_payers: ContextVar[tuple[Principal, ...]] = ContextVar("current_payers", default=())

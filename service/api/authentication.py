@@ -3,7 +3,7 @@
 import hmac
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.api.interceptor import Context
+from service.api.calls import Context
 from service.api.tokens import Tokens, read_bearer
 from service.errors import Refusal
 from service.hosting.caller import Caller

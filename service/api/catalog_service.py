@@ -4,7 +4,7 @@ from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
 from service import wire
 from service.api import languages
-from service.api.interceptor import Context
+from service.api.calls import Context
 from service.api.languages import ENGLISH, Translation
 
 

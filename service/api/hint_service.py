@@ -12,6 +12,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.admission.principals import current_principal
 from service.api.authentication import Authenticator
+from service.api.calls import Context
 from service.api.hint_requests import (
     AskedPosition,
     HintRequest,
@@ -20,7 +21,6 @@ from service.api.hint_requests import (
     read_limits,
     sent_position,
 )
-from service.api.interceptor import Context
 from service.searching.hints import Report, answer
 from service.searching.pool import Limits, SearchJob, SearchPool
 

@@ -13,7 +13,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.admission.principals import Kind, current_payers, current_principal
 from service.api.authentication import Authenticator
-from service.api.interceptor import Context
+from service.api.calls import Context
 from service.api.pages import read_page, write_page_token
 from service.api.tokens import Tokens
 from service.clock import Clock

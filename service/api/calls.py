@@ -1,0 +1,160 @@
+"""Calls: admission, field rules, errors and metrics, once for all calls through every door.
+
+A door is a protocol that clients speak: gRPC (`service/api/interceptor.py`), and what browsers
+speak (`service/web/`). It brings each call here, with the servicer that answers it, and tells the
+caller the result: the servicer's response, or a Refusal.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Any, Protocol, TypeAlias
+
+from google.protobuf.message import Message
+from google.rpc import code_pb2
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.admission.admission import Admission
+from service.admission.budgets import Budget, BudgetExhausted
+from service.admission.identification import Metadata
+from service.errors import Refusal, invalid_field, log_failure, shutting_down
+from service.metrics import Metrics
+from service.validation import first_violation
+
+OUR_METHODS = "/croupier.v1."
+
+# A servicer that puts a response together as bytes makes no message.
+Response: TypeAlias = Message | bytes
+
+
+class Context(Protocol):
+    """What can be asked about a call, through whichever door it came."""
+
+    def invocation_metadata(self) -> Metadata | None:
+        """The metadata, by keys in lower case."""
+
+    def peer(self) -> str:
+        """The address of the other end of the connection, as gRPC writes it."""
+
+    def time_remaining(self) -> float | None:
+        """The seconds until the call's deadline; None if it has none."""
+
+
+_log = logging.getLogger(__name__)
+
+
+class Calls:
+    """Admits callers, checks requests by the schema, and turns exceptions into Refusals."""
+
+    def __init__(self, metrics: Metrics, admission: Admission) -> None:
+        self._metrics = metrics
+        self._admission = admission
+        self._running = 0
+        self._ended = asyncio.Event()  # Set with the end of each call.
+        self.draining = False  # Whether calls are refused.
+
+    def drain(self) -> None:
+        """Refuses calls from now on."""
+        self.draining = True
+
+    async def wait_idle(self, seconds: float) -> None:
+        """Returns when no call runs, or after a time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._running:
+                    self._ended.clear()
+                    await self._ended.wait()
+
+    async def answer(
+        self,
+        method: str,
+        servicer: Callable[[Any, Context], Awaitable[Response]],
+        read: Callable[[], Message],
+        context: Context,
+    ) -> Response:
+        """The response to a unary call of a method, as "/croupier.v1.MatchService/GetView".
+
+        `read` parses the request; it and this raise Refusal, whatever goes wrong.
+        """
+        began = self._begin()
+        try:
+            self._admit(context)
+            response = await servicer(_checked(read()), context)
+        # Also the cancellation of a call whose caller has gone, which is counted.
+        except BaseException as error:
+            raise await self._failed(method, error, began) from None
+        self._count(method, "OK", began)
+        return response
+
+    async def stream(
+        self,
+        method: str,
+        servicer: Callable[[Any, Context], AsyncIterator[Response]],
+        read: Callable[[], Message],
+        context: Context,
+    ) -> AsyncIterator[Response]:
+        """The responses to a call whose responses are a stream; otherwise as `answer`."""
+        began = self._begin()
+        try:
+            self._admit(context)
+            request = _checked(read())
+            with self._admission.hold(Budget.STREAMS):
+                responses: Any = servicer(request, context)
+                async with aclosing(responses):
+                    async for response in responses:
+                        yield response
+        except BaseException as error:
+            raise await self._failed(method, error, began) from None
+        self._count(method, "OK", began)
+
+    def _admit(self, context: Context) -> None:
+        if self.draining:
+            raise shutting_down()
+        self._admission.admit(context.invocation_metadata() or (), context.peer())
+
+    def _begin(self) -> float:
+        self._running += 1
+        return time.perf_counter()
+
+    async def _failed(self, method: str, error: BaseException, began: float) -> BaseException:
+        # What the door is told: a Refusal, or that the caller has gone.
+        code = "CANCELLED"
+        if isinstance(error, Refusal):
+            code = code_pb2.Code.Name(error.status.code)
+        # Whatever the error is, the caller gets an answer that reveals nothing of it.
+        elif isinstance(error, Exception):
+            code = "INTERNAL"
+            log_failure(method, error)
+            error = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+        try:
+            if isinstance(error, BudgetExhausted):
+                await self._admission.wait_to_refuse(error)
+        finally:
+            self._count(method, code, began)
+        return error
+
+    def _count(self, method: str, code: str, began: float) -> None:
+        self._running -= 1
+        self._ended.set()
+        seconds = time.perf_counter() - began
+        self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+
+
+def unreadable() -> Refusal:
+    """The refusal of a request that cannot be parsed."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_INVALID_FIELD, "the request is not a message of the schema"
+    )
+
+
+def _checked(request: Message) -> Message:
+    violation = first_violation(request)
+    if violation is not None:
+        raise invalid_field(*violation)
+    # Unknown fields are neither stored with a match nor shown to others.
+    request.DiscardUnknownFields()
+    return request
