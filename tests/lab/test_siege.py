@@ -21,18 +21,19 @@ WATCHERS = 200
 THINK_SECONDS = 0.6
 SEED = 20261123
 
-# What the attacker is refused for; nothing where its calls cost the others too little to refuse.
+# What the attacker is refused for, one of these at least; nothing where its calls cost the others
+# too little to refuse.
 REFUSED = {
     "self_playing_matches": {"live_matches", "matches_per_hour"},
     "long_hints": set(),
     "endless_hints": set(),
-    "many_hints": {"searches"},
-    "large_beliefs": {"searches"},
+    "many_hints": {"searches", "calls_per_second"},
+    "large_beliefs": {"searches", "calls_per_second"},
     "bot_matches": {"live_matches", "matches_per_hour"},
     "large_creations": {"live_matches", "matches_per_hour", "ruleset_bytes_per_hour"},
     "silent_connections": set(),
     "stream_resets": set(),
-    "watchers": {"streams"},
+    "watchers": {"streams", "calls_per_second"},
     "calls": {"calls_per_second"},
 }
 
