@@ -80,5 +80,5 @@ def _names(chosen: argparse.Namespace, operator: Operator) -> Sequence[str]:
     if chosen.all:
         # The whole list first, because exporting a page of records may outlast its page token.
         listed = operator.matches(state=match_pb2.MATCH_STATE_OVER)
-        return [summary.match for summary in listed]
+        return [summary.name for summary in listed]
     return [f"matches/{name.removeprefix('matches/')}" for name in chosen.matches]

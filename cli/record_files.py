@@ -1,15 +1,19 @@
-"""Reads and writes records as files: JSON, or croupier.v1.Record serialized."""
+"""Reads and writes records as files: JSON, or croupier.v1.MatchRecord serialized."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from croupier.v1.match_pb2 import Record
+from croupier.v1.match_pb2 import MatchRecord
 
 SUFFIXES = {"json": ".json", "binary": ".binpb"}
+# The names in JSON of fields that had other names before version 1.0.0 of the schema.
+_OLD_NAMES = {"match": "name", "move": "movement", "hash": "entropyHash"}
 
 
 def find(paths: Iterable[Path]) -> Iterator[Path]:
@@ -24,25 +28,34 @@ def find(paths: Iterable[Path]) -> Iterator[Path]:
         yield from files
 
 
-def read(path: Path) -> Record:
+def read(path: Path) -> MatchRecord:
     """Reads the record in a file of either form; raises OSError or ValueError."""
     data = path.read_bytes()
-    record = Record()
+    record = MatchRecord()
     try:
         # No serialized message begins with a brace, which would mean the end of a group.
         if data.lstrip().startswith(b"{"):
-            json_format.Parse(data.decode(), record)
+            parsed = json.loads(data.decode(), object_pairs_hook=_with_new_names)
+            json_format.ParseDict(parsed, record)
         else:
             record.ParseFromString(data)
-    except (json_format.ParseError, DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (json_format.ParseError, DecodeError, ValueError, RecursionError) as error:
         what = " ".join(str(error).split())
         raise ValueError(f"it is not a record: {what}") from None
     return record
 
 
-def write(record: Record, directory: Path, form: str) -> Path:
+def _with_new_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # An object of a file in JSON, with the present names of its fields.
+    named = {_OLD_NAMES.get(name, name): value for name, value in pairs}
+    if len(named) < len(pairs):
+        raise ValueError(f"a field is there twice: {', '.join(name for name, _ in pairs)}")
+    return named
+
+
+def write(record: MatchRecord, directory: Path, form: str) -> Path:
     """Writes a record into a directory, as "json" or "binary"; returns its path. Raises OSError."""
-    path = directory / f"{record.match.removeprefix('matches/')}{SUFFIXES[form]}"
+    path = directory / f"{record.name.removeprefix('matches/')}{SUFFIXES[form]}"
     if form == "json":
         data = (json_format.MessageToJson(record, indent=1) + "\n").encode()
     else:

@@ -150,9 +150,9 @@ class Client(Connection):
             self.match_stub.CreateMatch, request, patience
         )
         return NewMatch(
-            name=response.match,
-            seats={t.seat: Seat(self, response.match, t.token) for t in response.seat_tokens},
-            spectator=Spectator(self, response.match, response.spectator_token),
+            name=response.name,
+            seats={t.seat: Seat(self, response.name, t.token) for t in response.seat_tokens},
+            spectator=Spectator(self, response.name, response.spectator_token),
             secret_hash=response.secret_hash,
             invitations={each.seat: each.invitation for each in response.invitations},
         )
@@ -174,9 +174,9 @@ class Client(Connection):
         )
         token = response.seat_token
         return NewMatch(
-            name=response.match,
-            seats={token.seat: Seat(self, response.match, token.token)},
-            spectator=Spectator(self, response.match, response.spectator_token),
+            name=response.name,
+            seats={token.seat: Seat(self, response.name, token.token)},
+            spectator=Spectator(self, response.name, response.spectator_token),
             secret_hash=response.secret_hash,
         )
 
@@ -193,8 +193,8 @@ class Client(Connection):
 
         The search takes one second if no limit is given.
         """
-        request = hint_pb2.SuggestActionRequest(view=view, seed=seed)
-        return self.search(request, iterations, seconds, threads)
+        search = hint_pb2.Search(view=view, seed=seed)
+        return self.search(search, iterations, seconds, threads)
 
     def analyze(
         self,
@@ -211,8 +211,8 @@ class Client(Connection):
         It reports about every `every` seconds, and at the end. The search takes ten seconds if no
         limit is given.
         """
-        request = hint_pb2.AnalyzePositionRequest(view=view, seed=seed)
-        return self.start_analysis(request, iterations, seconds, threads, every)
+        search = hint_pb2.Search(view=view, seed=seed)
+        return self.start_analysis(search, iterations, seconds, threads, every)
 
 
 class Operator:
@@ -239,9 +239,9 @@ class Operator:
                 return
             request.page_token = response.next_page_token
 
-    def record(self, match: str) -> match_pb2.Record:
+    def record(self, match: str) -> match_pb2.MatchRecord:
         """Returns the record of a match that is over."""
-        request = match_pb2.GetRecordRequest(match=match)
+        request = match_pb2.GetRecordRequest(name=match)
         response: match_pb2.GetRecordResponse = self.client.persist(
             self.client.match_stub.GetRecord, request, token=self.token
         )

@@ -149,17 +149,17 @@ class Connection:
 
     def search(
         self,
-        request: hint_pb2.SuggestActionRequest,
+        search: hint_pb2.Search,
         iterations: int,
         seconds: float | None,
         threads: int,
         token: str | None = None,
     ) -> hint_pb2.Hint:
         """Asks for a hint; the search takes one second if no limit is given."""
-        _limit(request, iterations, seconds, threads, 1.0)
+        _limit(search, iterations, seconds, threads, 1.0)
         response: hint_pb2.SuggestActionResponse = self.persist(
             self.hint_stub.SuggestAction,
-            request,
+            hint_pb2.SuggestActionRequest(search=search),
             token=token,
             timeout=self._search_timeout(seconds),
         )
@@ -167,7 +167,7 @@ class Connection:
 
     def start_analysis(
         self,
-        request: hint_pb2.AnalyzePositionRequest,
+        search: hint_pb2.Search,
         iterations: int,
         seconds: float | None,
         threads: int,
@@ -175,8 +175,8 @@ class Connection:
         token: str | None = None,
     ) -> "Analysis":
         """Starts a search with reports; it takes ten seconds if no limit is given."""
-        _limit(request, iterations, seconds, threads, 10.0)
-        request.report_interval.CopyFrom(duration(every))
+        _limit(search, iterations, seconds, threads, 10.0)
+        request = hint_pb2.AnalyzePositionRequest(search=search, report_interval=duration(every))
         timeout = self._search_timeout(seconds)
 
         def start() -> Any:
@@ -193,7 +193,7 @@ class Connection:
 
 
 class Analysis:
-    """An iterator over the reports of a search; the last report has `final` set.
+    """An iterator over the reports of a search; the last report has `final_report` set.
 
         with seat.analyze(seconds=10) as reports:
             for report in reports:
@@ -249,14 +249,14 @@ def duration(seconds: float) -> Duration:
 
 
 def _limit(
-    request: hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest,
+    search: hint_pb2.Search,
     iterations: int,
     seconds: float | None,
     threads: int,
     default_seconds: float,
 ) -> None:
     if iterations or seconds is not None or threads:
-        request.limits.iterations = iterations
-        request.limits.threads = threads
+        search.limits.iterations = iterations
+        search.limits.threads = threads
         if seconds is not None or not iterations:
-            request.limits.time.CopyFrom(duration(default_seconds if seconds is None else seconds))
+            search.limits.time.CopyFrom(duration(default_seconds if seconds is None else seconds))

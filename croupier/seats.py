@@ -46,7 +46,7 @@ class Spectator:
         come to that version or is over. If that takes too long, the view is the current one, with
         a lower version.
         """
-        request = match_pb2.GetViewRequest(match=self.match, wait_for_version=wait_for_version)
+        request = match_pb2.GetViewRequest(name=self.match, wait_for_version=wait_for_version)
         response: match_pb2.GetViewResponse = self._call(self._stub.GetView, request)
         return self._seen(response.view)
 
@@ -63,7 +63,7 @@ class Spectator:
         retry = self.client.retry(patience)
         while True:
             token = self.token
-            request = match_pb2.WatchMatchRequest(match=self.match, after_version=after_version)
+            request = match_pb2.WatchMatchRequest(name=self.match, after_version=after_version)
             stream = self._stub.WatchMatch(request, metadata=self.client.metadata(token))
             try:
                 for response in stream:
@@ -80,9 +80,9 @@ class Spectator:
             finally:
                 stream.cancel()
 
-    def record(self) -> match_pb2.Record:
+    def record(self) -> match_pb2.MatchRecord:
         """Returns the record of the match, which must be over."""
-        request = match_pb2.GetRecordRequest(match=self.match)
+        request = match_pb2.GetRecordRequest(name=self.match)
         response: match_pb2.GetRecordResponse = self._call(self._stub.GetRecord, request)
         return response.record
 
@@ -118,7 +118,7 @@ class Seat(Spectator):
 
     def submit(
         self,
-        action: game_pb2.Action,
+        action: game_pb2.MatchAction,
         expected_version: int | None = None,
         *,
         patience: float | None = None,
@@ -136,7 +136,7 @@ class Seat(Spectator):
         if expected_version is None:
             expected_version = self.view().version if self._version is None else self._version
         request = match_pb2.SubmitActionRequest(
-            match=self.match,
+            name=self.match,
             expected_version=expected_version,
             action=action,
             request_id=str(uuid.uuid4()),
@@ -165,8 +165,8 @@ class Seat(Spectator):
         seed: int | None = None,
     ) -> hint_pb2.Hint:
         """Returns a hint for what the seat knows now; see `Client.suggest`."""
-        request = hint_pb2.SuggestActionRequest(match=self.match, seed=seed)
-        return self.client.search(request, iterations, seconds, threads, self.token)
+        search = hint_pb2.Search(match_name=self.match, seed=seed)
+        return self.client.search(search, iterations, seconds, threads, self.token)
 
     def analyze(
         self,
@@ -178,8 +178,8 @@ class Seat(Spectator):
         every: float = 0.2,
     ) -> Analysis:
         """Starts a search from what the seat knows now; see `Client.analyze`."""
-        request = hint_pb2.AnalyzePositionRequest(match=self.match, seed=seed)
-        return self.client.start_analysis(request, iterations, seconds, threads, every, self.token)
+        search = hint_pb2.Search(match_name=self.match, seed=seed)
+        return self.client.start_analysis(search, iterations, seconds, threads, every, self.token)
 
     def contribute(self, entropy: bytes | None = None) -> game_pb2.View:
         """Contributes to the chance of a match that was created with `entropy_from_seats`.
@@ -190,7 +190,7 @@ class Seat(Spectator):
         """
         entropy = secrets.token_bytes(32) if entropy is None else entropy
         hashed = hashlib.sha256(entropy).digest()
-        view = self._contribute(hash=hashed)
+        view = self._contribute(entropy_hash=hashed)
         if view.entropy_owed.hash_seats:
             for response in self.watch(view.version):
                 if response.HasField("view") and not response.view.entropy_owed.hash_seats:
@@ -198,7 +198,7 @@ class Seat(Spectator):
         return self._contribute(entropy=entropy)
 
     def _contribute(self, **contribution: bytes) -> game_pb2.View:
-        request = match_pb2.ContributeEntropyRequest(match=self.match)
+        request = match_pb2.ContributeEntropyRequest(name=self.match)
         for name, value in contribution.items():
             setattr(request, name, value)
         response: match_pb2.ContributeEntropyResponse = self._call(
@@ -216,7 +216,7 @@ class Seat(Spectator):
         same token.
         """
         request = match_pb2.ReplaceSeatTokenRequest(
-            match=self.match, request_id=request_id or str(uuid.uuid4())
+            name=self.match, request_id=request_id or str(uuid.uuid4())
         )
         with self._replacing:
             response: match_pb2.ReplaceSeatTokenResponse = self.client.persist(
@@ -231,18 +231,18 @@ class Seat(Spectator):
         If a seat of this match was invited, the next one begins when the other seat has called this
         too.
         """
-        request = match_pb2.RematchRequest(match=self.match)
+        request = match_pb2.RematchRequest(name=self.match)
         response: match_pb2.RematchResponse = self._call(self._stub.Rematch, request)
         token = response.seat_token
         return NewMatch(
-            name=response.match,
-            seats={token.seat: Seat(self.client, response.match, token.token)},
-            spectator=Spectator(self.client, response.match, response.spectator_token),
+            name=response.name,
+            seats={token.seat: Seat(self.client, response.name, token.token)},
+            spectator=Spectator(self.client, response.name, response.spectator_token),
             secret_hash=response.secret_hash,
         )
 
     def resign(self) -> game_pb2.View:
         """Resigns the match; returns the view at its end."""
-        request = match_pb2.ResignMatchRequest(match=self.match)
+        request = match_pb2.ResignMatchRequest(name=self.match)
         response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
         return self._seen(response.view)

@@ -45,7 +45,7 @@ METHODS = {  # The path of each method, and the type of its answer.
 }
 # Fields that depend on the time of day, and so are not compared.
 TIMES = ["GetViewResponse.server_time", "SuggestActionResponse.search_time", "RecordEntry.time"]
-TIMES += ["AnalyzePositionResponse.search_time", "Record.create_time", "Record.digest"]
+TIMES += ["AnalyzePositionResponse.search_time", "MatchRecord.create_time", "MatchRecord.digest"]
 CLOCKS = [
     "Clocks.time",
     "SeatClock.deadline",
@@ -55,7 +55,7 @@ CLOCKS = [
 RULESETS = """
 castle_rampage {turns: 40 cards: [{card: 3 copies: 9}, {card: 6 copies: 9}, {card: 15 copies: 9}]}
 castle_rampage {set_ups: 1 cards: [{card: 1 copies: 9}, {card: 5 copies: 2}, {card: 18 copies: 2}]}
-champion_chess {cards: [{card: 1 copies: 1 move: 2}, {card: 6 copies: 3 attack: 2}]}
+champion_chess {cards: [{card: 1 copies: 1 movement: 2}, {card: 6 copies: 3 attack: 2}]}
 champion_chess {hand_size: 3 castling: false cards: [{card: 1 copies: 1}, {card: 4 copies: 9}]}
 powershot_soccer {hand_size: 2 cards: [{role: 1 power: 1 copies: 2}, {role: 6 power: 2 copies: 2}]}
 skystones {special_fields: 9 hand_size: 4 hand_limit: 14}
@@ -234,7 +234,7 @@ class Match:
     def _ask(self, method: str, token: str | None, request: Message | None = None) -> Answer:
         # Returns the answer of the own server after comparing both. Without a request it sends only
         # the name of the match, which is the same field in all requests about a match.
-        data = (request or match_pb2.GetViewRequest(match=self._name)).SerializeToString()
+        data = (request or match_pb2.GetViewRequest(name=self._name)).SerializeToString()
         answer, other = (ask(channel, method, data, token) for channel in self._channels)
         own, others = (each.without(method, self._cleared) for each in (answer, other))
         if own != others:
@@ -276,22 +276,22 @@ class Match:
             answer = self._ask("CreateMatch", None, request)
         self._ask("CreateMatch", None, request)  # The answer must be the same.
         created = match_pb2.CreateMatchResponse.FromString(answer.messages[0])
-        self._name = created.match
+        self._name = created.name
         self._tokens = {each.seat: each.token for each in created.seat_tokens}
         self._tokens[SPECTATOR] = created.spectator_token
 
     def _wait_for_bot(self) -> None:
         # In a simultaneous decision either seat may be first. Waiting makes the bot the first one.
         for channel in self._channels if self._bot >= 0 else ():
-            request = match_pb2.GetViewRequest(match=self._name)
+            request = match_pb2.GetViewRequest(name=self._name)
             view = game_pb2.View(deciders=[self._bot])
             while self._bot in view.deciders:
                 got = ask(channel, "GetView", request.SerializeToString(), self._tokens[SPECTATOR])
                 view = match_pb2.GetViewResponse.FromString(got.messages[0]).view
                 request.wait_for_version = view.version + 1
 
-    def _submit(self, token: str, action: game_pb2.Action, ahead: int = 0) -> Answer:
-        request = match_pb2.SubmitActionRequest(match=self._name, action=action)
+    def _submit(self, token: str, action: game_pb2.MatchAction, ahead: int = 0) -> Answer:
+        request = match_pb2.SubmitActionRequest(name=self._name, action=action)
         request.expected_version = self.view.version + ahead
         request.request_id = str(self.counts["answers"])
         answer = self._ask("SubmitAction", token, request)
@@ -302,14 +302,15 @@ class Match:
 
     def _hint(self, token: str) -> None:
         rng, legal = self._rng, self.view.legal_actions
-        request = hint_pb2.SuggestActionRequest(match=self._name, limits=LIMITS, belief_worlds=20)
-        request.seed = rng.getrandbits(64)
+        search = hint_pb2.Search(match_name=self._name, limits=LIMITS, belief_worlds=20)
+        search.seed = rng.getrandbits(64)
         if not rng.randrange(4):
-            request.include_actions.extend(legal[: rng.randrange(1, 9)])
+            search.include_actions.extend(legal[: rng.randrange(1, 9)])
         if not self._ignored and rng.randrange(2):
             # With ignored fields the two servers could read the same view differently.
-            request.view.CopyFrom(self.view)
-        # The requests of both methods have these fields in common.
+            search.view.CopyFrom(self.view)
+        # The requests of both methods have this field in common.
+        request = hint_pb2.SuggestActionRequest(search=search)
         self._ask("SuggestAction" if rng.randrange(EVERY) else "AnalyzePosition", token, request)
 
     def _ask_wrongly(self, token: str) -> bool:
@@ -318,28 +319,26 @@ class Match:
         legal = [action.SerializeToString() for action in view.legal_actions]
         what = rng.randrange(8)
         old = sorted(self._seen.difference(legal)) if what < 2 else []
-        action = game_pb2.Action.FromString(rng.choice(old or legal))
+        action = game_pb2.MatchAction.FromString(rng.choice(old or legal))
         if what < 4:
             if not old:
                 change_randomly(getattr(action, self._game), rng)
             return not self._submit(token, action).refusal
         if what == 4:
             self._submit(token, action, ahead=1)
-            later = match_pb2.WatchMatchRequest(match=self._name, after_version=view.version + 1)
+            later = match_pb2.WatchMatchRequest(name=self._name, after_version=view.version + 1)
             self._ask("WatchMatch", token, later)
             others = [each for each in self._tokens.values() if each != token]
             return not all(self._submit(each, action).refusal for each in others)
         elif what == 5:
             self._ask("GetRecord", token)
-            self._ask("GetView", token, match_pb2.GetViewRequest(match="matches/none"))
+            self._ask("GetView", token, match_pb2.GetViewRequest(name="matches/none"))
             self._ask("GetView", token[:-2])
             self._ask("GetView", None)
         elif not self._ignored:
-            request = hint_pb2.SuggestActionRequest(view=view, limits=LIMITS, seed=1)
-            change_randomly(
-                rng.choice((request.view, *[getattr(request.view, self._game)] * 3)), rng
-            )
-            self._ask("SuggestAction", None, request)
+            search = hint_pb2.Search(view=view, limits=LIMITS, seed=1)
+            change_randomly(rng.choice((search.view, *[getattr(search.view, self._game)] * 3)), rng)
+            self._ask("SuggestAction", None, hint_pb2.SuggestActionRequest(search=search))
         return False
 
 
@@ -394,7 +393,9 @@ def main() -> int:
     add("--seed", metavar="N", type=int, default=1, help="the seed of the matches")
     add("--workers", metavar="N", type=int, default=3, help="processes that play")
     ignore = "fields of a game to clear before comparing, for intended differences, such as "
-    ignore += "croupier.v1.CastleRampageSide.story, or croupier.v1.CastleRampageSide.unknown "
+    ignore += (
+        "croupier.v1.CastleRampageSide.opaque_history, or croupier.v1.CastleRampageSide.unknown "
+    )
     ignore += "for fields that only the other revision knows. No views are then sent for hints"
     add("--ignore-fields", metavar="GAME=FIELD,...", action="append", default=[], help=ignore)
     chosen = parser.parse_args()

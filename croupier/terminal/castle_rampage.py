@@ -24,7 +24,7 @@ UNIT_CARDS = {
     castle.CASTLE_RAMPAGE_UNIT_ARCHER: castle.CASTLE_RAMPAGE_CARD_ARCHER,
     castle.CASTLE_RAMPAGE_UNIT_AXE_MAN: castle.CASTLE_RAMPAGE_CARD_AXE_MAN,
 }
-Ways = list[tuple[int, game_pb2.Action]]  # Actions that differ in their discards, by number.
+Ways = list[tuple[int, game_pb2.MatchAction]]  # Actions that differ in their discards, by number.
 Play = castle.CastleRampageAction.Play | castle.CastleRampageEvent.Played
 
 
@@ -140,7 +140,7 @@ class Drawing(drawing.Drawing):
 
     # Actions.
 
-    def action(self, action: game_pb2.Action) -> str:
+    def action(self, action: game_pb2.MatchAction) -> str:
         what = action.castle_rampage
         match what.WhichOneof("action"):
             case "set_up":
@@ -225,9 +225,9 @@ class Drawing(drawing.Drawing):
             table.add_row(_numbers(group), shown, ", ".join(notes))
         return table
 
-    def _unpaid(self, action: game_pb2.Action) -> str:
+    def _unpaid(self, action: game_pb2.MatchAction) -> str:
         # Describes an action without its discards. Actions that differ only in these are adjacent.
-        bare = game_pb2.Action()
+        bare = game_pb2.MatchAction()
         bare.CopyFrom(action)
         what = bare.castle_rampage
         kind = what.WhichOneof("action")
@@ -235,7 +235,7 @@ class Drawing(drawing.Drawing):
             getattr(what, kind).ClearField("discards")
         return self.action(bare)
 
-    def _strength(self, action: game_pb2.Action) -> str:
+    def _strength(self, action: game_pb2.MatchAction) -> str:
         play = action.castle_rampage.play
         if play.card not in self.specs or not self.specs[play.card].attack:
             return ""
@@ -256,7 +256,7 @@ class Drawing(drawing.Drawing):
             raise drawing.Unclear("These are not five of your cards, each as often as you have it.")
         return found
 
-    def words(self, action: game_pb2.Action) -> list[str]:
+    def words(self, action: game_pb2.MatchAction) -> list[str]:
         # Only the words that distinguish actions: "knight" means to play one.
         return [word for word in super().words(action) if word not in ("the", "discarding")]
 
@@ -342,7 +342,7 @@ class Drawing(drawing.Drawing):
         return ", ".join(self.names[card] for card in cards)
 
 
-def _order(action: game_pb2.Action) -> list[int]:
+def _order(action: game_pb2.MatchAction) -> list[int]:
     set_up = action.castle_rampage.set_up
     return [*set_up.gate, *set_up.castle, set_up.keep]
 

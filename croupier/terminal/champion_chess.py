@@ -13,7 +13,7 @@ from croupier.v1 import catalog_pb2, game_pb2
 from croupier.v1 import champion_chess_pb2 as chess
 
 TURNS_SHOWN = 4
-CATEGORIES = ("move", "attack", "defend")
+CATEGORIES = ("movement", "attack", "defend")
 PHASES = {
     chess.CHAMPION_CHESS_PHASE_CHAMPION: "champion phase",
     chess.CHAMPION_CHESS_PHASE_AID: "aid phase",
@@ -91,7 +91,7 @@ class Drawing(drawing.Drawing):
             )
         return "Choose what to discard to your reserve: any cards of your hand."
 
-    def action(self, action: game_pb2.Action) -> str:
+    def action(self, action: game_pb2.MatchAction) -> str:
         what = action.champion_chess
         match what.WhichOneof("action"):
             case "play_champion":
@@ -187,10 +187,10 @@ class Drawing(drawing.Drawing):
     def _points(self, view: game_pb2.View) -> dict[int, tuple[int, int, int]]:
         specs = view.ruleset.champion_chess.cards or self.game.default_ruleset.champion_chess.cards
         points = dict.fromkeys(self.names, (0, 0, 0))
-        return points | {spec.card: (spec.move, spec.attack, spec.defend) for spec in specs}
+        return points | {spec.card: (spec.movement, spec.attack, spec.defend) for spec in specs}
 
 
-def _cards(action: game_pb2.Action) -> Sequence[int]:
+def _cards(action: game_pb2.MatchAction) -> Sequence[int]:
     what = action.champion_chess
     if what.WhichOneof("action") == "play_aid":
         return what.play_aid.cards

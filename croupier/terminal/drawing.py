@@ -56,7 +56,7 @@ class Drawing:
         """Draws the whole view."""
         return Group(*self._fields(self.inner(view)))
 
-    def event(self, event: game_pb2.Event) -> Text | None:
+    def event(self, event: game_pb2.MatchEvent) -> Text | None:
         """Tells an event in a line; None if it is not worth one."""
         if event.WhichOneof("event") != self.name:
             return None
@@ -72,7 +72,7 @@ class Drawing:
         """Asks what the seat has to decide."""
         return f"Choose one of {len(view.legal_actions)}:"
 
-    def action(self, action: game_pb2.Action) -> str:
+    def action(self, action: game_pb2.MatchAction) -> str:
         """Describes an action in a few words."""
         line = Text()
         self._phrase(line, self.inner(action))
@@ -99,7 +99,7 @@ class Drawing:
         whole = [place for place in found if len(labels[place]) == len(wanted)]
         return whole if len(whole) == 1 else found
 
-    def words(self, action: game_pb2.Action) -> list[str]:
+    def words(self, action: game_pb2.MatchAction) -> list[str]:
         """Returns the words by which an action can be named."""
         return _words(self.action(action))
 

@@ -115,7 +115,7 @@ class Drawing(drawing.Drawing):
         what = f"{self._play(played.card, played.role)}, of {power}"
         return f"Answer {what}: a higher {defence} wins possession, an equal one stops it:"
 
-    def action(self, action: game_pb2.Action) -> str:
+    def action(self, action: game_pb2.MatchAction) -> str:
         played = action.powershot_soccer.play_card
         return self._play(played.card, played.role)
 

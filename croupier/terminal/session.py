@@ -46,7 +46,7 @@ class Session:
         self.draw = draw
         self.settings = settings
         self.console = console
-        self.events: list[game_pb2.Event] = []  # Not shown yet.
+        self.events: list[game_pb2.MatchEvent] = []  # Not shown yet.
         self.scene: Hashable = None  # Of the view that was drawn last.
         self.decisions = 0
         self.waits = False  # Whether the match waits for an invited seat.
@@ -72,7 +72,7 @@ class Session:
         self.console.print()
         self.console.print(f"{how}: {self.seat.match} stays unfinished on {self.settings.server}.")
 
-    def _follow(self) -> game_pb2.Result:
+    def _follow(self) -> game_pb2.MatchResult:
         # The stream drives the session. Views that are out of date are skipped: the other seat may
         # decide, and the stream tell of it, while the player still thinks.
         stream = self.seat.watch()
@@ -148,12 +148,12 @@ class Session:
         time.sleep(self.settings.delay)
         self._submit(view, hint.action)
 
-    def _submit(self, view: game_pb2.View, action: game_pb2.Action) -> None:
+    def _submit(self, view: game_pb2.View, action: game_pb2.MatchAction) -> None:
         self.seat.submit(action, view.version)
 
     # The player's input.
 
-    def _ask(self, view: game_pb2.View) -> game_pb2.Action | None:
+    def _ask(self, view: game_pb2.View) -> game_pb2.MatchAction | None:
         # Returns the action that the player chooses; None to resign.
         self._show_menu(view)
         if self.settings.clock is not None:
@@ -338,7 +338,7 @@ class Session:
         self.console.print(table)
 
 
-def _result_line(result: game_pb2.Result) -> str:
+def _result_line(result: game_pb2.MatchResult) -> str:
     scores = list(result.scores)
     best = max(scores)
     who = "draw" if scores.count(best) > 1 else f"seat {scores.index(best)} wins"

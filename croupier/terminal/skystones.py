@@ -103,7 +103,7 @@ class Drawing(drawing.Drawing):
             return f"Pick {which} for your hand; {used} of {self.limit} points are used:"
         return "Place a card: by the number in the table, or its name and square:"
 
-    def action(self, action: game_pb2.Action) -> str:
+    def action(self, action: game_pb2.MatchAction) -> str:
         what = action.skystones
         if what.WhichOneof("action") == "pick_card":
             return self._title(what.pick_card.card)

@@ -16,7 +16,7 @@ CARD_TEXTS = {
           "The first time that he is your only noble, a Rook of your deck may take his place.",
     PAWN: "Any number may be played together.",
 }
-CATEGORIES = ("move", "attack", "defend")
+CATEGORIES = ("movement", "attack", "defend")
 NUMBERS = {"copies": (0, MAX_COPIES), **dict.fromkeys(CATEGORIES, (0, MAX_POINTS))}
 
 

@@ -161,7 +161,7 @@ cdef class ChampionChess(Game):
         MULLIGAN: "mulligan: cards*",
         CHAMPION_REVEALED: "champion_revealed: champion castled",
         AID_REVEALED: "aid_revealed: cards*",
-        CHALLENGE_DECIDED: "challenge_decided: champion won move attack defend",
+        CHALLENGE_DECIDED: "challenge_decided: champion won movement attack defend",
         DISCARDED: "discarded: cards*",
     }
     hidden_places = ("opponent_hand", "opponent_pile")

@@ -188,9 +188,10 @@ def _attack(address: str, attack: Attack, ready: Event, end: Event) -> None:
 
 
 async def _ask(address: str, attack: Attack, seat: Seat, ready: Event, end: Event) -> None:
-    request = hint_pb2.SuggestActionRequest(
-        match=seat.match, limits=attack.limits, belief_worlds=attack.belief_worlds
+    search = hint_pb2.Search(
+        match_name=seat.match, limits=attack.limits, belief_worlds=attack.belief_worlds
     )
+    request = hint_pb2.SuggestActionRequest(search=search)
     metadata = (("authorization", f"Bearer {seat.token}"),)
     async with grpc.aio.insecure_channel(address) as channel:
         stub = hint_pb2_grpc.HintServiceStub(channel)

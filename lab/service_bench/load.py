@@ -140,8 +140,9 @@ def _searching(server: Running, token: str) -> Iterator[None]:
     if not token:
         yield
         return
-    request = hint_pb2.AnalyzePositionRequest(match=f"matches/{ANALYZED}")
-    request.limits.time.seconds = 60
+    request = hint_pb2.AnalyzePositionRequest()
+    request.search.match_name = f"matches/{ANALYZED}"
+    request.search.limits.time.seconds = 60
     metadata = (("authorization", f"Bearer {token}"),)
     with grpc.insecure_channel(server.address) as channel:
         stub = hint_pb2_grpc.HintServiceStub(channel)

@@ -70,7 +70,7 @@ def _view_all(stub: match_pb2_grpc.MatchServiceStub, ids: Sequence[str]) -> floa
     tokens = Tokens(KEY)
     taken = []
     for match_id in ids:
-        request = match_pb2.GetViewRequest(match=f"matches/{match_id}")
+        request = match_pb2.GetViewRequest(name=f"matches/{match_id}")
         token = tokens.make(Caller(match_id, 0))
         began = time.perf_counter()
         stub.GetView(request, metadata=(("authorization", f"Bearer {token}"),))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
 
-from croupier.v1.game_pb2 import Action, Ruleset
+from croupier.v1.game_pb2 import MatchAction, Ruleset
 from croupier.v1.match_pb2 import SubmitActionRequest
 from engine.match import Match
 from service import wire
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
 
     seat: int
     expected_version: int
-    action: Action
+    action: MatchAction
 
 
 class Script(NamedTuple):
@@ -81,7 +81,7 @@ def requests(script: Script, match_id: str, tokens: Tokens) -> list[Request]:
         Request(
             seats[decision.seat],
             SubmitActionRequest(
-                match=f"matches/{match_id}",
+                name=f"matches/{match_id}",
                 expected_version=decision.expected_version,
                 action=decision.action,
                 request_id=f"{match_id}-{number}",

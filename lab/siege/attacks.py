@@ -134,7 +134,7 @@ async def _a_view(attacker: Attacker, own: grpc.aio.Channel) -> game_pb2.View | 
     if created is None:
         return None
     response = await match_pb2_grpc.MatchServiceStub(own).GetView(
-        match_pb2.GetViewRequest(match=created.match),
+        match_pb2.GetViewRequest(name=created.name),
         metadata=attacker.bearer(created.seat_tokens[0].token),
         timeout=30,
     )
@@ -149,7 +149,9 @@ async def _hints(
         view = await _a_view(attacker, own)
         assert view is not None, attacker.outcomes
         stub = hint_pb2_grpc.HintServiceStub(own)
-        request = hint_pb2.SuggestActionRequest(view=view, limits=limits, belief_worlds=worlds)
+        request = hint_pb2.SuggestActionRequest(
+            search=hint_pb2.Search(view=view, limits=limits, belief_worlds=worlds)
+        )
 
         async def ask() -> None:
             await attacker.call(
@@ -233,7 +235,7 @@ async def watchers(attacker: Attacker) -> None:
         created = await attacker.create(own, ruleset=_ruleset("skystones"))
         assert created is not None, attacker.outcomes
         stub = match_pb2_grpc.MatchServiceStub(own)
-        request = match_pb2.WatchMatchRequest(match=created.match)
+        request = match_pb2.WatchMatchRequest(name=created.name)
         bearer = attacker.bearer(created.spectator_token)
 
         async def watch() -> None:
@@ -254,7 +256,7 @@ async def calls(attacker: Attacker) -> None:
         created = await attacker.create(own, ruleset=_ruleset("champion_chess"))
         assert created is not None, attacker.outcomes
         stub = match_pb2_grpc.MatchServiceStub(own)
-        request = match_pb2.GetViewRequest(match=created.match)
+        request = match_pb2.GetViewRequest(name=created.name)
         bearer = attacker.bearer(created.seat_tokens[0].token)
         await attacker.until_end(
             lambda: attacker.call(stub.GetView(request, metadata=bearer, timeout=30)), STREAMS

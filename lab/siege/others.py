@@ -87,7 +87,7 @@ class Others:
                 people = []
                 for each in match.seat_tokens:
                     own = await stack.enter_async_context(channel(address))
-                    people.append(self._person(own, match.match, each, with_bot))
+                    people.append(self._person(own, match.name, each, with_bot))
                 await asyncio.gather(*people)
 
         await self._again(BOT if with_bot else SUBMIT, play)
@@ -114,7 +114,7 @@ class Others:
         stub = match_pb2_grpc.MatchServiceStub(own)
         decided = None
         async for response in stub.WatchMatch(
-            match_pb2.WatchMatchRequest(match=match), metadata=metadata
+            match_pb2.WatchMatchRequest(name=match), metadata=metadata
         ):
             if not response.HasField("view"):
                 continue
@@ -129,7 +129,7 @@ class Others:
             try:
                 answer = await stub.SubmitAction(
                     match_pb2.SubmitActionRequest(
-                        match=match,
+                        name=match,
                         expected_version=view.version,
                         action=self._rng.choice(view.legal_actions),
                         request_id=f"siege {next(self._ids)}",
@@ -160,7 +160,7 @@ class Others:
                         *self._place.metadata,
                         ("authorization", f"Bearer {each.token}"),
                     )
-                    request = match_pb2.GetViewRequest(match=match.match)
+                    request = match_pb2.GetViewRequest(name=match.name)
                     response = await matches.GetView(request, metadata=metadata, timeout=TIMEOUT)
                     if response.view.legal_actions:
                         views.append(each)
@@ -173,7 +173,9 @@ class Others:
                 while True:
                     began = time.perf_counter()
                     await hints.SuggestAction(
-                        hint_pb2.SuggestActionRequest(match=match.match, limits=limits),
+                        hint_pb2.SuggestActionRequest(
+                            search=hint_pb2.Search(match_name=match.name, limits=limits)
+                        ),
                         metadata=metadata,
                         timeout=TIMEOUT,
                     )

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
@@ -19,7 +19,8 @@ from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.hints import CheckedHintRequest
 from service.searching.pool import Limits
 
-HintRequest: TypeAlias = hint_pb2.SuggestActionRequest | hint_pb2.AnalyzePositionRequest
+# The path of the search in a request.
+SEARCH = "search"
 
 
 class AskedPosition(NamedTuple):
@@ -30,13 +31,13 @@ class AskedPosition(NamedTuple):
     deciders: tuple[int, ...]
 
 
-def read_limits(request: HintRequest, default: Limits) -> Limits:
+def read_limits(search: hint_pb2.Search, default: Limits) -> Limits:
     """The limits of a search, whose fields the schema has checked."""
-    if request.HasField("strength"):
-        return Limits(BOT_STRENGTHS[request.strength].iterations)
-    if not request.HasField("limits"):
+    if search.HasField("strength"):
+        return Limits(BOT_STRENGTHS[search.strength].iterations)
+    if not search.HasField("limits"):
         return default
-    limits = request.limits
+    limits = search.limits
     return Limits(
         iterations=limits.iterations,
         seconds=limits.time.ToNanoseconds() / 1e9,
@@ -54,21 +55,21 @@ def hosted_position(caller: Caller, state: MatchState) -> AskedPosition:
 
 
 def sent_position(message: game_pb2.View) -> AskedPosition:
-    """The position of a view that came in the field `view`; raises Refusal."""
-    view = wire.read_view(message, "view")
+    """The position of a view that came in the field `search.view`; raises Refusal."""
+    view = wire.read_view(message, f"{SEARCH}.view")
     if message.HasField("result"):
         raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
     if message.seat not in message.deciders:
         raise Refusal(
             ErrorReason.ERROR_REASON_NOT_TO_DECIDE,
             f"seat {message.seat} owes no decision in this view",
-            fields=[("view.deciders", f"must hold {message.seat}, the seat that asks")],
+            fields=[(f"{SEARCH}.view.deciders", f"must hold {message.seat}, the seat that asks")],
         )
     return AskedPosition(view, message.version, tuple(message.deciders))
 
 
-def check_hint_request(request: HintRequest, asked: AskedPosition) -> CheckedHintRequest:
-    """Return a hint request, checked, with the sampler of its position; raise Refusal.
+def check_search(search: hint_pb2.Search, asked: AskedPosition) -> CheckedHintRequest:
+    """Return a search, checked, with the sampler of its position; raise Refusal.
 
     It infers what the view says of hidden cards, which takes up to 20 ms: call it in a thread of
     the search pool.
@@ -78,9 +79,9 @@ def check_hint_request(request: HintRequest, asked: AskedPosition) -> CheckedHin
         view=asked.view,
         version=asked.version,
         sampler=sampler,
-        actions=_read_actions(request, asked.view, sampler),
-        seed=request.seed if request.HasField("seed") else secrets.randbits(64),
-        belief_worlds=request.belief_worlds,
+        actions=_read_actions(search, asked.view, sampler),
+        seed=search.seed if search.HasField("seed") else secrets.randbits(64),
+        belief_worlds=search.belief_worlds,
     )
 
 
@@ -90,37 +91,39 @@ def _checked_sampler(asked: AskedPosition) -> Sampler:
         sampler = Sampler.of(asked.view)
         position = sampler.sample(0)
     except ViewError as error:
-        raise wire.inconsistent_view(error, asked.view.game.id, "view") from None
+        raise wire.inconsistent_view(error, asked.view.game.id, f"{SEARCH}.view") from None
     if not set(asked.deciders) <= set(position.deciders):
         rule = f"must be among {list(position.deciders)}, by what is known of the game"
         raise Refusal(
             ErrorReason.ERROR_REASON_INCONSISTENT_VIEW,
-            f"view.deciders: {rule}",
-            fields=[("view.deciders", rule)],
+            f"{SEARCH}.view.deciders: {rule}",
+            fields=[(f"{SEARCH}.view.deciders", rule)],
         )
     return sampler
 
 
-def _read_actions(request: HintRequest, view: SeatView, sampler: Sampler) -> tuple[int, ...] | None:
+def _read_actions(
+    search: hint_pb2.Search, view: SeatView, sampler: Sampler
+) -> tuple[int, ...] | None:
     # The included actions, or else all legal ones, without the excluded ones.
-    if not request.include_actions and not request.exclude_actions:
+    if not search.include_actions and not search.exclude_actions:
         return None
     # Any world will do: the legal actions of the seat are the same in all of them.
     position = sampler.sample(0)
-    included = _read_legal(request.include_actions, view, position, "include_actions")
-    excluded = _read_legal(request.exclude_actions, view, position, "exclude_actions")
+    included = _read_legal(search.include_actions, view, position, "include_actions")
+    excluded = _read_legal(search.exclude_actions, view, position, "exclude_actions")
     left = (included or set(position.legal(view.seat))) - excluded
     if not left:
-        raise invalid_field("exclude_actions", "must leave an action to search for")
+        raise invalid_field(f"{SEARCH}.exclude_actions", "must leave an action to search for")
     return tuple(sorted(left))
 
 
 def _read_legal(
-    messages: Sequence[game_pb2.Action], view: SeatView, position: Position, field: str
+    messages: Sequence[game_pb2.MatchAction], view: SeatView, position: Position, field: str
 ) -> set[int]:
     actions = set()
     for i, message in enumerate(messages):
-        path = f"{field}[{i}]"
+        path = f"{SEARCH}.{field}[{i}]"
         wire.check_game(view.game, message, path)
         try:
             action = wire.read_action(view.game, message)

@@ -15,8 +15,7 @@ from service.api.authentication import Authenticator
 from service.api.calls import Context
 from service.api.hint_requests import (
     AskedPosition,
-    HintRequest,
-    check_hint_request,
+    check_search,
     hosted_position,
     read_limits,
     sent_position,
@@ -44,11 +43,13 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self, request: hint_pb2.SuggestActionRequest, context: Context
     ) -> hint_pb2.SuggestActionResponse:
         deadline = _deadline(context)
-        asked = await self._asked_position(request, context)
-        limits = read_limits(request, SUGGESTION)
+        asked = await self._asked_position(request.search, context)
+        limits = read_limits(request.search, SUGGESTION)
         # A partial report is worth its time only if the final one may come too late.
         every = (deadline - time.monotonic()) / 2
-        async with aclosing(self._reports(request, asked, limits, deadline, every)) as reports:
+        async with aclosing(
+            self._reports(request.search, asked, limits, deadline, every)
+        ) as reports:
             async for report, final in reports:
                 if final:
                     return hint_pb2.SuggestActionResponse(**report._asdict())
@@ -58,22 +59,24 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self, request: hint_pb2.AnalyzePositionRequest, context: Context
     ) -> AsyncIterator[hint_pb2.AnalyzePositionResponse]:
         deadline = _deadline(context)
-        asked = await self._asked_position(request, context)
-        limits = read_limits(request, ANALYSIS)
+        asked = await self._asked_position(request.search, context)
+        limits = read_limits(request.search, ANALYSIS)
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
-        async with aclosing(self._reports(request, asked, limits, deadline, every)) as reports:
+        async with aclosing(
+            self._reports(request.search, asked, limits, deadline, every)
+        ) as reports:
             async for report, final in reports:
-                yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final=final)
+                yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final_report=final)
 
-    async def _asked_position(self, request: HintRequest, context: Context) -> AskedPosition:
-        if request.WhichOneof("position") == "match":
-            return hosted_position(*await self._authenticator.enter(context, request.match))
+    async def _asked_position(self, search: hint_pb2.Search, context: Context) -> AskedPosition:
+        if search.WhichOneof("position") == "match_name":
+            return hosted_position(*await self._authenticator.enter(context, search.match_name))
         self._admission.check_restriction("hint_without_match")
-        return sent_position(request.view)
+        return sent_position(search.view)
 
     async def _reports(
         self,
-        request: HintRequest,
+        search: hint_pb2.Search,
         asked: AskedPosition,
         limits: Limits,
         deadline: float,
@@ -93,7 +96,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             news.set()
 
         def work(job: SearchJob) -> Report:
-            checked = check_hint_request(request, asked)
+            checked = check_search(search, asked)
             return answer(
                 checked,
                 job,
@@ -110,10 +113,10 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
 
         owner = current_principal.get()
         with self._admission.hold(Budget.SEARCHES):
-            search = asyncio.create_task(self._pool.run(limits, work, owner, charge=charge))
-            search.add_done_callback(lambda _: news.set())
+            running = asyncio.create_task(self._pool.run(limits, work, owner, charge=charge))
+            running.add_done_callback(lambda _: news.set())
             try:
-                while not search.done():
+                while not running.done():
                     left = deadline - LAST_SECONDS - time.monotonic()
                     try:
                         async with asyncio.timeout(left if left < math.inf else None):
@@ -121,19 +124,19 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                     except TimeoutError:
                         if newest is None:
                             # There is nothing to say: the call ends by its deadline.
-                            await search
+                            await running
                         break
                     news.clear()
-                    if not search.done() and newest is not None:
+                    if not running.done() and newest is not None:
                         yield newest, False
-                if search.done():
-                    yield await search, True
+                if running.done():
+                    yield await running, True
                 elif newest is not None:
                     # The search has got no processor in time.
                     newest.hint.stop_reason = hint_pb2.StopReason.STOP_REASON_DEADLINE
                     yield newest, True
             finally:
-                search.cancel()
+                running.cancel()
 
 
 def _deadline(context: Context) -> float:

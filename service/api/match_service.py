@@ -84,7 +84,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         )
         match_id = state.header.match_id
         return match_pb2.CreateMatchResponse(
-            match=f"matches/{match_id}",
+            name=f"matches/{match_id}",
             seat_tokens=[
                 self._seat_token(Caller(match_id, seat))
                 for seat, bot in enumerate(bots)
@@ -121,7 +121,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         await self._matches.join(joiner, _key_name(), self._tokens.join_id(request.request_id))
         state = await self._matches.load(joiner.match_id)
         return match_pb2.JoinMatchResponse(
-            match=f"matches/{joiner.match_id}",
+            name=f"matches/{joiner.match_id}",
             seat_token=self._seat_token(joiner),
             spectator_token=self._tokens.make(Caller(joiner.match_id, SPECTATOR)),
             secret_hash=state.header.secret_hash,
@@ -130,7 +130,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ReplaceSeatToken(
         self, request: match_pb2.ReplaceSeatTokenRequest, context: Context
     ) -> match_pb2.ReplaceSeatTokenResponse:
-        caller = await self._authenticator.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
         request_id = self._tokens.replacement_id(request.request_id)
         await self._matches.replace_token(caller, request_id)
@@ -138,7 +138,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return match_pb2.ReplaceSeatTokenResponse(seat_token=self._seat_token(replaced))
 
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
-        caller, state = await self._authenticator.enter(context, request.match)
+        caller, state = await self._authenticator.enter(context, request.name)
         wanted = request.wait_for_version
         if state.version < wanted:
             with (
@@ -161,7 +161,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return view + response.SerializeToString()
 
     async def SubmitAction(self, request: match_pb2.SubmitActionRequest, context: Context) -> bytes:
-        caller = await self._authenticator.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
         view = await self._matches.submit(
             caller, request.expected_version, request.action, request.request_id
@@ -171,7 +171,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: Context
     ) -> AsyncIterator[bytes]:
-        caller, state = await self._authenticator.enter(context, request.match)
+        caller, state = await self._authenticator.enter(context, request.name)
         version = request.after_version if request.HasField("after_version") else -1
         if version > state.version:
             raise Refusal(
@@ -204,7 +204,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         raise shutting_down(sent)
 
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
-        caller = await self._authenticator.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
         view = await self._matches.resign(caller)
         return wire.field(match_pb2.ResignMatchResponse.VIEW_FIELD_NUMBER, view)
@@ -213,9 +213,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self, request: match_pb2.GetRecordRequest, context: Context
     ) -> match_pb2.GetRecordResponse:
         if self._authenticator.is_operator(context):
-            state = await self._matches.load(request.match.removeprefix("matches/"))
+            state = await self._matches.load(request.name.removeprefix("matches/"))
         else:
-            _, state = await self._authenticator.enter(context, request.match)
+            _, state = await self._authenticator.enter(context, request.name)
         if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
@@ -226,10 +226,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ContributeEntropy(
         self, request: match_pb2.ContributeEntropyRequest, context: Context
     ) -> bytes:
-        caller = await self._authenticator.admit(context, request.match)
+        caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
-        if request.HasField("hash"):
-            view = await self._matches.contribute(caller, EntryKind.ENTROPY_HASH, request.hash)
+        if request.HasField("entropy_hash"):
+            view = await self._matches.contribute(
+                caller, EntryKind.ENTROPY_HASH, request.entropy_hash
+            )
         else:
             view = await self._matches.contribute(caller, EntryKind.ENTROPY, request.entropy)
         return wire.field(match_pb2.ContributeEntropyResponse.VIEW_FIELD_NUMBER, view)
@@ -237,14 +239,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def Rematch(
         self, request: match_pb2.RematchRequest, context: Context
     ) -> match_pb2.RematchResponse:
-        caller, state = await self._authenticator.enter(context, request.match)
+        caller, state = await self._authenticator.enter(context, request.name)
         check_seat(caller)
         rematch = await self._matches.rematch(
             state, caller.seat, _key_name(), self._creator(), self._admit_new
         )
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
-            match=f"matches/{match_id}",
+            name=f"matches/{match_id}",
             # The holder of a seat's token gets that of the other seat in the next match. So no one
             # holds both tokens who did not in the match before.
             seat_token=self._seat_token(Caller(match_id, seat)),
@@ -277,7 +279,7 @@ def _key_name() -> str:
 def _summary(listed: ListedMatch) -> match_pb2.MatchSummary:
     over = listed.ended is not None
     summary = match_pb2.MatchSummary(
-        match=f"matches/{listed.match_id}",
+        name=f"matches/{listed.match_id}",
         game=f"games/{listed.game}",
         state=match_pb2.MATCH_STATE_OVER if over else match_pb2.MATCH_STATE_RUNNING,
         version=listed.version,

@@ -71,9 +71,11 @@ class Contributions:
 
 
 def write_contribution(entry: Entry) -> dict[str, Any]:
-    """A contribution as a message, by the name of its field in an Event and in a RecordEntry."""
+    """A contribution as a message, by the name of its field in MatchEvent and RecordEntry."""
     if entry.kind == EntryKind.ENTROPY_HASH:
-        return {"entropy_hash": game_pb2.SeatEntropyHash(seat=entry.seat, hash=entry.action)}
+        return {
+            "entropy_hash": game_pb2.SeatEntropyHash(seat=entry.seat, entropy_hash=entry.action)
+        }
     return {"entropy": game_pb2.SeatEntropy(seat=entry.seat, entropy=entry.action)}
 
 

@@ -9,30 +9,30 @@ from service.store import EntryKind
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
 
 
-def write_events(state: MatchState, version: int, viewer: int) -> list[game_pb2.Event]:
+def write_events(state: MatchState, version: int, viewer: int) -> list[game_pb2.MatchEvent]:
     """What a seat, or SPECTATOR, saw happen at a version."""
     happened = state.events(version)
     entry = state.entry(version) if version else None
     messages = []
     if entry is not None and entry.kind in CONTRIBUTIONS:
-        messages.append(game_pb2.Event(version=version, **write_contribution(entry)))
+        messages.append(game_pb2.MatchEvent(version=version, **write_contribution(entry)))
     if entry is not None and entry.kind == EntryKind.JOIN:
         joined = game_pb2.SeatJoined(seat=entry.seat)
-        messages.append(game_pb2.Event(version=version, seat_joined=joined))
+        messages.append(game_pb2.MatchEvent(version=version, seat_joined=joined))
     if entry is not None and entry.kind == EntryKind.TOKEN:
         replaced = game_pb2.SeatTokenReplaced(seat=entry.seat)
-        messages.append(game_pb2.Event(version=version, seat_token_replaced=replaced))
+        messages.append(game_pb2.MatchEvent(version=version, seat_token_replaced=replaced))
     if entry is not None and entry.kind == EntryKind.EXPIRY:
         expired = game_pb2.TimeExpired(seats=state.forfeited or (entry.seat,))
-        messages.append(game_pb2.Event(version=version, time_expired=expired))
+        messages.append(game_pb2.MatchEvent(version=version, time_expired=expired))
     messages += [
         wire.write_event(state.game, event, version) for event in happened if event.seen_by(viewer)
     ]
     # An action without events is held until the other seat has decided too.
     if entry is not None and entry.kind in _DECISIONS and entry.action and not happened:
         decided = game_pb2.SeatDecided(seat=entry.seat)
-        messages.append(game_pb2.Event(version=version, seat_decided=decided))
+        messages.append(game_pb2.MatchEvent(version=version, seat_decided=decided))
     if state.over and version == state.version:
         ended = game_pb2.MatchEnded(result=state.result)
-        messages.append(game_pb2.Event(version=version, match_ended=ended))
+        messages.append(game_pb2.MatchEvent(version=version, match_ended=ended))
     return messages

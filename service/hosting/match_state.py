@@ -182,13 +182,13 @@ class MatchState(NamedTuple):
         return None
 
     @property
-    def result(self) -> game_pb2.Result | None:
+    def result(self) -> game_pb2.MatchResult | None:
         """How it ended; None while it runs."""
         if not self.over:
             return None
         if self.early_end is not None:
-            return game_pb2.Result(scores=self.early_end.scores, reason=self.early_end.reason)
-        return game_pb2.Result(
+            return game_pb2.MatchResult(scores=self.early_end.scores, reason=self.early_end.reason)
+        return game_pb2.MatchResult(
             scores=self.dealt().scores, reason=game_pb2.EndReason.END_REASON_RULES
         )
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import Action, EndReason, Ruleset
+from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
 from service.clock import Clock
 from service.errors import Refusal
 from service.hosting import requests
@@ -259,7 +259,7 @@ class Matches:
     # Changing matches. A refused request changes nothing.
 
     async def submit(
-        self, caller: Caller, expected_version: int, action: Action, request_id: str
+        self, caller: Caller, expected_version: int, action: MatchAction, request_id: str
     ) -> bytes:
         """Decides for a seat; returns the seat's view right after. Raises Refusal."""
 

@@ -30,7 +30,7 @@ class RecordError(ValueError):
         self.field = field
 
 
-def verify(record: match_pb2.Record) -> MatchState:
+def verify(record: match_pb2.MatchRecord) -> MatchState:
     """The match of a record; raises RecordError unless all that the record says follows from it."""
     _check_schema(record)
     try:
@@ -63,8 +63,8 @@ def verify(record: match_pb2.Record) -> MatchState:
 # Reading
 
 
-def _check_schema(record: match_pb2.Record) -> None:
-    known = match_pb2.Record()
+def _check_schema(record: match_pb2.MatchRecord) -> None:
+    known = match_pb2.MatchRecord()
     known.CopyFrom(record)
     known.DiscardUnknownFields()
     if known.ByteSize() != record.ByteSize():
@@ -74,8 +74,8 @@ def _check_schema(record: match_pb2.Record) -> None:
         raise RecordError(*violation)
 
 
-def _read_header(record: match_pb2.Record) -> Header:
-    match_id = record.match.removeprefix("matches/")
+def _read_header(record: match_pb2.MatchRecord) -> Header:
+    match_id = record.name.removeprefix("matches/")
     return Header(
         match_id=match_id,
         game=wire.game_of(record.ruleset),
@@ -93,7 +93,7 @@ def _read_header(record: match_pb2.Record) -> Header:
     )
 
 
-def _check_header(record: match_pb2.Record, state: MatchState) -> None:
+def _check_header(record: match_pb2.MatchRecord, state: MatchState) -> None:
     header = state.header
     if record.secret_hash != header.secret_hash:
         raise RecordError("secret_hash", "is not the hash of the secret")
@@ -112,7 +112,7 @@ def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
         action = wire.canonical_action(state.game, message.action.action)
         return Entry(EntryKind.ACTION, seat, at, action, state.version)
     if kind == "entropy_hash":
-        return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.hash)
+        return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.entropy_hash)
     if kind == "entropy":
         return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
     if kind == "seat_joined":

@@ -12,11 +12,11 @@ from service.store import Entry, EntryKind
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
 
 
-def write_record(state: MatchState) -> match_pb2.Record:
+def write_record(state: MatchState) -> match_pb2.MatchRecord:
     """Everything that happened, hidden cards and all. Only for a match that is over."""
     header = state.header
-    record = match_pb2.Record(
-        match=f"matches/{header.match_id}",
+    record = match_pb2.MatchRecord(
+        name=f"matches/{header.match_id}",
         ruleset=wire.write_ruleset(state.game),
         rules_version=header.rules_version,
         secret=header.secret,
@@ -61,9 +61,9 @@ def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
     return message
 
 
-def digest(record: match_pb2.Record) -> bytes:
+def digest(record: match_pb2.MatchRecord) -> bytes:
     """The digest of a record: SHA-256 over all its other fields."""
-    whole = match_pb2.Record()
+    whole = match_pb2.MatchRecord()
     whole.CopyFrom(record)
     whole.ClearField("digest")
     return hashlib.sha256(_DIGEST_DOMAIN + whole.SerializeToString(deterministic=True)).digest()

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import Action
+from croupier.v1.game_pb2 import MatchAction
 from engine.errors import ActionError
 from service import wire
 from service.errors import Refusal
@@ -27,7 +27,12 @@ class Commit(NamedTuple):
 
 
 def submit_action(
-    state: MatchState, at: int, seat: int, expected_version: int, action: Action, request_id: str
+    state: MatchState,
+    at: int,
+    seat: int,
+    expected_version: int,
+    action: MatchAction,
+    request_id: str,
 ) -> Reply | Commit:
     """Decides for a seat at a time; raises Refusal.
 
@@ -55,7 +60,7 @@ def submit_action(
         raise wire.illegal_action(error, action, "action") from None
 
 
-def _read_action(state: MatchState, action: Action) -> tuple[int | ActionError, bytes]:
+def _read_action(state: MatchState, action: MatchAction) -> tuple[int | ActionError, bytes]:
     # The action and its canonical form. One that the game does not have is an error only if the
     # request passes all other checks; until then it stands for itself.
     data = action.SerializeToString(deterministic=True)

@@ -22,7 +22,7 @@ def _serialize_view(state: MatchState, viewer: int) -> bytes:
     # In the order of the fields, as protobuf writes them.
     match, deciders = state.match, state.deciders
     name = f"matches/{state.header.match_id}".encode()
-    parts = [wire.field(game_pb2.View.MATCH_FIELD_NUMBER, name)]
+    parts = [wire.field(game_pb2.View.NAME_FIELD_NUMBER, name)]
     if state.version:
         parts.append(wire.number_field(game_pb2.View.VERSION_FIELD_NUMBER, state.version))
     if viewer != SPECTATOR:

@@ -85,8 +85,8 @@ class Entry(NamedTuple):
     kind: EntryKind
     seat: int  # Whose decision, clock or contribution it is; 0 where the match ends as idle.
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    # A croupier.v1.Action, the seat's contribution of entropy, or the display name of the API key
-    # with which the seat was joined; else empty.
+    # A croupier.v1.MatchAction, the seat's contribution of entropy, or the display name of the API
+    # key with which the seat was joined; else empty.
     action: bytes = b""
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.

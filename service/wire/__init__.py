@@ -16,7 +16,7 @@ from typing import Protocol, cast
 from google.protobuf.message import Message
 
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import Action, Event, Ruleset, View
+from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
 from engine import events, games
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.game import Game, SeatView
@@ -56,7 +56,7 @@ def _view_module(game_id: str) -> ViewModule:
     return cast(ViewModule, importlib.import_module(f"{__name__}.{game_id}_view"))
 
 
-def game_of(message: Ruleset | Action | View) -> str:
+def game_of(message: Ruleset | MatchAction | View) -> str:
     """Returns the id of the game of a message, in which one is set."""
     return str(message.WhichOneof("game"))
 
@@ -128,13 +128,13 @@ def write_ruleset(game: Game) -> Ruleset:
 # Actions
 
 
-def write_action(game: Game, action: int) -> Action:
+def write_action(game: Game, action: int) -> MatchAction:
     """Returns an action as a message."""
     # Parsing takes less time than filling in a message.
-    return Action.FromString(serialize_action(game, action))
+    return MatchAction.FromString(serialize_action(game, action))
 
 
-def read_action(game: Game, action: Action) -> int:
+def read_action(game: Game, action: MatchAction) -> int:
     """Returns the action of a message; raises ActionError if there is no such action."""
     return game.make_action(_translation(game.id).read_action(getattr(action, game.id)))
 
@@ -142,7 +142,7 @@ def read_action(game: Game, action: Action) -> int:
 @lru_cache(maxsize=_ACTIONS_KEPT)
 def serialize_action(game: Game, action: int) -> bytes:
     """Returns an action as the log has it."""
-    message = Action()
+    message = MatchAction()
     _translation(game.id).write_action(getattr(message, game.id), game.read_action(action))
     return message.SerializeToString(deterministic=True)
 
@@ -150,10 +150,10 @@ def serialize_action(game: Game, action: int) -> bytes:
 @lru_cache(maxsize=_ACTIONS_KEPT)
 def parse_action(game: Game, data: bytes) -> int:
     """Returns the action of a serialized message; raises ActionError if there is none such."""
-    return read_action(game, Action.FromString(data))
+    return read_action(game, MatchAction.FromString(data))
 
 
-def canonical_action(game: Game, action: Action) -> bytes:
+def canonical_action(game: Game, action: MatchAction) -> bytes:
     """Returns an action as the log has it, or unchanged if there is no such action."""
     data = action.SerializeToString(deterministic=True)
     try:
@@ -162,13 +162,13 @@ def canonical_action(game: Game, action: Action) -> bytes:
         return data
 
 
-def check_game(game: Game, message: Action, path: str) -> None:
+def check_game(game: Game, message: MatchAction, path: str) -> None:
     """Raises Refusal if an action from the field `path` of a request is of another game."""
     if game_of(message) != game.id:
         raise invalid_field(f"{path}.{game_of(message)}", f"must be an action of {game.id}")
 
 
-def illegal_action(error: ActionError, action: Action, path: str) -> Refusal:
+def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusal:
     """Returns the refusal of an action from the field `path` of a request."""
     message = getattr(action, game_of(action))
     field = "" if error.field in ("seat", "action", "kind") else error.field
@@ -184,21 +184,21 @@ def illegal_action(error: ActionError, action: Action, path: str) -> Refusal:
 # Events and views
 
 
-def write_event(game: Game, event: events.Event, version: int) -> Event:
+def write_event(game: Game, event: events.Event, version: int) -> MatchEvent:
     """Returns an event as a message."""
-    message = Event(version=version)
+    message = MatchEvent(version=version)
     _translation(game.id).write_event(getattr(message, game.id), event)
     return message
 
 
 def write_recorded_events(
     game: Game, happened: Iterable[events.Event], version: int
-) -> list[Event]:
+) -> list[MatchEvent]:
     """Returns what a record tells of one version of a match, as messages."""
     written = [write_event(game, event, version) for event in happened if event.recorded]
     messages = [getattr(message, game.id) for message in written]
     told = _translation(game.id).recorded(game.rules_version, messages)
-    return [Event(version=version, **{game.id: message}) for message in told]
+    return [MatchEvent(version=version, **{game.id: message}) for message in told]
 
 
 def write_view(game: Game, view: SeatView) -> bytes:

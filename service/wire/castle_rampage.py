@@ -26,8 +26,9 @@ class Translation(translation.Translation):
     first: ClassVar = {"CastleRampageStructure": 1}
     counted: ClassVar = frozenset({"discards", "hand"})
     view_paths: ClassVar = {
-        "common.sides[0].history": "sides[0].story",
-        "common.sides[1].history": "sides[1].story",
+        "common.sides[0].history": "sides[0].opaque_history",
+        "common.sides[1].history": "sides[1].opaque_history",
+        "own.drawn": "opaque_draws",
         "common.": "",
         "own.": "",
         "stacks[0]": "sides[0].gate",
@@ -67,10 +68,15 @@ class Translation(translation.Translation):
             **message,
             "winner": _NO_WINNER,
             "sides": [
-                {**side, "history": side["story"], "history_length": len(side["story"])}
+                {
+                    **side,
+                    "history": side["opaque_history"],
+                    "history_length": len(side["opaque_history"]),
+                }
                 for side in message["sides"]
             ],
-            "drawn_length": len(message["drawn"]),
+            "drawn": message["opaque_draws"],
+            "drawn_length": len(message["opaque_draws"]),
             "stacks": [
                 _read_stack(side[name]) for side in message["sides"] for name in _STRUCTURES
             ],

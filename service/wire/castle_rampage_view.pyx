@@ -33,7 +33,7 @@ def write_view(CastleRampage game not None, view):
     put(&out, fields.VIEW_KEPT, seen.own.kept)
     if seen.seat != SPECTATOR:
         write_unseen(&out, game, seen)
-    put_bytes(&out, fields.VIEW_DRAWN, seen.own.drawn, seen.own.drawn_length)
+    put_bytes(&out, fields.VIEW_OPAQUE_DRAWS, seen.own.drawn, seen.own.drawn_length)
     put(&out, fields.VIEW_DECISIONS, common.decisions)
     return written(&out)
 
@@ -45,7 +45,7 @@ cdef void write_side(Writer* out, const Side* side, const Stack* stacks) noexcep
     put(out, fields.SIDE_GRANARIES, side.granaries)
     write_stack(out, fields.SIDE_GATE, &stacks[GATE])
     write_stack(out, fields.SIDE_CASTLE, &stacks[CASTLE])
-    put_bytes(out, fields.SIDE_STORY, side.history, side.history_length)
+    put_bytes(out, fields.SIDE_OPAQUE_HISTORY, side.history, side.history_length)
     end(out, begun)
 
 

@@ -237,7 +237,7 @@ def pennies():
             "castling": False,
             "hand_size": 2,
             "cards": [
-                {"card": card, "copies": 1, "move": move, "attack": attack, "defend": defend}
+                {"card": card, "copies": 1, "movement": move, "attack": attack, "defend": defend}
                 for card, (move, attack, defend) in NUMBERS.items()
             ],
         }

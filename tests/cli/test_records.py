@@ -85,7 +85,7 @@ def refusal(call, *arguments, **more):
 
 
 def names(summaries):
-    return [summary.match for summary in summaries]
+    return [summary.name for summary in summaries]
 
 
 def test_all_matches_are_listed_newest_first_page_by_page(operate):
@@ -110,14 +110,14 @@ def test_all_matches_are_listed_newest_first_page_by_page(operate):
         assert not summary.HasField("end_time") and summary.version == 0
     for game_id in GAMES:
         some = list(operator.matches(game=game_id, page_size=1))
-        assert names(some) == [each.match for each in whole if each.game == f"games/{game_id}"]
+        assert names(some) == [each.name for each in whole if each.game == f"games/{game_id}"]
 
 
 def test_changes_between_two_pages_make_no_gap_and_no_duplicate(operate):
     operated = operate()
     made = [operated.client.create_match(GAMES[0]) for _ in range(6)]
     pages = operated.operator.matches(page_size=2)
-    seen = [next(pages).match for _ in range(2)]
+    seen = [next(pages).name for _ in range(2)]
     operated.client.create_match(GAMES[0])
     seen += names(pages)
     assert sorted(seen) == sorted(match.name for match in made)
@@ -130,7 +130,7 @@ def test_a_summary_names_the_players_and_no_card(operate):
     assert summary.seats[0].bot.strength == match_pb2.BOT_STRENGTH_CASUAL
     assert summary.seats[1].HasField("open")
     fields = {field.name for field in match_pb2.MatchSummary.DESCRIPTOR.fields}
-    assert fields == {"match", "game", "state", "version", "seats", "create_time", "end_time"}
+    assert fields == {"name", "game", "state", "version", "seats", "create_time", "end_time"}
 
 
 def test_only_the_operator_lists(operate):
@@ -454,7 +454,7 @@ def test_verify_names_the_fault_and_exits_with_1(tmp_path):
     fine = run("verify", path)
     assert (fine.returncode, fine.stderr) == (0, "")
     assert fine.stdout == (
-        f"{path}: true: {record.match}, {GAMES[0]}, "
+        f"{path}: true: {record.name}, {GAMES[0]}, "
         f"{record.result.scores[0]:g}-{record.result.scores[1]:g}\n"
     )
     hashed = record.secret_hash.hex()
@@ -476,7 +476,7 @@ def test_verify_names_the_fault_and_exits_with_1(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"{", b'{"unknown": 1}', b"\xff" * 40, b"[1]", b'{"match": 5}']
+    "content", [b"", b"{}", b"{", b'{"unknown": 1}', b"\xff" * 40, b"[1]", b'{"name": 5}']
 )
 def test_a_file_that_holds_no_record_is_not_true(tmp_path, content, capsys):
     path = tmp_path / "what.json"

@@ -183,7 +183,7 @@ def test_a_turn_that_was_answered_is_not_repeated(match: NewMatch) -> None:
 
 def test_submit_takes_the_version_of_the_newest_view(match: NewMatch) -> None:
     first, second = match.seats[0], match.seats[1]
-    action = game_pb2.Action()
+    action = game_pb2.MatchAction()
     action.CopyFrom(first.view().legal_actions[0])
     assert first.submit(action).deciders == [1]
     after = second.submit(second.view().legal_actions[0])
@@ -229,8 +229,8 @@ def test_a_refusal_carries_code_reason_metadata_and_fields(client: Client, match
 
     invalid = refused(lambda: match.seats[0].suggest(iterations=1, threads=17))
     assert (invalid.code, invalid.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD")
-    assert [violation.field for violation in invalid.violations] == ["limits.threads"]
-    assert "limits.threads" in str(invalid)
+    assert [violation.field for violation in invalid.violations] == ["search.limits.threads"]
+    assert "search.limits.threads" in str(invalid)
     assert str(invalid).startswith("INVALID_FIELD: ")
 
     match.seats[0].token = "forged"
@@ -419,7 +419,7 @@ def test_a_match_whose_name_was_lost_is_created_once(
         match = far.create_match("champion_chess")
         assert cable.connections == 2
         matches = Operator(far, operator.read_text()).matches()
-        assert [each.match for each in matches] == [match.name]
+        assert [each.name for each in matches] == [match.name]
         assert match.seats[1].view().seat == 1
         # The same request id gives the same match again; without one, each match is another.
         request_id = str(uuid.uuid4())
@@ -490,12 +490,12 @@ def test_an_analysis_can_be_followed_and_given_up(address: str) -> None:
     with Client(address) as client:
         seat = client.create_match("skystones", seed=1).seats[0]
         reports = list(seat.analyze(iterations=2000, seed=1))
-        assert [report.final for report in reports[-1:]] == [True]
+        assert [report.final_report for report in reports[-1:]] == [True]
         assert reports[-1].hint == seat.suggest(iterations=2000, seed=1)
-        assert list(client.analyze(seat.view(), iterations=2000, seed=1))[-1].final
+        assert list(client.analyze(seat.view(), iterations=2000, seed=1))[-1].final_report
         with seat.analyze(seconds=60, every=0.02) as going_on:
             for report in going_on:
-                assert not report.final
+                assert not report.final_report
                 break
         with pytest.raises(CroupierError) as caught:
             list(going_on)

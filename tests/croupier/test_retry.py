@@ -95,7 +95,7 @@ class Road(match_pb2_grpc.MatchServiceServicer, hint_pb2_grpc.HintServiceService
         self._fail(request, context)
         yield hint_pb2.AnalyzePositionResponse()
         self._fail(request, context)
-        yield hint_pb2.AnalyzePositionResponse(final=True)
+        yield hint_pb2.AnalyzePositionResponse(final_report=True)
 
     def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: grpc.ServicerContext
@@ -141,7 +141,7 @@ def counted(*codes: grpc.StatusCode) -> dict[str, int]:
 
 
 def test_a_call_is_repeated_after_each_status_of_a_proxy(road: Road, seat: Seat) -> None:
-    for call in (seat.view, seat.suggest, lambda: seat.submit(game_pb2.Action(), 7)):
+    for call in (seat.view, seat.suggest, lambda: seat.submit(game_pb2.MatchAction(), 7)):
         road.requests.clear()
         road.lose(*LOST)
         call()
@@ -162,7 +162,7 @@ def test_a_stream_is_resumed_after_each_status_of_a_proxy(road: Road, seat: Seat
 
 def test_an_analysis_starts_anew_until_it_has_reported(road: Road, seat: Seat) -> None:
     road.lose(grpc.StatusCode.UNKNOWN)
-    assert [report.final for report in seat.analyze(iterations=1)] == [False, True]
+    assert [report.final_report for report in seat.analyze(iterations=1)] == [False, True]
     assert seat.client.tally.read() == {"UNKNOWN": 1}
     road.faults = [lambda context: None]
     road.lose(grpc.StatusCode.UNKNOWN)

@@ -65,7 +65,7 @@ def test_a_secret_is_not_sent_in_the_clear_to_another_host(elsewhere: tuple[str,
         assert client.games()
         assert client.suggest(view, iterations=10).iterations == 10
         seat.client = client
-        request = hint_pb2.SuggestActionRequest(match=seat.match)
+        request = hint_pb2.SuggestActionRequest(search={"match_name": seat.match})
         for call in (
             lambda: client.create_match("skystones"),
             seat.view,

@@ -85,16 +85,16 @@ class Memory:
         """Keep what a response holds."""
         if isinstance(response, match_pb2.CreateMatchResponse):
             for each in response.seat_tokens:
-                self.tokens.append((response.match, each.token))
-            self.tokens.append((response.match, response.spectator_token))
+                self.tokens.append((response.name, each.token))
+            self.tokens.append((response.name, response.spectator_token))
             self.invitations.extend(each.invitation for each in response.invitations)
         elif isinstance(response, match_pb2.RematchResponse | match_pb2.JoinMatchResponse):
-            self.tokens.append((response.match, response.seat_token.token))
+            self.tokens.append((response.name, response.seat_token.token))
         elif isinstance(response, match_pb2.ListMatchesResponse):
             self.pages.append(response.next_page_token)
         elif "view" in response.DESCRIPTOR.fields_by_name and response.HasField("view"):
-            self.views.pop((response.view.match, token), None)
-            self.views[response.view.match, token] = response.view
+            self.views.pop((response.view.name, token), None)
+            self.views[response.view.name, token] = response.view
             if len(self.views) > _KEPT:
                 del self.views[next(iter(self.views))]
 
@@ -152,8 +152,8 @@ class Requests:
             deciding = [item for item in memory.views.items() if item[1].legal_actions]
             if deciding:
                 (name, token), view = rng.choice(deciding)
-        if "match" in fields:
-            request.match = name
+        if "name" in fields and rpc != "GetGame":
+            request.name = name
         match rpc:
             case "CreateMatch":
                 self._create(request)
@@ -170,7 +170,7 @@ class Requests:
                 request.after_version = view.version - 1
             case "ResignMatch" if rng.random() < 0.95:
                 # Otherwise no match would be played to its end.
-                request.match = "matches/none"
+                request.name = "matches/none"
             case "ContributeEntropy":
                 request.entropy = rng.randbytes(rng.choice((15, 16, 64, 65)))
             case "JoinMatch":
@@ -295,7 +295,7 @@ class Fuzzer:
                 async for response in call:
                     self.requests.memory.learn(response, token)
                     # A stream of a match that goes on ends only with the match.
-                    if "final" not in method.response.DESCRIPTOR.fields_by_name:
+                    if "final_report" not in method.response.DESCRIPTOR.fields_by_name:
                         call.cancel()
                         break
             else:

@@ -257,7 +257,7 @@ def take_dealt(position, chosen):
 class Actions(MessageTarget):
     """Actions, each in some positions of its game."""
 
-    kind = game_pb2.Action
+    kind = game_pb2.MatchAction
 
     @cached_property
     def _positions(self):
@@ -280,7 +280,7 @@ class Actions(MessageTarget):
         for position in self._positions[wire.game_of(message)]:
             game = position.game
             once = wire.canonical_action(game, message)
-            assert wire.canonical_action(game, game_pb2.Action.FromString(once)) == once
+            assert wire.canonical_action(game, game_pb2.MatchAction.FromString(once)) == once
             for seat in position.deciders:
                 try:
                     action = refusing(wire.read_action, game, message)
@@ -300,7 +300,7 @@ class Actions(MessageTarget):
 class Records(MessageTarget):
     """Records that are given to `croupier verify`."""
 
-    kind = match_pb2.Record
+    kind = match_pb2.MatchRecord
 
     def seeds(self):
         for game_id in wire.hosted_games():
@@ -311,7 +311,7 @@ class Records(MessageTarget):
 
     def run(self, data):
         try:
-            record = match_pb2.Record.FromString(data)
+            record = match_pb2.MatchRecord.FromString(data)
         except DecodeError:
             raise Refused from None
         try:
@@ -384,7 +384,10 @@ class Requests(Target):
             if "view" in kind.DESCRIPTOR.fields_by_name:
                 for data in rng.sample(views, 20):
                     view = game_pb2.View.FromString(data)
-                    request = kind(view=view, limits={"iterations": 1}, seed=rng.getrandbits(64))
+                    search = hint_pb2.Search(
+                        view=view, limits={"iterations": 1}, seed=rng.getrandbits(64)
+                    )
+                    request = kind(search=search)
                     yield bytes([number]) + request.SerializeToString()
             elif "ruleset" in kind.DESCRIPTOR.fields_by_name:
                 for data in Rulesets().seeds():
@@ -394,9 +397,7 @@ class Requests(Target):
                 token = write_page_token(Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, None))
                 yield bytes([number]) + kind(page_token=token).SerializeToString()
             else:
-                named = (
-                    {"match": "matches/fuzz"} if "match" in kind.DESCRIPTOR.fields_by_name else {}
-                )
+                named = {"name": "matches/fuzz"} if "name" in kind.DESCRIPTOR.fields_by_name else {}
                 yield bytes([number]) + kind(**named).SerializeToString()
 
     def run(self, data):

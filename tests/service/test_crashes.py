@@ -39,12 +39,12 @@ def check_log(replica, run, operator, tmp_path):
     export += ["--server", replica.address, *operator]
     subprocess.run([*command, *export], check=True, timeout=END)
     subprocess.run([*command, "verify", "-q", folder], check=True, timeout=END)
-    exported = {record.match: record for record in map(record_files.read, folder.iterdir())}
+    exported = {record.name: record for record in map(record_files.read, folder.iterdir())}
     for record in run.records:
-        assert exported[record.match] == record
+        assert exported[record.name] == record
     with Client(replica.address) as client:
-        created = [match.match for match in Operator(client, OPERATOR).matches()]
-    assert sorted(created) == sorted(record.match for record in run.records)
+        created = [match.name for match in Operator(client, OPERATOR).matches()]
+    assert sorted(created) == sorted(record.name for record in run.records)
 
 
 def end(replica):

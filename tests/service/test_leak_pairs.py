@@ -104,10 +104,9 @@ class World:
         created = self.client.matches.CreateMatch(request, timeout=TIMEOUT)
         tokens = [each.token for each in created.seat_tokens]
         self.players = [
-            Player(self.client, created.match, token)
-            for token in (*tokens, created.spectator_token)
+            Player(self.client, created.name, token) for token in (*tokens, created.spectator_token)
         ]
-        self._match_id = created.match.removeprefix("matches/")
+        self._match_id = created.name.removeprefix("matches/")
         return created.SerializeToString(deterministic=True)
 
     @property
@@ -123,7 +122,7 @@ class World:
         self.streams = []
         for player in (self.players[viewer] for viewer in viewers):
             request = match_pb2.WatchMatchRequest(
-                match=player.match, after_version=self.state.version
+                name=player.match, after_version=self.state.version
             )
             self.streams.append(
                 # For a whole match.
@@ -176,14 +175,14 @@ def asked(world, viewer, version, actions, seed):
     match = player.match
     matches, hints = client.matches, client.hints
     calls = [
-        (matches.GetView, match_pb2.GetViewRequest(match=match)),
-        (matches.GetRecord, match_pb2.GetRecordRequest(match=match)),
-        (matches.Rematch, match_pb2.RematchRequest(match=match)),
-        (matches.WatchMatch, match_pb2.WatchMatchRequest(match=match, after_version=version + 1)),
+        (matches.GetView, match_pb2.GetViewRequest(name=match)),
+        (matches.GetRecord, match_pb2.GetRecordRequest(name=match)),
+        (matches.Rematch, match_pb2.RematchRequest(name=match)),
+        (matches.WatchMatch, match_pb2.WatchMatchRequest(name=match, after_version=version + 1)),
         (matches.ListMatches, match_pb2.ListMatchesRequest()),
         (
             matches.ContributeEntropy,
-            match_pb2.ContributeEntropyRequest(match=match, entropy=bytes(16)),
+            match_pb2.ContributeEntropyRequest(name=match, entropy=bytes(16)),
         ),
     ]
     for number, action in enumerate(actions):
@@ -193,15 +192,17 @@ def asked(world, viewer, version, actions, seed):
         calls.append(
             (
                 hints.SuggestAction,
-                hint_pb2.SuggestActionRequest(match=match, limits=LIMITS, include_actions=[action]),
+                hint_pb2.SuggestActionRequest(
+                    search={"match_name": match, "limits": LIMITS, "include_actions": [action]}
+                ),
             )
         )
-    wanted = {"match": match, "limits": LIMITS, "seed": seed, "belief_worlds": 20}
+    wanted = {"match_name": match, "limits": LIMITS, "seed": seed, "belief_worlds": 20}
     # Reports at intervals depend on the time; the final one does not.
     reports = {"report_interval": {"seconds": 60}}
     calls += [
-        (hints.SuggestAction, hint_pb2.SuggestActionRequest(**wanted)),
-        (hints.AnalyzePosition, hint_pb2.AnalyzePositionRequest(**wanted, **reports)),
+        (hints.SuggestAction, hint_pb2.SuggestActionRequest(search=wanted)),
+        (hints.AnalyzePosition, hint_pb2.AnalyzePositionRequest(search=wanted, **reports)),
     ]
     return [received(method, request, player) for method, request in calls]
 

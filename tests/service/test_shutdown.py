@@ -34,14 +34,14 @@ def shut_down(servers, server):
 
 def suggestion(client, player):
     """Starts a long SuggestAction, and returns its future."""
-    request = hint_pb2.SuggestActionRequest(match=player.match, limits=LONG)
+    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
     return client.hints.SuggestAction.future(request, metadata=player.metadata, timeout=TIMEOUT)
 
 
 def analysis(client, player):
     """Starts a long AnalyzePosition, and returns its stream."""
     request = hint_pb2.AnalyzePositionRequest(
-        match=player.match, limits=LONG, report_interval=OFTEN
+        search={"match_name": player.match, "limits": LONG}, report_interval=OFTEN
     )
     return client.hints.AnalyzePosition(request, metadata=player.metadata, timeout=TIMEOUT)
 
@@ -54,7 +54,7 @@ def test_running_searches_answer_with_what_they_have(servers, start):
     seen = next(report for report in followed if report.hint.iterations >= ENOUGH)
     ended = shut_down(servers, server)
     (*_, last) = followed
-    assert last.final
+    assert last.final_report
     assert last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
     assert last.hint.iterations >= seen.hint.iterations
     hint = asked.result().hint

@@ -227,11 +227,11 @@ class Match:
             # The client repeats the request as if the answer had been lost.
             again = self.call(rng, "CreateMatch", request, token=None)
             if again != self._created:
-                raise ContradictoryHistory(f"{self}: the repeated request created {again.match}")
+                raise ContradictoryHistory(f"{self}: the repeated request created {again.name}")
 
     @property
     def name(self):
-        return self._created.match
+        return self._created.name
 
     def __repr__(self):
         return f"{self.name}, {self._kind}"
@@ -270,7 +270,7 @@ class Match:
             for each, rng in zip(players, rngs, strict=True):
                 pool.submit(self.run.attempt, each.run, rng)
         self.run.wait(0)
-        request = match_pb2.GetRecordRequest(match=self.name)
+        request = match_pb2.GetRecordRequest(name=self.name)
         try:
             record = self.call(self._rng, "GetRecord", request, spectator).record
         except grpc.RpcError as error:
@@ -309,7 +309,7 @@ class Player:
                 view = self._look(rng, wait_for_version=view.version + 1)
 
     def _look(self, rng, **wait):
-        request = match_pb2.GetViewRequest(match=self._match.name, **wait)
+        request = match_pb2.GetViewRequest(name=self._match.name, **wait)
         called = monotonic_ns()
         timeout = WAIT_SECONDS if wait else ATTEMPT_SECONDS
         view = self._match.call(rng, "GetView", request, self._token, timeout).view
@@ -319,7 +319,7 @@ class Player:
 
     def _decide(self, rng, view):
         request = match_pb2.SubmitActionRequest(
-            match=self._match.name,
+            name=self._match.name,
             expected_version=view.version,
             action=rng.choice(view.legal_actions),
             request_id=f"{self._seat} {rng.getrandbits(64):016x}",
@@ -354,9 +354,9 @@ class Player:
 
     def _contribute(self, rng, view):
         entropy = f"{self._match.name} {self._seat}".encode()[:64]
-        request = match_pb2.ContributeEntropyRequest(match=self._match.name)
+        request = match_pb2.ContributeEntropyRequest(name=self._match.name)
         if view.entropy_owed.hash_seats:
-            request.hash = hashlib.sha256(entropy).digest()
+            request.entropy_hash = hashlib.sha256(entropy).digest()
         else:
             request.entropy = entropy
         return self._match.call(rng, "ContributeEntropy", request, self._token).view
@@ -373,7 +373,7 @@ class Watcher:
     def run(self, rng):
         after = -1
         while True:
-            request = match_pb2.WatchMatchRequest(match=self._match.name)
+            request = match_pb2.WatchMatchRequest(name=self._match.name)
             if after >= 0:
                 request.after_version = after
             called, received = monotonic_ns(), []

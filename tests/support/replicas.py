@@ -96,7 +96,7 @@ class Cluster:
 
     def names(self):
         """The names of the matches in the log, sorted."""
-        return sorted(each.match for each in self.listed())
+        return sorted(each.name for each in self.listed())
 
 
 def _free_port():

@@ -128,7 +128,7 @@ class Client:
     def join(self, invitation, request_id=None):
         """Joins an invited seat, and returns its Player."""
         joined = self.join_later(invitation, request_id).result()
-        return Player(self, joined.match, joined.seat_token.token)
+        return Player(self, joined.name, joined.seat_token.token)
 
     def join_later(self, invitation, request_id=None):
         """Starts a call of JoinMatch, and returns its future."""
@@ -139,7 +139,9 @@ class Client:
 
     def hint(self, view, limits, seed=None):
         """Asks for a hint for a view instead of a match."""
-        request = hint_pb2.SuggestActionRequest(view=view, limits=limits, seed=seed)
+        request = hint_pb2.SuggestActionRequest(
+            search={"view": view, "limits": limits, "seed": seed}
+        )
         return self.hints.SuggestAction(request, timeout=TIMEOUT)
 
 
@@ -148,11 +150,11 @@ class Table:
 
     def __init__(self, client, created):
         self.created = created
-        self.name = created.match
+        self.name = created.name
         self.players = {
-            each.seat: Player(client, created.match, each.token) for each in created.seat_tokens
+            each.seat: Player(client, created.name, each.token) for each in created.seat_tokens
         }
-        self.spectator = Player(client, created.match, created.spectator_token)
+        self.spectator = Player(client, created.name, created.spectator_token)
         self.invitations = {each.seat: each.invitation for each in created.invitations}
 
     def join(self, client, seat, request_id=None):
@@ -189,18 +191,18 @@ class Player:
         return method(request, metadata=self.metadata, timeout=TIMEOUT)
 
     def view(self):
-        request = match_pb2.GetViewRequest(match=self.match)
+        request = match_pb2.GetViewRequest(name=self.match)
         return self._call(self._client.matches.GetView, request).view
 
     def wait_later(self, version, timeout=TIMEOUT):
         """Starts a call of GetView that waits for a version, and returns its future."""
-        request = match_pb2.GetViewRequest(match=self.match, wait_for_version=version)
+        request = match_pb2.GetViewRequest(name=self.match, wait_for_version=version)
         return self._client.matches.GetView.future(request, metadata=self.metadata, timeout=timeout)
 
     def request(self, action, version, request_id=None):
         """A request for SubmitAction, by default with a new request_id."""
         return match_pb2.SubmitActionRequest(
-            match=self.match,
+            name=self.match,
             expected_version=version,
             action=action,
             request_id=request_id or f"request {next(_NUMBERS)}",
@@ -220,16 +222,16 @@ class Player:
 
     def watch(self, after=None):
         """Calls WatchMatch, and returns the stream."""
-        request = match_pb2.WatchMatchRequest(match=self.match, after_version=after)
+        request = match_pb2.WatchMatchRequest(name=self.match, after_version=after)
         return self._call(self._client.matches.WatchMatch, request)
 
     def resign(self):
-        request = match_pb2.ResignMatchRequest(match=self.match)
+        request = match_pb2.ResignMatchRequest(name=self.match)
         return self._call(self._client.matches.ResignMatch, request).view
 
     def resign_later(self):
         """Starts a call of ResignMatch, and returns its future."""
-        request = match_pb2.ResignMatchRequest(match=self.match)
+        request = match_pb2.ResignMatchRequest(name=self.match)
         return self._client.matches.ResignMatch.future(
             request, metadata=self.metadata, timeout=TIMEOUT
         )
@@ -244,22 +246,24 @@ class Player:
     def replace_token_later(self, request_id=None):
         """Starts a call of ReplaceSeatToken, and returns its future."""
         request = match_pb2.ReplaceSeatTokenRequest(
-            match=self.match, request_id=request_id or str(uuid.uuid4())
+            name=self.match, request_id=request_id or str(uuid.uuid4())
         )
         return self._client.matches.ReplaceSeatToken.future(
             request, metadata=self.metadata, timeout=TIMEOUT
         )
 
     def rematch(self):
-        request = match_pb2.RematchRequest(match=self.match)
+        request = match_pb2.RematchRequest(name=self.match)
         return self._call(self._client.matches.Rematch, request)
 
     def record(self):
-        request = match_pb2.GetRecordRequest(match=self.match)
+        request = match_pb2.GetRecordRequest(name=self.match)
         return self._call(self._client.matches.GetRecord, request).record
 
     def hint(self, limits, seed=None):
-        request = hint_pb2.SuggestActionRequest(match=self.match, limits=limits, seed=seed)
+        request = hint_pb2.SuggestActionRequest(
+            search={"match_name": self.match, "limits": limits, "seed": seed}
+        )
         return self._call(self._client.hints.SuggestAction, request)
 
 

@@ -4,9 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from google.protobuf import json_format
 
-from croupier.v1 import match_pb2
+from cli import record_files
 from engine import games
 from engine.position import Position
 from service.hosting.match_state import MatchState
@@ -204,7 +203,7 @@ def test_the_events_of_a_record_tell_the_whole_match(name):
 
 
 def first_record():
-    return json_format.Parse(FIRST_RULES.read_text(), match_pb2.Record())
+    return record_files.read(FIRST_RULES)
 
 
 def test_a_record_of_the_first_rules_is_verified():

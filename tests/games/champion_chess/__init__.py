@@ -90,7 +90,7 @@ def card_list(**copies):
     }  # fmt: skip
     return [
         {"card": NAMES.index(name), "copies": n}
-        | dict(zip(("move", "attack", "defend"), points[name], strict=True))
+        | dict(zip(("movement", "attack", "defend"), points[name], strict=True))
         for name, n in copies.items()
     ]
 
@@ -271,7 +271,7 @@ class ChampionChessFacts(Facts):
             text = NAMES[values[0]] + " by castling" * values[1]
         else:
             text = f"{NAMES[values[0]]} {'won' if values[1] else 'lost'} with "
-            text += f"move {values[2]} attack {values[3]} defend {values[4]}"
+            text += f"movement {values[2]} attack {values[3]} defend {values[4]}"
         if kind == "shuffled" and values[0]:
             text += " from reserve"
         return f"{self.seats[event.seat]} {kind} {text}".rstrip()

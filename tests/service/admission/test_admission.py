@@ -111,7 +111,7 @@ class Seat(Player):
     """A player who calls from an address."""
 
     def __init__(self, client, created, seat, address):
-        super().__init__(client, created.match, created.seat_tokens[seat].token)
+        super().__init__(client, created.name, created.seat_tokens[seat].token)
         self.address = address
 
     @property
@@ -178,7 +178,7 @@ def test_keys_are_guessed_at_the_expense_of_the_address(client):
 def test_the_holder_of_a_replaced_token_cannot_use_up_the_calls_of_the_seat(client):
     created = create(client, from_address("192.0.2.1"))
     thief, owner = (Seat(client, created, 0, f"192.0.2.{n}") for n in (1, 2))
-    request = match_pb2.ReplaceSeatTokenRequest(match=created.match, request_id=str(uuid.uuid4()))
+    request = match_pb2.ReplaceSeatTokenRequest(name=created.name, request_id=str(uuid.uuid4()))
     owner.token = client.matches.ReplaceSeatToken(
         request, metadata=owner.metadata, timeout=TIMEOUT
     ).seat_token.token
@@ -300,7 +300,7 @@ def test_calls_can_be_restricted_to_keys(start):
     seat = Seat(client, created, 0, "192.0.2.1")
     view = seat.view()
     assert seat.hint(FEW).hint.iterations > 0
-    request = hint_pb2.SuggestActionRequest(view=view, limits=FEW)
+    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": FEW})
     refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
     assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "KEY_REQUIRED")
     answer = client.hints.SuggestAction(request, metadata=with_key(KEY), timeout=TIMEOUT)

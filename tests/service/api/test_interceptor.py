@@ -39,7 +39,7 @@ def table(client):
 
 
 def champion(**fields):
-    return game_pb2.Action(champion_chess={"play_champion": fields})
+    return game_pb2.MatchAction(champion_chess={"play_champion": fields})
 
 
 def refusal_of(table, action, version=1):
@@ -56,7 +56,7 @@ def test_an_illegal_action(table):
 
 
 def test_an_action_of_another_phase(table):
-    refusal = refusal_of(table, game_pb2.Action(champion_chess={"play_aid": {}}))
+    refusal = refusal_of(table, game_pb2.MatchAction(champion_chess={"play_aid": {}}))
     assert refusal[:3] == (PRECONDITION, "ILLEGAL_ACTION", ["action.champion_chess.play_aid"])
     assert "play_champion" in refusal.metadata["rule"]
 
@@ -94,7 +94,7 @@ def test_a_request_id_of_another_action(table):
     reused = (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
     assert refused(player.send, other)[:2] == reused
     # An illegal action and the same action for another version are refused alike.
-    nonsense = game_pb2.Action(champion_chess={"play_aid": {"cards": [1]}})
+    nonsense = game_pb2.MatchAction(champion_chess={"play_aid": {"cards": [1]}})
     assert refused(player.submit, nonsense, 0, "first")[:2] == reused
     assert refused(player.submit, first_action(table), 1, "first")[:2] == reused
 
@@ -172,7 +172,7 @@ def test_a_forged_token(table, kind):
 
 
 def test_another_scheme_than_bearer(client, table):
-    request = match_pb2.GetViewRequest(match=table.name)
+    request = match_pb2.GetViewRequest(name=table.name)
     metadata = [("authorization", f"Basic {table.players[1].token}")]
     refusal = refused(lambda: client.matches.GetView(request, metadata=metadata, timeout=TIMEOUT))
     assert refusal[:2] == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_INVALID")
@@ -220,19 +220,19 @@ def test_a_record_while_the_match_runs(table):
     ("action", "field"),
     [
         (None, "action"),
-        (game_pb2.Action(), "action.game"),
-        (game_pb2.Action(champion_chess={}), "action.champion_chess.action"),
+        (game_pb2.MatchAction(), "action.game"),
+        (game_pb2.MatchAction(champion_chess={}), "action.champion_chess.action"),
         (champion(noble=6), "action.champion_chess.play_champion.noble"),
         (champion(noble=77), "action.champion_chess.play_champion.noble"),
         (
-            game_pb2.Action(champion_chess={"discard_to_reserve": {"cards": [6, 6, 0]}}),
+            game_pb2.MatchAction(champion_chess={"discard_to_reserve": {"cards": [6, 6, 0]}}),
             "action.champion_chess.discard_to_reserve.cards[2]",
         ),
         (
-            game_pb2.Action(champion_chess={"play_aid": {"cards": [6] * 8}}),
+            game_pb2.MatchAction(champion_chess={"play_aid": {"cards": [6] * 8}}),
             "action.champion_chess.play_aid.cards",
         ),
-        (game_pb2.Action(skystones={"pick_card": {"card": 1}}), "action.skystones"),
+        (game_pb2.MatchAction(skystones={"pick_card": {"card": 1}}), "action.skystones"),
     ],
 )
 def test_a_malformed_action(table, action, field):
@@ -274,7 +274,7 @@ def test_a_malformed_request(client, table):
 )
 def test_a_malformed_name(client, table, name):
     refusal = refused(Player(client, name, table.players[1].token).view)
-    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["match"])
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["name"])
 
 
 @pytest.mark.parametrize("request_id", ["", "x" * 65])
@@ -360,11 +360,11 @@ def test_a_seed_where_seeds_are_not_allowed(servers):
 @pytest.mark.parametrize(
     ("limits", "field"),
     [
-        (hint_pb2.SearchLimits(), "limits"),
-        (hint_pb2.SearchLimits(iterations=10_000_001), "limits.iterations"),
-        (hint_pb2.SearchLimits(time=Duration(seconds=61)), "limits.time"),
-        (hint_pb2.SearchLimits(time=Duration(nanos=1)), "limits.time"),
-        (hint_pb2.SearchLimits(iterations=1, threads=17), "limits.threads"),
+        (hint_pb2.SearchLimits(), "search.limits"),
+        (hint_pb2.SearchLimits(iterations=10_000_001), "search.limits.iterations"),
+        (hint_pb2.SearchLimits(time=Duration(seconds=61)), "search.limits.time"),
+        (hint_pb2.SearchLimits(time=Duration(nanos=1)), "search.limits.time"),
+        (hint_pb2.SearchLimits(iterations=1, threads=17), "search.limits.threads"),
     ],
 )
 def test_limits_out_of_range(client, table, limits, field):
@@ -374,9 +374,9 @@ def test_limits_out_of_range(client, table, limits, field):
 
 
 def test_a_hint_request_without_a_position(client):
-    request = hint_pb2.SuggestActionRequest()
+    request = hint_pb2.SuggestActionRequest(search={})
     refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
-    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["position"])
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["search.position"])
 
 
 def change_hand_size(view):
@@ -399,10 +399,10 @@ def change_deck_size(view):
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        (change_hand_size, "view.champion_chess.sides[1].hand_size"),
-        (change_hand, "view.champion_chess.hand"),
-        (change_memory, "view.champion_chess.sides[0].memory.hand[0]"),
-        (change_deck_size, "view.champion_chess.sides[0].deck_size"),
+        (change_hand_size, "search.view.champion_chess.sides[1].hand_size"),
+        (change_hand, "search.view.champion_chess.hand"),
+        (change_memory, "search.view.champion_chess.sides[0].memory.hand[0]"),
+        (change_deck_size, "search.view.champion_chess.sides[0].deck_size"),
     ],
 )
 def test_a_view_that_contradicts_itself(client, table, change, field):
@@ -421,14 +421,14 @@ def test_a_view_that_gives_the_turn_to_the_wrong_seat(client):
     view = table.players[1 - decider].view()
     view.deciders[0] = 1 - decider
     refusal = refused(client.hint, view, FEW)
-    assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", ["view.deciders"])
+    assert refusal[:3] == (INVALID, "INCONSISTENT_VIEW", ["search.view.deciders"])
 
 
 def test_a_view_with_an_invalid_ruleset(client, table):
     view = table.players[1].view()
     view.ruleset.champion_chess.cards.add(card="CHAMPION_CHESS_CARD_PAWN", copies=1)
     refusal = refused(client.hint, view, FEW)
-    assert refusal[:3] == (INVALID, "INVALID_RULESET", ["view.ruleset.champion_chess.cards"])
+    assert refusal[:3] == (INVALID, "INVALID_RULESET", ["search.view.ruleset.champion_chess.cards"])
 
 
 def test_a_view_of_another_game_than_its_ruleset(client, table):
@@ -438,13 +438,13 @@ def test_a_view_of_another_game_than_its_ruleset(client, table):
     view.skystones.sides.add()
     view.skystones.sides.add()
     refusal = refused(client.hint, view, FEW)
-    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["view.skystones"])
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["search.view.skystones"])
 
 
 def test_a_view_of_a_seat_that_need_not_decide(client, table):
     view = table.players[0].view()
     refusal = refused(client.hint, view, FEW)
-    assert refusal[:3] == (PRECONDITION, "NOT_TO_DECIDE", ["view.deciders"])
+    assert refusal[:3] == (PRECONDITION, "NOT_TO_DECIDE", ["search.view.deciders"])
 
 
 def test_a_view_of_a_finished_match(client):
@@ -456,7 +456,7 @@ def test_a_view_of_a_finished_match(client):
 
 def test_a_spectators_view(client, table):
     refusal = refused(client.hint, table.spectator.view(), FEW)
-    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["view.seat"])
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["search.view.seat"])
 
 
 # Games and failures

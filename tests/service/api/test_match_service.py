@@ -49,10 +49,10 @@ def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, se
 
 def check_record(table, record, final, *, seeded):
     """Replays a record with the engine, and compares it with the views and events shown."""
-    assert record.match == table.name
+    assert record.name == table.name
     assert hashlib.sha256(record.secret).digest() == table.created.secret_hash
     game = wire.read_ruleset(record.ruleset, "ruleset")
-    chance_id = "" if seeded else record.match.removeprefix("matches/")
+    chance_id = "" if seeded else record.name.removeprefix("matches/")
     match = Match(game, record.secret, chance_id)
     replayed = [("event", event) for event in match.events]
     for entry in record.entries:
@@ -165,7 +165,7 @@ def test_both_seats_answer_the_same_view_in_either_order(client, game_id, order)
     expected = match_view(other_before, version=held.version, deciders=[order[1]])
     assert waiting == expected
     (event,) = next(second.watch(after=before.version)).events
-    assert event == game_pb2.Event(
+    assert event == game_pb2.MatchEvent(
         version=held.version, seat_decided=game_pb2.SeatDecided(seat=order[0])
     )
 
@@ -245,7 +245,7 @@ def test_a_match_shows_the_ruleset_as_it_was_given(client):
     given = game_pb2.Ruleset(champion_chess={"hand_size": 3})
     table = client.create(given)
     assert table.spectator.view().ruleset == given
-    assert table.spectator.view().match == table.name
+    assert table.spectator.view().name == table.name
 
 
 def test_seats_are_open_by_default(client):

@@ -48,7 +48,7 @@ def test_a_repeated_creation_returns_the_same_match_even_after_a_crash(cluster):
     cluster.crash()
     for client in cluster.clients:
         assert [create(client, request) for request in requests] == created
-    assert cluster.names() == sorted(each.match for each in created)
+    assert cluster.names() == sorted(each.name for each in created)
     views = [Table(cluster.clients[0], each).spectator.view() for each in created]
     assert views[0].version == 3
     assert views[2].HasField("result")
@@ -67,7 +67,7 @@ def test_racing_creations_with_one_request_id_get_one_match(cluster):
             ]
             created = [call.result() for call in calls]
             assert created == created[:1] * len(calls)
-        names.add(created[0].match)
+        names.add(created[0].name)
     assert len(names) == RACES
     assert cluster.names() == sorted(names)
 
@@ -139,7 +139,7 @@ def test_naming_no_seats_is_the_same_as_naming_two_open_ones(client):
 
 
 def test_without_a_request_id_each_request_makes_a_match(client):
-    assert create(client, creation("")).match != create(client, creation("")).match
+    assert create(client, creation("")).name != create(client, creation("")).name
 
 
 def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, client):
@@ -149,7 +149,7 @@ def test_the_name_of_a_match_does_not_follow_from_its_request_id_alone(servers, 
     request = creation(seed=1)
     here, there = create(client, request), create(Client(address), request)
     assert here.secret_hash == there.secret_hash
-    assert here.match != there.match
+    assert here.name != there.name
 
 
 def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
@@ -162,7 +162,7 @@ def test_a_repeated_creation_of_a_deleted_match_starts_a_new_one(servers):
     # The server deletes the match at some time. `sweep` does so once the match is older than now.
     while (again := create(client, request)).secret_hash == created.secret_hash:
         servers.run(server._retention.sweep())
-    assert again.match == created.match
+    assert again.name == created.name
     assert Table(client, again).spectator.view().version == 0
 
 

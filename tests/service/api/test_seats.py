@@ -64,10 +64,10 @@ def test_two_strangers_play_and_neither_gets_the_token_of_the_other(cluster):
     assert [each.seat for each in created.invitations] == [1]
     mine = Table(creator, created).players[0]
     joined = friend.join_later(created.invitations[0].invitation).result()
-    assert joined.match == created.match
+    assert joined.name == created.name
     assert joined.secret_hash == created.secret_hash
     assert joined.spectator_token == created.spectator_token
-    theirs = Player(friend, joined.match, joined.seat_token.token)
+    theirs = Player(friend, joined.name, joined.seat_token.token)
     assert theirs.view().seat == joined.seat_token.seat == 1
     received["creator"] += [created, create(creator, request)]
     received["friend"].append(joined)
@@ -104,7 +104,7 @@ def test_an_invitation_is_used_once_even_after_a_crash(cluster):
     ]
     # The request_id of another invitation is no better than a new one.
     assert refused(creator.join, matches[0].invitations[1], request_ids[1])[:2] == USED
-    Player(friend, answers[2].match, answers[2].seat_token.token).resign()
+    Player(friend, answers[2].name, answers[2].seat_token.token).resign()
     for _ in range(2):
         for client in cluster.clients:
             for each, request_id, answer in zip(matches, request_ids, answers, strict=True):
@@ -260,14 +260,14 @@ def test_an_invited_seat_contributes_entropy_after_it_was_joined(servers):
     table_ = table(client, [OPEN, INVITED], entropy_from_seats=True)
 
     def contribute(player, **contribution):
-        request = match_pb2.ContributeEntropyRequest(match=table_.name, **contribution)
+        request = match_pb2.ContributeEntropyRequest(name=table_.name, **contribution)
         return player._call(client.matches.ContributeEntropy, request).view
 
     entropy = [bytes([seat]) * 20 for seat in (0, 1)]
     hashes = [hashlib.sha256(each).digest() for each in entropy]
-    contribute(table_.players[0], hash=hashes[0])
+    contribute(table_.players[0], entropy_hash=hashes[0])
     table_.join(client, 1)
-    contribute(table_.players[1], hash=hashes[1])
+    contribute(table_.players[1], entropy_hash=hashes[1])
     contribute(table_.players[1], entropy=entropy[1])
     view = contribute(table_.players[0], entropy=entropy[0])
     assert view.version == 5
@@ -287,22 +287,22 @@ def test_a_rematch_begins_when_both_have_asked_for_it(cluster):
         # The seats are exchanged each time, whoever asks first.
         table_.players[1].resign()
         responses = {1: table_.players[1].rematch()}
-        waiting = Player(one, responses[1].match, responses[1].seat_token.token)
+        waiting = Player(one, responses[1].name, responses[1].seat_token.token)
         view = waiting.view()
         assert (view.seat, view.version, view.WhichOneof("game")) == (0, 1, None)
         assert [player.invited.joined for player in view.players] == [True, False]
         assert table_.players[1].rematch() == responses[1]
         responses[0] = table_.players[0].rematch()
-        assert responses[0].match == responses[1].match
+        assert responses[0].name == responses[1].name
         view = waiting.view()
         assert (view.version, list(view.deciders)) == (2, [0, 1])
         assert [player.invited.joined for player in view.players] == [True, True]
         clients = (one, other)
         for seat, response in responses.items():
-            player = Player(clients[seat], response.match, response.seat_token.token)
+            player = Player(clients[seat], response.name, response.seat_token.token)
             table_.players[1 - seat] = player
             assert player.view().seat == 1 - seat
-        table_.spectator = Player(one, responses[0].match, responses[0].spectator_token)
+        table_.spectator = Player(one, responses[0].name, responses[0].spectator_token)
         # One decision, which is held: it cannot end the match.
         play_on(table_, seeded("rematch"), most=1)
 
@@ -312,17 +312,17 @@ def test_a_rematch_that_is_given_up_early_can_still_be_asked_for(client):
     table_.join(client, 1)
     table_.players[0].resign()
     first = table_.players[0].rematch()
-    Player(client, first.match, first.seat_token.token).resign()
+    Player(client, first.name, first.seat_token.token).resign()
     late = table_.players[1].rematch()
-    assert late.match == first.match
-    assert Player(client, late.match, late.seat_token.token).view().HasField("result")
+    assert late.name == first.name
+    assert Player(client, late.name, late.seat_token.token).view().HasField("result")
 
 
 def test_a_rematch_of_open_seats_begins_at_once(client):
     table_ = table(client, [OPEN, OPEN])
     table_.players[0].resign()
     response = table_.players[0].rematch()
-    view = Player(client, response.match, response.seat_token.token).view()
+    view = Player(client, response.name, response.seat_token.token).view()
     assert view.version == 0
     assert view.deciders
     assert [player.WhichOneof("kind") for player in view.players] == ["open", "open"]
@@ -430,7 +430,7 @@ def test_a_seat_that_was_joined_can_have_its_token_replaced(client):
     player.token = token
     play_on(table_, seeded("joined and replaced"))
     response = player.rematch()
-    assert Player(client, response.match, response.seat_token.token).view().seat == 0
+    assert Player(client, response.name, response.seat_token.token).view().seat == 0
     assert refused(again.rematch)[:2] == REPLACED
 
 
@@ -572,8 +572,8 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
     # The player whom a front end names is not shown.
     request = creation([OPEN, INVITED])
     created = matches.CreateMatch(request, **key("chess.example", ("x-player-id", "ann")))
-    opened = Player(Client(address), created.match, created.seat_tokens[0].token)
-    spectator = Player(Client(address), created.match, created.spectator_token)
+    opened = Player(Client(address), created.name, created.seat_tokens[0].token)
+    spectator = Player(Client(address), created.name, created.spectator_token)
     assert names(opened) == ["chess.example", ""]
     # The same request with another key means the same match.
     assert matches.CreateMatch(request, **key("cards.example")) == created
@@ -583,18 +583,18 @@ def test_a_view_names_the_key_with_which_a_seat_was_taken(servers, tmp_path):
     )
     joined = matches.JoinMatch(join, **key("cards.example"))
     assert names(opened) == ["chess.example", "cards.example"]
-    invited = Player(Client(address), joined.match, joined.seat_token.token)
+    invited = Player(Client(address), joined.name, joined.seat_token.token)
     assert names(invited) == ["chess.example", "cards.example"]
     invited.resign()
     # Without a key, the rematch names none for the seat.
     rematch = invited.rematch()
-    spectator = Player(Client(address), rematch.match, rematch.spectator_token)
-    assert names(Player(Client(address), rematch.match, rematch.seat_token.token)) == ["", ""]
+    spectator = Player(Client(address), rematch.name, rematch.spectator_token)
+    assert names(Player(Client(address), rematch.name, rematch.seat_token.token)) == ["", ""]
     servers.stop(server)
 
 
 def test_the_operator_sees_which_seats_are_invited(cluster):
     names = [table(cluster.clients[0], seats).name for seats in ([OPEN, INVITED], [OPEN, OPEN])]
-    listed = {each.match: each for each in cluster.listed()}
+    listed = {each.name: each for each in cluster.listed()}
     kinds = [[seat.WhichOneof("occupant") for seat in listed[name].seats] for name in names]
     assert kinds == [["open", "invited"], ["open", "open"]]

@@ -213,7 +213,7 @@ def test_the_end_is_verified(game_id, played):
         del record.entries[-1]
 
     for change in (other_loser, other_reason, other_limit, no_limit, no_end):
-        changed = match_pb2.Record()
+        changed = match_pb2.MatchRecord()
         changed.CopyFrom(record)
         change(changed)
         changed.digest = digest(changed)
@@ -326,9 +326,9 @@ def test_a_rematch_keeps_the_limit_but_not_above_that_of_the_server(servers, clo
     for table in tables:
         player = table.players[0]
         player.resign()
-        request = match_pb2.RematchRequest(match=table.name)
+        request = match_pb2.RematchRequest(name=table.name)
         again = other.matches.Rematch(request, metadata=player.metadata)
-        player.match, player.token = again.match, again.seat_token.token
+        player.match, player.token = again.name, again.seat_token.token
         player.move_to(other)
         limits.append(player.view().clocks.time_control.max_default_actions)
     assert limits == [2, 1]
@@ -354,7 +354,7 @@ def test_default_actions_are_not_played_faster_than_once_a_second(client, fields
     for time in fields.values():
         time.update(seconds=1, nanos=0)
     request.time_control.CopyFrom(control(0, **fields))
-    assert client.matches.CreateMatch(request).match
+    assert client.matches.CreateMatch(request).name
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

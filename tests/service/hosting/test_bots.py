@@ -24,7 +24,7 @@ def record_of(table):
     last = list(table.spectator.watch())[-1]
     assert last.view.HasField("result")
     record = table.spectator.record()
-    for name in ("match", "create_time", "digest"):
+    for name in ("name", "create_time", "digest"):
         record.ClearField(name)
     for entry in record.entries:
         entry.ClearField("time")

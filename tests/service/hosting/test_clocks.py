@@ -216,7 +216,7 @@ def changes_of(record):
         record.time_control.per_match.FromSeconds(1000)
 
     for change in (too_early, other_seat, as_an_action, other_policy, no_clock, more_time):
-        changed = match_pb2.Record()
+        changed = match_pb2.MatchRecord()
         changed.CopyFrom(record)
         change(changed)
         changed.digest = digest(changed)

@@ -96,17 +96,17 @@ def test_no_entropy_is_accepted_before_all_hashes(address):
         zero, one = match.seats[0], match.seats[1]
         share, other = b"a" * 32, b"b" * 32
         assert refusal(zero._contribute, entropy=share) == "ENTROPY_NOT_OWED"
-        first = zero._contribute(hash=hash_of(share))
+        first = zero._contribute(entropy_hash=hash_of(share))
         assert first.entropy_owed.hash_seats == [1]
-        assert zero._contribute(hash=hash_of(share)) == first
-        assert refusal(zero._contribute, hash=hash_of(other)) == "ENTROPY_NOT_OWED"
+        assert zero._contribute(entropy_hash=hash_of(share)) == first
+        assert refusal(zero._contribute, entropy_hash=hash_of(other)) == "ENTROPY_NOT_OWED"
         assert refusal(zero._contribute, entropy=share) == "ENTROPY_NOT_OWED"
         # Before the deal there is nothing to see, to decide or to analyze.
         assert first.WhichOneof("game") is None
         assert not first.deciders and not first.legal_actions
         assert refusal(zero.suggest, iterations=5) == "NOT_TO_DECIDE"
         assert refusal(zero.record) == "MATCH_NOT_OVER"
-        one._contribute(hash=hash_of(other))
+        one._contribute(entropy_hash=hash_of(other))
         assert refusal(zero._contribute, entropy=other) == "INVALID_FIELD"
         shown = zero._contribute(entropy=share)
         assert shown.entropy_owed.entropy_seats == [1]
@@ -155,10 +155,10 @@ def test_against_a_bot_one_seat_contributes_and_the_bot_goes_on(address):
 def test_a_seat_may_resign_instead(address):
     with Client(address) as client:
         match = client.create_match("champion_chess", entropy_from_seats=True)
-        match.seats[0]._contribute(hash=bytes(32))
+        match.seats[0]._contribute(entropy_hash=bytes(32))
         view = match.seats[1].resign()
         assert list(view.result.scores) == [1.0, 0.0]
-        assert refusal(match.seats[1]._contribute, hash=bytes(32)) == "MATCH_OVER"
+        assert refusal(match.seats[1]._contribute, entropy_hash=bytes(32)) == "MATCH_OVER"
         verify(match.spectator.record())
 
 
@@ -168,8 +168,13 @@ def test_entropy_requests_that_are_refused(shared_server):
             refused = refusal(client.create_match, "skystones", entropy_from_seats=True, **more)
             assert refused == "INVALID_FIELD"
         plain = client.create_match("skystones")
-        assert refusal(plain.seats[0]._contribute, hash=bytes(32)) == "ENTROPY_NOT_OWED"
-        for wrong in ({"hash": bytes(31)}, {"entropy": bytes(15)}, {"entropy": bytes(65)}, {}):
+        assert refusal(plain.seats[0]._contribute, entropy_hash=bytes(32)) == "ENTROPY_NOT_OWED"
+        for wrong in (
+            {"entropy_hash": bytes(31)},
+            {"entropy": bytes(15)},
+            {"entropy": bytes(65)},
+            {},
+        ):
             assert refusal(plain.seats[0]._contribute, **wrong) == "INVALID_FIELD"
 
 
@@ -184,7 +189,7 @@ def test_another_server_deals_the_same_cards(servers, postgres):
         seats = list(match.seats.values())
         seats[1].client = second
         for seat in seats:
-            seat._contribute(hash=hash_of(b"%16d" % seats.index(seat)))
+            seat._contribute(entropy_hash=hash_of(b"%16d" % seats.index(seat)))
         for seat in seats:
             seat._contribute(entropy=b"%16d" % seats.index(seat))
         here, there = (Seat(each, match.name, seats[0].token).view() for each in (first, second))

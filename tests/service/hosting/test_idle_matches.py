@@ -192,7 +192,7 @@ def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
             record.time_control.per_decision.FromSeconds(100_000)
 
         for change in (other_loser, other_reason, earlier, twice, with_a_clock):
-            changed = match_pb2.Record()
+            changed = match_pb2.MatchRecord()
             changed.CopyFrom(record)
             change(changed)
             changed.digest = digest(changed)
@@ -335,18 +335,18 @@ def test_a_match_that_misses_entropy_is_ended(servers):
     created = client.matches.CreateMatch(request)
     metadata = [("authorization", f"Bearer {created.seat_tokens[0].token}")]
     contribution = match_pb2.ContributeEntropyRequest(
-        match=created.match, hash=hashlib.sha256(bytes(16)).digest()
+        name=created.name, entropy_hash=hashlib.sha256(bytes(16)).digest()
     )
     client.matches.ContributeEntropy(contribution, metadata=metadata)
     servers.loop.call_soon_threadsafe(clock.advance, HOUR + 1)
     servers.run(server._idle_matches.sweep())
     view = client.matches.GetView(
-        match_pb2.GetViewRequest(match=created.match), metadata=metadata
+        match_pb2.GetViewRequest(name=created.name), metadata=metadata
     ).view
     assert view.result.reason == IDLE
     assert list(view.result.scores) == [0.5, 0.5]
     record = client.matches.GetRecord(
-        match_pb2.GetRecordRequest(match=created.match), metadata=metadata
+        match_pb2.GetRecordRequest(name=created.name), metadata=metadata
     ).record
     assert verify(record)
 

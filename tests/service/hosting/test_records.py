@@ -33,7 +33,7 @@ KINDS = (
 
 # The replay does not depend on the time of the match, the strength of a bot, the name of a seeded
 # match, or the unused parts of a ruleset, so only the digest reveals a change of these fields.
-NOT_REPLAYED = ("create_time", "seats", "match", "digest")
+NOT_REPLAYED = ("create_time", "seats", "name", "digest")
 
 
 def record_of(seed, **kind):
@@ -44,7 +44,7 @@ def record_of(seed, **kind):
 
 def with_new_digest(record):
     """A copy of a record with the digest recomputed, as a forger would do."""
-    changed = match_pb2.Record()
+    changed = match_pb2.MatchRecord()
     changed.CopyFrom(record)
     changed.digest = digest(changed)
     return changed
@@ -67,7 +67,7 @@ def test_records_of_all_games_are_accepted():
             state = verify(record)
             # Writing the verified record gives the same record, also after serialization.
             assert write_record(state) == record
-            read = match_pb2.Record.FromString(record.SerializeToString())
+            read = match_pb2.MatchRecord.FromString(record.SerializeToString())
             assert write_record(verify(read)) == record
 
 
@@ -82,7 +82,7 @@ def test_every_change_of_a_record_is_found(game_id):
         assert found(path, changed_by(record, change))
         seen.add(path.split("[")[0].split(".")[0].split(" ")[0])
     # Every field of a record was changed or, if it was not set, set.
-    assert seen == {field.name for field in match_pb2.Record.DESCRIPTOR.fields}
+    assert seen == {field.name for field in match_pb2.MatchRecord.DESCRIPTOR.fields}
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
@@ -143,9 +143,9 @@ def test_the_first_error_is_reported(game_id):
 
 
 def test_impossible_records_are_rejected():
-    assert rejected(match_pb2.Record()) is not None
+    assert rejected(match_pb2.MatchRecord()) is not None
     record = record_of(0)
-    unknown = match_pb2.Record.FromString(record.SerializeToString() + b"\xf8\x7f\x01")
+    unknown = match_pb2.MatchRecord.FromString(record.SerializeToString() + b"\xf8\x7f\x01")
     assert "does not know" in str(rejected(unknown))
     # Entropy from seats needs an open seat.
     rng = seeded("no open seat")
@@ -166,7 +166,7 @@ def test_times_must_not_decrease():
     assert rejected(record) is None
     actions = [n for n, each in enumerate(record.entries) if each.HasField("action")]
     for number, before in ((actions[0], record.create_time), (actions[3], None)):
-        changed = match_pb2.Record()
+        changed = match_pb2.MatchRecord()
         changed.CopyFrom(record)
         limit = before or record.entries[actions[2]].time
         changed.entries[number].time.FromMilliseconds(limit.ToMilliseconds())

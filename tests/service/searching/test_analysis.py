@@ -56,10 +56,10 @@ def some_view(client, game_id="champion_chess", seed=1):
 def check_reports(reports, why):
     """Checks that partial reports grow and one final report follows, and returns its hint."""
     *partial, final = reports
-    assert final.final
+    assert final.final_report
     assert final.hint.stop_reason == reason(why)
     for report in partial:
-        assert not report.final
+        assert not report.final_report
         assert report.hint.stop_reason == reason("UNSPECIFIED")
         assert not report.hint.worlds_compared
     iterations = [report.hint.iterations for report in reports]
@@ -137,7 +137,8 @@ def test_a_server_that_shuts_down_sends_the_final_report(servers):
 
 def test_a_match_and_its_view_get_the_same_analysis(client):
     player = client.create(ruleset_of("skystones"), seed=2).players[0]
-    request = hint_pb2.AnalyzePositionRequest(match=player.match, limits=FEW, seed=4)
+    request = hint_pb2.AnalyzePositionRequest()
+    request.search.MergeFrom(hint_pb2.Search(match_name=player.match, limits=FEW, seed=4))
     by_match = list(client.hints.AnalyzePosition(request, metadata=player.metadata))
     by_view = list(analysis(client, player.view(), seed=4))
     assert by_match[-1].hint == by_view[-1].hint
@@ -166,14 +167,14 @@ def test_illegal_actions_can_be_neither_included_nor_excluded(client):
     def ask(**fields):
         return refused(lambda: list(analysis(client, view, **fields)))
 
-    bad = game_pb2.Action(champion_chess={"play_aid": {}})
+    bad = game_pb2.MatchAction(champion_chess={"play_aid": {}})
     path = "champion_chess.play_aid"
     precondition = grpc.StatusCode.FAILED_PRECONDITION
     for name in ("include_actions", "exclude_actions"):
         refusal = ask(**{name: [view.legal_actions[0], bad]})
         assert refusal[:3] == (precondition, "ILLEGAL_ACTION", [f"{name}[1].{path}"])
     invalid = grpc.StatusCode.INVALID_ARGUMENT
-    other = game_pb2.Action(skystones={"pick_card": {"card": 1}})
+    other = game_pb2.MatchAction(skystones={"pick_card": {"card": 1}})
     refusal = ask(include_actions=[other])
     assert refusal[:3] == (invalid, "INVALID_FIELD", ["include_actions[0].skystones"])
     for fields in (
@@ -187,10 +188,12 @@ def test_illegal_actions_can_be_neither_included_nor_excluded(client):
 
 def test_a_strength_instead_of_limits(client):
     view = some_view(client)
-    request = hint_pb2.SuggestActionRequest(view=view, strength="BOT_STRENGTH_CASUAL", seed=1)
+    request = hint_pb2.SuggestActionRequest(
+        search={"view": view, "strength": "BOT_STRENGTH_CASUAL", "seed": 1}
+    )
     hint = client.hints.SuggestAction(request, timeout=TIMEOUT).hint
     assert hint.iterations == 150
-    request.strength = "BOT_STRENGTH_RANDOM"
+    request.search.strength = "BOT_STRENGTH_RANDOM"
     refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
     assert refusal[1:3] == ("INVALID_FIELD", ["strength"])
 
@@ -309,19 +312,18 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
     async def run():
         pool = SearchPool("test", 1, Metrics())
         request = hint_pb2.AnalyzePositionRequest(
-            view=view,
-            limits=hint_pb2.SearchLimits(time=Duration(seconds=2)),
+            search={"view": view, "limits": {"time": Duration(seconds=2)}},
             report_interval=OFTEN,
         )
         reports = HintService(None, pool, Admission(Callers(), Metrics())).AnalyzePosition(
             request, NoContext()
         )
         first = await anext(reports)
-        assert not first.final
+        assert not first.final_report
         await until_idle(pool)  # The search runs for nearly 2 seconds without a reader.
         rest = [report async for report in reports]
         assert len(rest) == 1
-        assert rest[0].final
+        assert rest[0].final_report
         pool.close()
 
     asyncio.run(run())

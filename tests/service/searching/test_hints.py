@@ -44,7 +44,7 @@ def test_a_match_and_its_view_get_the_same_hint(client, game_id, name):
                 by_view = client.hint(view, LIMITS, seed).hint
                 # The search does not read fields other than those with the seat's knowledge.
                 del view.legal_actions[:]
-                view.match = ""
+                view.name = ""
                 by_bare_view = client.hint(view, LIMITS, seed).hint
                 assert as_bytes(by_match) == as_bytes(by_view) == as_bytes(by_bare_view)
                 assert by_match.version == view.version
@@ -116,7 +116,7 @@ def test_a_hint_takes_a_second_by_default(client):
 
 
 def start_hint(client, view, limits=LONG, **options):
-    request = hint_pb2.SuggestActionRequest(view=view, limits=limits)
+    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
     return client.hints.SuggestAction.future(request, **options)
 
 

@@ -246,9 +246,7 @@ def narrow_client(servers):
 
 
 def hint_later(client, player, timeout=TIMEOUT, **limits):
-    request = hint_pb2.SuggestActionRequest(
-        match=player.match, limits=hint_pb2.SearchLimits(**limits)
-    )
+    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": limits})
     return client.hints.SuggestAction.future(request, metadata=player.metadata, timeout=timeout)
 
 
@@ -284,7 +282,7 @@ def test_an_analysis_says_how_long_it_was_paused(narrow_client):
         narrow_client.create(ruleset_of("skystones"), seed=seed).players[0] for seed in range(2)
     )
     request = hint_pb2.AnalyzePositionRequest(
-        match=one.match, limits=hint_pb2.SearchLimits(time=Duration(seconds=2))
+        search={"match_name": one.match, "limits": {"time": Duration(seconds=2)}}
     )
     call = narrow_client.hints.AnalyzePosition(request, metadata=one.metadata, timeout=TIMEOUT)
     next(call)
@@ -351,7 +349,7 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     view = client.create(ruleset_of("skystones")).players[0].view()
 
     def ask(**limits):
-        request = hint_pb2.SuggestActionRequest(view=view, limits=hint_pb2.SearchLimits(**limits))
+        request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
         return client.hints.SuggestAction.future(request, metadata=metadata, timeout=TIMEOUT)
 
     # What a search took is charged when it has ended, and the next one finds nothing left.

@@ -33,7 +33,7 @@ BAD = {
     "champion_chess": [
         ("cards { copies: 1 }", "cards[0].card"),
         ("cards { card: 1 copies: 1 } cards { card: 6 copies: 16 }", "cards[1].copies"),
-        ("cards { card: 1 copies: 1 move: 31 }", "cards[0].move"),
+        ("cards { card: 1 copies: 1 movement: 31 }", "cards[0].movement"),
         ("cards { card: 1 copies: 1 } cards { card: 1 }", "cards[1].card"),
         ("cards { card: 1 copies: 2 }", "cards"),
         ("cards { card: 6 copies: 5 }", "cards"),

@@ -166,10 +166,10 @@ def test_a_choice_under_another_name_is_refused():
     ):
         play = {"card": f"CASTLE_RAMPAGE_CARD_{card}", name: choice}
         with pytest.raises(ActionError, match="must not be set for this card") as caught:
-            wire.read_action(game, game_pb2.Action(castle_rampage={"play": play}))
+            wire.read_action(game, game_pb2.MatchAction(castle_rampage={"play": play}))
         assert caught.value.field == name
-    without = game_pb2.Action(castle_rampage={"play": {"card": "CASTLE_RAMPAGE_CARD_VOLLEY"}})
-    written = game_pb2.Action.FromString(wire.canonical_action(game, without))
+    without = game_pb2.MatchAction(castle_rampage={"play": {"card": "CASTLE_RAMPAGE_CARD_VOLLEY"}})
+    written = game_pb2.MatchAction.FromString(wire.canonical_action(game, without))
     assert written.castle_rampage.play.HasField("extra")
     assert wire.read_action(game, without) == wire.read_action(game, written)
 
