@@ -169,7 +169,7 @@ def protoc(*arguments: str) -> None:
     """Run protoc; raise CalledProcessError if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         dependencies = Path(folder, "dependencies.binpb")
-        dependencies.write_bytes(validate_descriptors())
+        dependencies.write_bytes(imported_descriptors())
         command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto"]
         command += [f"--descriptor_set_in={dependencies}"]
         subprocess.run([*command, *arguments], check=True)
@@ -206,11 +206,13 @@ def declare_field_numbers() -> None:
             path.write_text(text)
 
 
-def validate_descriptors() -> bytes:
-    """Return a FileDescriptorSet of protovalidate's schema and of what it imports.
+def imported_descriptors() -> bytes:
+    """Return a FileDescriptorSet of the schemas that ours import, and of what those import.
 
-    The package ships the compiled schema, not its source; any of its messages leads to it.
+    The package protovalidate ships its schema compiled, not as source; any of its messages leads to
+    it. The others are in googleapis-common-protos.
     """
+    from google.api import field_behavior_pb2, resource_pb2
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from protovalidate import ViolationPb
 
@@ -219,6 +221,8 @@ def validate_descriptors() -> bytes:
     descriptors = FileDescriptorSet()
     for each in (*file.dependencies, file):
         descriptors.file.add().ParseFromString(each.proto.to_binary())
+    for module in (field_behavior_pb2, resource_pb2):  # Both import only descriptor.proto.
+        descriptors.file.add().ParseFromString(module.DESCRIPTOR.serialized_pb)
     return descriptors.SerializeToString()
 
 

@@ -224,7 +224,7 @@ class Operator:
 
     def matches(
         self, *, game: str = "", state: match_pb2.MatchState | None = None, page_size: int = 0
-    ) -> Iterator[match_pb2.MatchSummary]:
+    ) -> Iterator[match_pb2.Match]:
         """Yields all matches, or those of a game or in a state, newest first, page by page."""
         game = f"games/{game.removeprefix('games/')}" if game else ""
         request = match_pb2.ListMatchesRequest(game=game, page_size=page_size)
@@ -238,6 +238,14 @@ class Operator:
             if not response.next_page_token:
                 return
             request.page_token = response.next_page_token
+
+    def match(self, name: str) -> match_pb2.Match:
+        """Returns a match by its name: its state and seats, but no cards."""
+        request = match_pb2.GetMatchRequest(name=name)
+        response: match_pb2.GetMatchResponse = self.client.persist(
+            self.client.match_stub.GetMatch, request, token=self.token
+        )
+        return response.hosted_match
 
     def record(self, match: str) -> match_pb2.MatchRecord:
         """Returns the record of a match that is over."""

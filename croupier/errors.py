@@ -13,6 +13,7 @@ class FieldViolation(NamedTuple):
 
     field: str
     description: str
+    reason: str = ""  # Identifies the rule, such as "STRING_PATTERN".
 
 
 class CroupierError(Exception):
@@ -62,7 +63,8 @@ class CroupierError(Exception):
                 error.reason, error.metadata = info.reason, dict(info.metadata)
             elif detail.Unpack(request):
                 error.violations = tuple(
-                    FieldViolation(v.field, v.description) for v in request.field_violations
+                    FieldViolation(v.field, v.description, v.reason)
+                    for v in request.field_violations
                 )
             elif detail.Unpack(retry):
                 error.retry_after = retry.retry_delay.ToTimedelta().total_seconds()

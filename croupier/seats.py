@@ -39,6 +39,12 @@ class Spectator:
         self._version: int | None = None
         self._replacing = threading.Lock()  # Held while the token is being replaced.
 
+    def details(self) -> match_pb2.Match:
+        """Returns what everybody may know of the match: its state and seats, but no cards."""
+        request = match_pb2.GetMatchRequest(name=self.match)
+        response: match_pb2.GetMatchResponse = self._call(self._stub.GetMatch, request)
+        return response.hosted_match
+
     def view(self, *, wait_for_version: int | None = None) -> game_pb2.View:
         """Returns what the holder of the token knows of the match now.
 

@@ -27,7 +27,7 @@ def check_ranges(values: Mapping[str, int], ranges: Ranges, at: str = "") -> Non
     for field, (least, most) in ranges.items():
         if not least <= values[field] <= most:
             path = f"{at}.{field}" if at else field
-            raise RulesetError(path, f"must be {least} to {most}")
+            raise RulesetError(path, f"must be {least} to {most}", "OUT_OF_RANGE")
 
 
 def copies(cards: Iterable[Mapping[str, int]]) -> int:

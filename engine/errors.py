@@ -11,22 +11,33 @@ class GameError(ValueError):
     """Input that breaks a rule.
 
     `field` is the path of the field that is wrong, empty if the whole input is wrong. `rule` is a
-    sentence without a subject that says what must hold.
+    sentence without a subject that says what must hold. `reason` identifies the rule for programs,
+    in capitals, such as "NOT_IN_HAND"; not given: that of the class.
     """
 
-    def __init__(self, field: str, rule: str) -> None:
+    reason = "INVALID"
+
+    def __init__(self, field: str, rule: str, reason: str = "") -> None:
         super().__init__(f"{field}: {rule}" if field else rule)
         self.field = field
         self.rule = rule
+        if reason:
+            self.reason = reason
 
 
 class RulesetError(GameError):
     """A ruleset breaks a rule."""
 
+    reason = "INVALID_RULESET"
+
 
 class ActionError(GameError):
     """An action cannot be read, or is not legal now."""
 
+    reason = "MALFORMED_ACTION"
+
 
 class ViewError(GameError):
     """A view contradicts itself."""
+
+    reason = "INCONSISTENT_VIEW"

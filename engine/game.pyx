@@ -64,7 +64,7 @@ cdef class Game:
         Raises RulesetError if an option breaks a rule.
         """
         if given:
-            raise RulesetError(next(iter(given)), "is not an option of this game")
+            raise RulesetError(next(iter(given)), "is not an option of this game", "UNKNOWN_OPTION")
         return {}
 
     def cards(self):
@@ -135,9 +135,9 @@ cdef class Game:
         return MAX_MIXED
 
     def explain(self, position, int seat, action):
-        """Why an action is not legal now, in a sentence."""
+        """Why an action is not legal now: an identifier of the rule, and a sentence."""
         legal = ", ".join(str(self.read_action(a)) for a in position.legal(seat)[:8])
-        return f"{self.read_action(action)} is not legal now; legal are {legal}, ..."
+        return "NOT_LEGAL", f"{self.read_action(action)} is not legal now; legal are {legal}, ..."
 
     # The rules
 

@@ -108,10 +108,11 @@ cdef class Position:
     def check(self, int seat, action):
         """Raises ActionError unless the action is legal for the seat now."""
         if seat not in self.deciders:
-            raise ActionError("seat", f"seat {seat} owes no decision now")
+            raise ActionError("seat", f"seat {seat} owes no decision now", "NOT_TO_DECIDE")
         legal = self.legal(seat)
         if action not in legal:
-            raise ActionError("action", self.game.explain(self, seat, action))
+            reason, why = self.game.explain(self, seat, action)
+            raise ActionError("action", why, reason)
 
     def apply(self, joint, uint64_t seed):
         """Applies the actions of all deciders, a dict by seat, and returns the events.

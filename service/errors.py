@@ -65,14 +65,15 @@ class Refusal(Exception):
         reason: ErrorReason,
         message: str,
         *,
-        fields: Iterable[tuple[str, str]] = (),
+        fields: Iterable[tuple[str, str, str]] = (),
         retry_seconds: float = 0.0,
         metadata: Mapping[str, str] | None = None,
         quota: tuple[str, str] | None = None,
     ) -> None:
         """Details: a BadRequest from `fields`, a RetryInfo and a QuotaFailure, where given.
 
-        `fields` are paths of fields and the rules that they break. `quota` is the subject whose
+        `fields` are paths of fields, and the rule that each breaks: an identifier in capitals, and
+        a sentence without a subject. `quota` is the subject whose
         quota is used up, and what the quota allows.
         """
         super().__init__(message)
@@ -85,8 +86,10 @@ class Refusal(Exception):
             )
         ]
         violations = [
-            error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
-            for field, description in fields
+            error_details_pb2.BadRequest.FieldViolation(
+                field=field, reason=reason, description=description
+            )
+            for field, reason, description in fields
         ]
         if violations:
             details.append(error_details_pb2.BadRequest(field_violations=violations))
@@ -107,9 +110,14 @@ class Refusal(Exception):
             self.status.details.append(packed)
 
 
-def invalid_field(path: str, rule: str) -> Refusal:
-    """The refusal of a request with a field, at a path, that breaks a rule."""
-    return Refusal(ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, rule)])
+def invalid_field(path: str, reason: str, rule: str) -> Refusal:
+    """The refusal of a request with a field, at a path, that breaks a rule.
+
+    `reason` identifies the rule in capitals; `rule` is a sentence without a subject.
+    """
+    return Refusal(
+        ErrorReason.ERROR_REASON_INVALID_FIELD, f"{path}: {rule}", fields=[(path, reason, rule)]
+    )
 
 
 def shutting_down(after_version: int | None = None) -> Refusal:

@@ -1,5 +1,6 @@
 """The field rules of the schema, checked by protovalidate."""
 
+import re
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ class Violation(NamedTuple):
     """A field that breaks a rule of the schema."""
 
     path: str  # As in "seats[1].bot".
+    reason: str  # The rule's id in capitals, such as "STRING_PATTERN".
     rule: str
 
 
@@ -21,7 +23,8 @@ def first_violation(message: Message) -> Violation | None:
     hold up other calls, and the error would be too long to send.
     """
     for violation in _validator().collect_violations(message, fail_fast=True):
-        return Violation(_path(violation.proto), violation.proto.message)
+        reason = re.sub(r"[^A-Z0-9]+", "_", violation.proto.rule_id.upper())
+        return Violation(_path(violation.proto), reason, violation.proto.message)
     return None
 
 

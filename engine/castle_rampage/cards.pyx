@@ -74,7 +74,7 @@ def read_cards(given):
     for i, spec in enumerate(given):
         at = f"cards[{i}]"
         if spec["card"] not in defaults:
-            raise RulesetError(f"{at}.card", f"must be 1 to {CARDS - 1}")
+            raise RulesetError(f"{at}.card", f"must be 1 to {CARDS - 1}", "OUT_OF_RANGE")
         default = defaults[spec["card"]]
         card = {**default, **spec}
         attacks, scheme = default["attack"] > 0, card["card"] >= VOLLEY
@@ -89,12 +89,13 @@ def read_cards(given):
         ):
             if not least <= card[name] <= most:
                 rule = f"must be {least} to {most}" if most else "must be 0 for this card"
-                raise RulesetError(f"{at}.{name}", rule)
+                raise RulesetError(f"{at}.{name}", rule, "OUT_OF_RANGE")
         if card["card"] in cards:
-            raise RulesetError(at, "must not be listed twice: say how many copies")
+            raise RulesetError(
+                at, "must not be listed twice: say how many copies", "DUPLICATE_CARD")
         cards[card["card"]] = card
     if copies(cards.values()) > MAX_DECK:
-        raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards")
+        raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards", "TOO_MANY_CARDS")
     return [cards[card] for card in sorted(cards)]
 
 

@@ -147,11 +147,11 @@ cdef class CastleRampage(Game):
         ruleset = {"set_ups": MAX_SET_UPS, "turns": MAX_TURNS, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
-                raise RulesetError(option, "is not an option of Castle Rampage")
+                raise RulesetError(option, "is not an option of Castle Rampage", "UNKNOWN_OPTION")
             ruleset[option] = value
         for option, most in (("set_ups", MAX_SET_UPS), ("turns", MAX_TURNS)):
             if not 1 <= ruleset[option] <= most:
-                raise RulesetError(option, f"must be 1 to {most}")
+                raise RulesetError(option, f"must be 1 to {most}", "OUT_OF_RANGE")
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
         self.set_ups = ruleset["set_ups"]
         self.turn_limit = ruleset["turns"]
@@ -165,14 +165,16 @@ cdef class CastleRampage(Game):
         cdef int dealt = SEATS * DEAL * self.set_ups
         copies = [self.tables.copies[card] for card in range(CARDS)]
         if sum(n for card, n in enumerate(copies) if not is_purple(card)) < dealt:
-            raise RulesetError("cards", f"must hold at least {dealt} cards that are not purple")
+            raise RulesetError(
+                "cards", f"must hold at least {dealt} cards that are not purple", "TOO_FEW_CARDS")
         # A hand that holds the whole deck has the most actions.
         for card in range(CARDS):
             hand[card] = copies[card]
         if turn_actions(&self.tables, hand, CATAPULT_OPPOSED | GRANARY_OPPOSED,
                         NULL) > MAX_ACTIONS:
             raise RulesetError(
-                "cards", f"must leave a hand at most {MAX_ACTIONS} actions: lower some costs")
+                "cards", f"must leave a hand at most {MAX_ACTIONS} actions: lower some costs",
+                "TOO_MANY_ACTIONS")
 
     def cards(self):
         return [
@@ -241,19 +243,22 @@ cdef class CastleRampage(Game):
         hand = fields["own"][seat]["hand"]
         if fields["common"]["phase"] == SET_UP or given["kind"] == "set_up":
             if fields["common"]["phase"] != SET_UP or given["kind"] != "set_up":
-                return f"this phase does not ask for {given['kind']}"
-            return "a set-up shares out the five cards that were dealt: two, two and one"
+                return "WRONG_PHASE", f"this phase does not ask for {given['kind']}"
+            return "NOT_AS_DEALT", (
+                "a set-up shares out the five cards that were dealt: two, two and one")
         cards = [given["card"], *given["discards"]]
         title = card_title(given["card"])
         for card in cards:
             if cards.count(card) > hand[card]:
-                return f"the hand holds {hand[card]} {card_title(card)}, not {cards.count(card)}"
+                return "NOT_IN_HAND", (
+                    f"the hand holds {hand[card]} {card_title(card)}, not {cards.count(card)}")
         if given["kind"] == "strengthen":
             if fields["common"]["strengthened"]:
-                return "a seat strengthens only once a turn"
+                return "ALREADY_STRENGTHENED", "a seat strengthens only once a turn"
             if given["structure"] >= STRUCTURES:
-                return "structure must be the gate or the castle"
-            return f"strengthening with {title} takes {2 if given['card'] == OGRE else 0} discards"
+                return "NO_STRUCTURE", "structure must be the gate or the castle"
+            return "WRONG_DISCARDS", (
+                f"strengthening with {title} takes {2 if given['card'] == OGRE else 0} discards")
         return self.explain_play(position, seat, given, title)
 
     def explain_play(self, position, int seat, given, title):
@@ -261,25 +266,26 @@ cdef class CastleRampage(Game):
         card = given["card"]
         other = position.fields["common"]["sides"][1 - seat]
         if card == PRIEST and not KNIGHT_UNIT <= given["choice"] <= AXE_MAN_UNIT:
-            return "Priest names a unit"
+            return "UNIT_REQUIRED", "Priest names a unit"
         if card == SABOTEUR:
             opposed = {CATAPULT: other["catapults"], GRANARY: other["granaries"]}
             if not any(opposed.values()):
-                return "Saboteur needs a permanent card of the opponent"
+                return "NO_PERMANENT", "Saboteur needs a permanent card of the opponent"
             if not opposed.get(given["choice"]):
-                return "Saboteur names a permanent card that the opponent has"
+                return "PERMANENT_REQUIRED", (
+                    "Saboteur names a permanent card that the opponent has")
         elif card >= VOLLEY and given["choice"] > 1:
-            return f"{title} is played without the extra unit or with it"
+            return "WRONG_CHOICE", f"{title} is played without the extra unit or with it"
         elif card != PRIEST and card < VOLLEY and given["choice"]:
-            return f"{title} asks for no choice"
+            return "WRONG_CHOICE", f"{title} asks for no choice"
         if card >= VOLLEY:
             units, extra = SCHEME_UNITS[card]
             wanted = units + (extra,) * given["choice"]
-            return f"{title} costs exactly these units: " + ", ".join(
+            return "WRONG_DISCARDS", f"{title} costs exactly these units: " + ", ".join(
                 UNIT_NAMES[unit] for unit in wanted)
         if card == MERCENARY:
-            return "Mercenary discards at most 2 cards"
-        return f"{title} costs {self.tables.cost[card]} other cards"
+            return "WRONG_DISCARDS", "Mercenary discards at most 2 cards"
+        return "WRONG_DISCARDS", f"{title} costs {self.tables.cost[card]} other cards"
 
     # The rules
 

@@ -37,14 +37,14 @@ def read_cards(given):
     for i, spec in enumerate(given):
         check_ranges(spec, {"card": (0, CARDS - 1)}, f"cards[{i}]")
         if spec["card"] in seen:
-            raise RulesetError(f"cards[{i}].card", "must not be listed twice")
+            raise RulesetError(f"cards[{i}].card", "must not be listed twice", "DUPLICATE_CARD")
         seen.add(spec["card"])
         check_ranges(spec, NUMBERS, f"cards[{i}]")
         cards[spec["card"]] = dict(spec)
     if cards[KING]["copies"] != 1:
-        raise RulesetError("cards", "must hold exactly one King")
+        raise RulesetError("cards", "must hold exactly one King", "KING_COUNT")
     if copies(cards) > MAX_DECK:
-        raise RulesetError("cards", f"must hold at most {MAX_DECK} cards")
+        raise RulesetError("cards", f"must hold at most {MAX_DECK} cards", "TOO_MANY_CARDS")
     if copies(cards[:NOBLES]) > MAX_NOBLES:
-        raise RulesetError("cards", f"must hold at most {MAX_NOBLES} nobles")
+        raise RulesetError("cards", f"must hold at most {MAX_NOBLES} nobles", "TOO_MANY_NOBLES")
     return cards

@@ -170,7 +170,7 @@ cdef class ChampionChess(Game):
         ruleset = {"castling": True, "hand_size": MAX_HAND, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
-                raise RulesetError(option, "is not an option of Champion Chess")
+                raise RulesetError(option, "is not an option of Champion Chess", "UNKNOWN_OPTION")
             ruleset[option] = value
         ruleset["cards"] = read_cards(ruleset["cards"]) if ruleset["cards"] else default_cards()
         check_ranges(ruleset, {"hand_size": (1, MAX_HAND)})
@@ -246,29 +246,33 @@ cdef class ChampionChess(Game):
         given = self.read_action(action)
         hand = fields["own"][seat]["hand"]
         if given["kind"] != owed:
-            return f"this phase asks for {owed}, not for {given['kind']}"
+            return "WRONG_PHASE", f"this phase asks for {owed}, not for {given['kind']}"
         cards = [given["noble"]] if "noble" in given else given["cards"]
         for card in cards:
             if card >= CARDS or cards.count(card) > hand[card]:
                 held = hand[card] if card < CARDS else 0
-                return f"the hand holds {held} {CARD_NAMES[card % CARDS]}, not {cards.count(card)}"
+                name = CARD_NAMES[card % CARDS]
+                return "NOT_IN_HAND", f"the hand holds {held} {name}, not {cards.count(card)}"
         if owed == "play_aid":
             for card in cards:
                 if card < NOBLES:
-                    return f"{CARD_NAMES[card]} is a noble, not an aid card"
+                    return "NOT_AN_AID_CARD", f"{CARD_NAMES[card]} is a noble, not an aid card"
                 if card != PAWN and cards.count(card) > 1:
-                    return f"{CARD_NAMES[card]} can be played only once, as every aid but the Pawn"
+                    return "AID_PLAYED_TWICE", (
+                        f"{CARD_NAMES[card]} can be played only once, as every aid but the Pawn")
         if given.get("castle"):
             if not self.castling:
-                return "castling is not an option of this match"
+                return "CASTLING_NOT_ALLOWED", "castling is not an option of this match"
             if given["noble"] != KING:
-                return "only the King castles"
+                return "ONLY_KING_CASTLES", "only the King castles"
             if nobles_in(hand) > 1:
-                return "the King castles only when he is the only noble in hand"
+                return "KING_NOT_ONLY_NOBLE", (
+                    "the King castles only when he is the only noble in hand")
             if fields["own"][seat]["castling_used"]:
-                return "the first time that the King was the only noble in hand is over"
-            return "the battle deck holds no Rook"
-        return f"{given} is not legal now"
+                return "CASTLING_USED", (
+                    "the first time that the King was the only noble in hand is over")
+            return "NO_ROOK", "the battle deck holds no Rook"
+        return "NOT_LEGAL", f"{given} is not legal now"
 
     @property
     def max_mixed_actions(self):

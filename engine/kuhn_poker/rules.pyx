@@ -81,7 +81,8 @@ cdef class KuhnPoker(Game):
 
     def explain(self, position, int seat, action):
         kinds = [ACTION_KINDS[legal] for legal in position.legal(seat)]
-        return f"{ACTION_KINDS.get(action, 'this')} is not possible now: {' or '.join(kinds)} is"
+        kind = ACTION_KINDS.get(action, "this")
+        return "NOT_LEGAL", f"{kind} is not possible now: {' or '.join(kinds)} is"
 
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
         cdef KuhnState* poker = <KuhnState*> state

@@ -156,14 +156,15 @@ cdef class PowerShotSoccer(Game):
         ruleset = {"hand_size": MAX_HAND, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
-                raise RulesetError(option, "is not an option of PowerShot Soccer")
+                raise RulesetError(option, "is not an option of PowerShot Soccer", "UNKNOWN_OPTION")
             ruleset[option] = value
         check_ranges(ruleset, {"hand_size": (1, MAX_HAND)})
         ruleset["cards"] = read_cards(ruleset["cards"] or default_cards())
         self.hand_size = ruleset["hand_size"]
         self.set_cards(ruleset["cards"])
         if self.deck_size <= self.hand_size:
-            raise RulesetError("cards", f"must be more than the {self.hand_size} cards of a hand")
+            raise RulesetError(
+                "cards", f"must be more than the {self.hand_size} cards of a hand", "TOO_FEW_CARDS")
         return ruleset
 
     cdef set_cards(self, specs):
@@ -235,10 +236,10 @@ cdef class PowerShotSoccer(Game):
         common = fields["common"]
         card, role = action >> ROLE_BITS, action & ((1 << ROLE_BITS) - 1)
         if card >= self.types:
-            return f"there is no card {card}"
+            return "NO_SUCH_CARD", f"there is no card {card}"
         title = card_title(self.ruleset["cards"][card])
         if not fields["own"][seat]["hand"][card]:
-            return f"{title} is not in the hand"
+            return "NOT_IN_HAND", f"{title} is not in the hand"
         now = [ROLE_NAMES[legal & ((1 << ROLE_BITS) - 1)] for legal in position.legal(seat)
                if legal >> ROLE_BITS == card]
         rule = f"{title} can be played now only as {' or '.join(now)}"
@@ -246,7 +247,7 @@ cdef class PowerShotSoccer(Game):
                 SHOOT, LONG_RANGE_SHOT, STAR_PLAYER):
             rule += (f": a shot with it needs {needed_to_shoot(self.roles[card])} standing "
                      f"possession cards, there being {common['standing']}")
-        return rule
+        return "WRONG_ROLE", rule
 
     # The rules
 
@@ -503,16 +504,17 @@ def default_cards():
 def read_cards(given):
     """Return a card list completed by its defaults; raise RulesetError if it breaks a rule."""
     if len(given) > MAX_TYPES:
-        raise RulesetError("cards", f"must be at most {MAX_TYPES}")
+        raise RulesetError("cards", f"must be at most {MAX_TYPES}", "TOO_MANY_TYPES")
     cards = []
     for i, spec in enumerate(given):
         card = {"copies": 1, **spec}
         check_ranges(card, RANGES, f"cards[{i}]")
         if any((card["role"], card["power"]) == (one["role"], one["power"]) for one in cards):
-            raise RulesetError(f"cards[{i}]", "must not be listed twice: say how many copies")
+            raise RulesetError(
+                f"cards[{i}]", "must not be listed twice: say how many copies", "DUPLICATE_CARD")
         cards.append(card)
     if copies(cards) > MAX_DECK:
-        raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards")
+        raise RulesetError("cards", f"must be a deck of at most {MAX_DECK} cards", "TOO_MANY_CARDS")
     return cards
 
 

@@ -154,22 +154,24 @@ cdef class Skystones(SkystonesTables):
         given = self.read_action(action)
         owed = "pick_card" if common["phase"] == PICK else "place_card"
         if action >> KIND_SHIFT not in (PICK_CARD, PLACE_CARD) or given["kind"] != owed:
-            return f"this phase asks for {owed}"
+            return "WRONG_PHASE", f"this phase asks for {owed}"
         place, cards = (("pile", fields["piles"][seat]) if owed == "pick_card" else
                         ("hand", fields["hands"][seat]))
         if given["card"] >= self.types or not cards[given["card"]]:
-            return f"card {given['card']} is not in the {place}"
+            return f"NOT_IN_{place.upper()}", f"card {given['card']} is not in the {place}"
         if owed == "pick_card":
-            return (f"with card {given['card']}, of total {self.totals[given['card']]}, the hand "
+            return "HAND_LIMIT", (
+                    f"with card {given['card']}, of total {self.totals[given['card']]}, the hand "
                     f"could not be completed to {self.hand_size} cards within {self.hand_limit}")
         if given["square"] >= self.squares:
-            return f"there is no square {given['square']}"
+            return "NO_SUCH_SQUARE", f"there is no square {given['square']}"
         square = common["board"][given["square"]]
         if square["card"]:
-            return f"square {given['square']} is occupied"
+            return "SQUARE_OCCUPIED", f"square {given['square']} is occupied"
         if square["field"] == BLOCKED:
-            return f"square {given['square']} is blocked"
-        return (f"square {given['square']} takes only {ELEMENT_NAMES[square['field']]} cards, and "
+            return "SQUARE_BLOCKED", f"square {given['square']} is blocked"
+        return "WRONG_ELEMENT", (
+                f"square {given['square']} takes only {ELEMENT_NAMES[square['field']]} cards, and "
                 f"card {given['card']} is {ELEMENT_NAMES[self.elements[given['card']]]}")
 
     # The rules

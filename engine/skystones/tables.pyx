@@ -35,7 +35,7 @@ cdef class SkystonesTables(Game):
                    "hand_limit": 20, "cards": None}
         for option, value in given.items():
             if option not in ruleset:
-                raise RulesetError(option, "is not an option of Skystones")
+                raise RulesetError(option, "is not an option of Skystones", "UNKNOWN_OPTION")
             ruleset[option] = value
         check_ranges(ruleset, {"board_size": (2, MAX_SIDE), "hand_size": (1, MAX_HAND),
                                "hand_limit": (0, MAX_LIMIT),
@@ -47,7 +47,9 @@ cdef class SkystonesTables(Game):
         self.set_board(ruleset["board_size"])
         self.set_cards(ruleset["cards"])
         if self.pile_size < self.hand_size:
-            raise RulesetError("cards", f"must give each seat the {self.hand_size} cards of a hand")
+            raise RulesetError(
+                "cards", f"must give each seat the {self.hand_size} cards of a hand",
+                "TOO_FEW_CARDS")
         # The worst deal gives a seat the half of the cards with the highest totals. Even then it
         # must be able to form a hand.
         totals = sorted(self.totals[card] for card in range(self.types)
@@ -56,7 +58,7 @@ cdef class SkystonesTables(Game):
         if cheapest > self.hand_limit:
             raise RulesetError("hand_limit", f"must allow a first hand whatever the deal: the "
                                f"{self.hand_size} cheapest of the {self.pile_size} dearest cards "
-                               f"add up to {cheapest}")
+                               f"add up to {cheapest}", "HAND_LIMIT")
         return ruleset
 
     cdef set_board(self, int side):
@@ -106,16 +108,21 @@ def default_cards():
 def read_cards(given):
     """Return a card list completed by its defaults; raise RulesetError if it breaks a rule."""
     if len(given) > MAX_TYPES:
-        raise RulesetError("cards", f"must be at most {MAX_TYPES}")
+        raise RulesetError("cards", f"must be at most {MAX_TYPES}", "TOO_MANY_TYPES")
     cards = []
     for i, spec in enumerate(given):
         card = {"title": "", "element": 0, "copies": 1, **dict.fromkeys(EDGE_KEYS, 0), **spec}
         if len(card) > 7:
-            raise RulesetError(f"cards[{i}]", "must have title, element, copies and edges only")
+            raise RulesetError(
+                f"cards[{i}]", "must have title, element, copies and edges only",
+                "UNKNOWN_OPTION")
         if len(card["title"]) > MAX_TITLE:
-            raise RulesetError(f"cards[{i}].title", f"must be at most {MAX_TITLE} characters")
+            raise RulesetError(
+                f"cards[{i}].title", f"must be at most {MAX_TITLE} characters",
+                "TITLE_TOO_LONG")
         check_ranges(card, RANGES, f"cards[{i}]")
         cards.append(card)
     if copies(cards) > MAX_CARDS:
-        raise RulesetError("cards", f"must be at most {MAX_CARDS} with all copies")
+        raise RulesetError(
+            "cards", f"must be at most {MAX_CARDS} with all copies", "TOO_MANY_CARDS")
     return cards

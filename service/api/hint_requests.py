@@ -63,7 +63,13 @@ def sent_position(message: game_pb2.View) -> AskedPosition:
         raise Refusal(
             ErrorReason.ERROR_REASON_NOT_TO_DECIDE,
             f"seat {message.seat} owes no decision in this view",
-            fields=[(f"{SEARCH}.view.deciders", f"must hold {message.seat}, the seat that asks")],
+            fields=[
+                (
+                    f"{SEARCH}.view.deciders",
+                    "NOT_TO_DECIDE",
+                    f"must hold {message.seat}, the seat that asks",
+                )
+            ],
         )
     return AskedPosition(view, message.version, tuple(message.deciders))
 
@@ -97,7 +103,7 @@ def _checked_sampler(asked: AskedPosition) -> Sampler:
         raise Refusal(
             ErrorReason.ERROR_REASON_INCONSISTENT_VIEW,
             f"{SEARCH}.view.deciders: {rule}",
-            fields=[(f"{SEARCH}.view.deciders", rule)],
+            fields=[(f"{SEARCH}.view.deciders", ViewError.reason, rule)],
         )
     return sampler
 
@@ -114,7 +120,9 @@ def _read_actions(
     excluded = _read_legal(search.exclude_actions, view, position, "exclude_actions")
     left = (included or set(position.legal(view.seat))) - excluded
     if not left:
-        raise invalid_field(f"{SEARCH}.exclude_actions", "must leave an action to search for")
+        raise invalid_field(
+            f"{SEARCH}.exclude_actions", "NO_ACTION_LEFT", "must leave an action to search for"
+        )
     return tuple(sorted(left))
 
 

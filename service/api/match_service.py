@@ -20,12 +20,13 @@ from service.clock import Clock
 from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import Caller, check_seat
 from service.hosting.events import write_events
+from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.records import write_record
-from service.hosting.seats import write_seats
+from service.hosting.resources import list_item, write_match
 from service.hosting.views import serialize_view
 from service.metrics import Metrics
-from service.store import EntryKind, Header, ListedMatch
+from service.store import EntryKind, Header
 
 MAX_WAIT_SECONDS = 60.0
 # How long before its deadline a call that waits is answered; at most a quarter of its time.
@@ -68,7 +69,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         )
         if request.entropy_from_seats and (seed is not None or all(bots)):
             rule = "needs an open or invited seat, and excludes a seed"
-            raise invalid_field("entropy_from_seats", rule)
+            raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
         self._admission.check_restriction("create_match")
         state = await self._matches.create(
             request.ruleset,
@@ -136,6 +137,19 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         await self._matches.replace_token(caller, request_id)
         replaced = caller._replace(generation=caller.generation + 1)
         return match_pb2.ReplaceSeatTokenResponse(seat_token=self._seat_token(replaced))
+
+    async def GetMatch(
+        self, request: match_pb2.GetMatchRequest, context: Context
+    ) -> match_pb2.GetMatchResponse:
+        state = await self._read(request.name, context)
+        return match_pb2.GetMatchResponse(hosted_match=write_match(list_item(state), state.result))
+
+    async def _read(self, name: str, context: Context) -> MatchState:
+        # A match that the operator and all holders of its tokens may know.
+        if self._authenticator.is_operator(context):
+            return await self._matches.load(name.removeprefix("matches/"))
+        _, state = await self._authenticator.enter(context, name)
+        return state
 
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
         caller, state = await self._authenticator.enter(context, request.name)
@@ -212,10 +226,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def GetRecord(
         self, request: match_pb2.GetRecordRequest, context: Context
     ) -> match_pb2.GetRecordResponse:
-        if self._authenticator.is_operator(context):
-            state = await self._matches.load(request.name.removeprefix("matches/"))
-        else:
-            _, state = await self._authenticator.enter(context, request.name)
+        state = await self._read(request.name, context)
         if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
@@ -263,7 +274,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         found = await self._matches.list_matches(query, size + 1)
         token = write_page_token(query, found[size - 1]) if len(found) > size else ""
         return match_pb2.ListMatchesResponse(
-            matches=[_summary(listed) for listed in found[:size]], next_page_token=token
+            matches=[write_match(listed) for listed in found[:size]], next_page_token=token
         )
 
     def _seat_token(self, holder: Caller) -> match_pb2.SeatToken:
@@ -274,21 +285,6 @@ def _key_name() -> str:
     # The name of the API key with which the current call comes, also where it names its player.
     known = (current_principal.get(), *current_payers.get())
     return next((principal.name for principal in known if principal.kind == Kind.KEY), "")
-
-
-def _summary(listed: ListedMatch) -> match_pb2.MatchSummary:
-    over = listed.ended is not None
-    summary = match_pb2.MatchSummary(
-        name=f"matches/{listed.match_id}",
-        game=f"games/{listed.game}",
-        state=match_pb2.MATCH_STATE_OVER if over else match_pb2.MATCH_STATE_RUNNING,
-        version=listed.version,
-        seats=write_seats(listed.bots, listed.invited),
-    )
-    summary.create_time.FromMilliseconds(listed.created)
-    if listed.ended is not None:
-        summary.end_time.FromMilliseconds(listed.ended)
-    return summary
 
 
 def _max_wait(context: Context) -> float:

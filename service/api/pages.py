@@ -46,4 +46,6 @@ def _filters(query: Query) -> str:
 
 
 def _invalid() -> Refusal:
-    return invalid_field("page_token", "must be a next_page_token of a list with the same filters")
+    return invalid_field(
+        "page_token", "OTHER_FILTERS", "must be a next_page_token of a list with the same filters"
+    )

@@ -75,7 +75,7 @@ class Tokens:
             raise Refusal(
                 ErrorReason.ERROR_REASON_INVITATION_INVALID,
                 f"invitation: {rule}",
-                fields=[("invitation", rule)],
+                fields=[("invitation", "UNKNOWN_INVITATION", rule)],
             )
         return Caller(claim[1:].decode(), claim[0])
 

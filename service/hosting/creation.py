@@ -69,7 +69,9 @@ def limited_header(header: Header, most: int) -> Header:
         return header
     if control.max_default_actions > most:
         field = "time_control.max_default_actions"
-        raise invalid_field(field, f"must be at most {most}, the limit of this server")
+        raise invalid_field(
+            field, "ABOVE_SERVER_LIMIT", f"must be at most {most}, the limit of this server"
+        )
     control.max_default_actions = control.max_default_actions or most
     return header._replace(time_control=_serialize(control))
 

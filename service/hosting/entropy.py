@@ -59,7 +59,9 @@ class Contributions:
         if seat not in owed.entropy_seats:
             raise not_owed(f"seat {seat} owes no entropy")
         if hashlib.sha256(entry.action).digest() != self._hashes[seat]:
-            raise invalid_field("entropy", "must have the hash that the seat has contributed")
+            raise invalid_field(
+                "entropy", "HASH_MISMATCH", "must have the hash that the seat has contributed"
+            )
         return Contributions(self._seats, self._hashes, {**self._entropy, seat: entry.action})
 
     def mixed_into(self, secret: bytes) -> bytes:

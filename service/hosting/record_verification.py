@@ -71,7 +71,7 @@ def _check_schema(record: match_pb2.MatchRecord) -> None:
         raise RecordError("", "the record has fields that this program does not know")
     violation = first_violation(record)
     if violation is not None:
-        raise RecordError(*violation)
+        raise RecordError(violation.path, violation.rule)
 
 
 def _read_header(record: match_pb2.MatchRecord) -> Header:

@@ -146,6 +146,8 @@ class ListedMatch(NamedTuple):
     created: int  # Milliseconds since 1970, as is `ended`.
     ended: int | None  # None: it is not over.
     version: int
+    rules_version: int
+    updated: int  # When its last entry was made, or else the match; in milliseconds since 1970.
     invited: tuple[int, ...] = ()
 
 

@@ -118,6 +118,8 @@ class MemoryStore:
                 header.created,
                 self._ended.get(header.match_id),
                 len(self._entries[header.match_id]),
+                header.rules_version,
+                max([header.created, *(entry.at for entry in self._entries[header.match_id][-1:])]),
                 header.invited,
             )
             for header in self._headers.values()

@@ -309,12 +309,14 @@ async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedM
         conditions.append(f"(created, match_id) < (${len(values) - 1}, ${len(values)})")
     rows = await connection.fetch(
         "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0), invited "
+        "WHERE entries.match_id = matches.match_id), 0), rules_version, "
+        "coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
+        "ORDER BY version DESC LIMIT 1), created), invited "
         f"FROM matches WHERE {' AND '.join(conditions)} "
         "ORDER BY created DESC, match_id DESC LIMIT $1",
         *values,
     )
-    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[6])) for row in rows]
+    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
 
 
 def is_fault_of_ours(error: Exception) -> bool:

@@ -226,12 +226,14 @@ def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> lis
         values.extend(query.before)
     rows = connection.execute(
         "SELECT match_id, game, bots, created, ended, coalesce((SELECT max(version) FROM entries "
-        "WHERE entries.match_id = matches.match_id), 0), invited "
+        "WHERE entries.match_id = matches.match_id), 0), rules_version, "
+        "coalesce((SELECT at FROM entries WHERE entries.match_id = matches.match_id "
+        "ORDER BY version DESC LIMIT 1), created), invited "
         f"FROM matches WHERE {' AND '.join(conditions)} "
         "ORDER BY created DESC, match_id DESC LIMIT ?",
         (*values, limit),
     )
-    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[6])) for row in rows]
+    return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
 
 
 def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:

@@ -165,7 +165,9 @@ def canonical_action(game: Game, action: MatchAction) -> bytes:
 def check_game(game: Game, message: MatchAction, path: str) -> None:
     """Raises Refusal if an action from the field `path` of a request is of another game."""
     if game_of(message) != game.id:
-        raise invalid_field(f"{path}.{game_of(message)}", f"must be an action of {game.id}")
+        raise invalid_field(
+            f"{path}.{game_of(message)}", "OTHER_GAME", f"must be an action of {game.id}"
+        )
 
 
 def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusal:
@@ -177,7 +179,7 @@ def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusa
         f"{path}.{game_of(action)}.{_kind(message)}",
         field,
         error,
-        {"rule": error.rule},
+        {"rule": error.reason},
     )
 
 
@@ -224,10 +226,14 @@ def _legal_action(game: Game, action: int) -> bytes:
 def read_view(message: View, path: str) -> SeatView:
     """Returns a seat's view from the field `path` of a request; raises Refusal."""
     if not message.HasField("seat"):
-        raise invalid_field(f"{path}.seat", "must be set: a spectator has nothing to decide")
+        raise invalid_field(
+            f"{path}.seat", "REQUIRED", "must be set: a spectator has nothing to decide"
+        )
     game = read_ruleset(message.ruleset, f"{path}.ruleset")
     if game_of(message) != game.id:
-        raise invalid_field(f"{path}.{game_of(message)}", f"must be a view of {game.id}")
+        raise invalid_field(
+            f"{path}.{game_of(message)}", "OTHER_GAME", f"must be a view of {game.id}"
+        )
     try:
         fields = _translation(game.id).read_view(game, getattr(message, game.id), message.seat)
         return SeatView.from_fields(game, fields)
@@ -266,5 +272,8 @@ def _refusal(
 ) -> Refusal:
     whole = f"{path}.{field}" if field else path
     return Refusal(
-        reason, f"{whole}: {error.rule}", fields=[(whole, error.rule)], metadata=metadata
+        reason,
+        f"{whole}: {error.rule}",
+        fields=[(whole, error.reason, error.rule)],
+        metadata=metadata,
     )

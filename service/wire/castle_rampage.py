@@ -46,7 +46,7 @@ class Translation(translation.Translation):
                 if name not in fields:
                     continue
                 if name != wanted:
-                    raise ActionError(name, "must not be set for this card")
+                    raise ActionError(name, "must not be set for this card", "WRONG_CHOICE")
                 fields["choice"] = int(fields.pop(name))
         return fields
 

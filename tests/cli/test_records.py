@@ -10,7 +10,7 @@ import pytest
 
 from cli import record_files
 from cli.main import main
-from croupier.client import OPEN, Client, CroupierError, Operator, Seat, bot
+from croupier.client import INVITED, OPEN, Client, CroupierError, Operator, Seat, bot
 from croupier.v1 import match_pb2
 from service import wire
 from service.api.tokens import read_operator_token
@@ -123,14 +123,44 @@ def test_changes_between_two_pages_make_no_gap_and_no_duplicate(operate):
     assert sorted(seen) == sorted(match.name for match in made)
 
 
-def test_a_summary_names_the_players_and_no_card(operate):
+def test_a_match_names_the_players_and_no_card(operate):
     operated = operate()
     operated.client.create_match(GAMES[0], (bot("casual"), OPEN))
-    (summary,) = operated.operator.matches()
-    assert summary.seats[0].bot.strength == match_pb2.BOT_STRENGTH_CASUAL
-    assert summary.seats[1].HasField("open")
-    fields = {field.name for field in match_pb2.MatchSummary.DESCRIPTOR.fields}
-    assert fields == {"name", "game", "state", "version", "seats", "create_time", "end_time"}
+    (listed,) = operated.operator.matches()
+    assert listed.seats[0].bot.strength == match_pb2.BOT_STRENGTH_CASUAL
+    assert listed.seats[1].HasField("open")
+    fields = {field.name for field in match_pb2.Match.DESCRIPTOR.fields}
+    assert fields == {
+        *("name", "game", "state", "version", "seats", "result", "rules_version"),
+        *("create_time", "update_time", "end_time"),
+    }
+
+
+def test_a_match_is_read_as_it_is_listed(operate):
+    operated = operate()
+    operator = operated.operator
+    match = operated.client.create_match(GAMES[0], (OPEN, INVITED))
+    operated.client.join(match.invitations[1])
+    readers = (match.seats[0].details, match.spectator.details, lambda: operator.match(match.name))
+    for end in (False, True):
+        if end:
+            match.seats[0].resign()
+        read = [each() for each in readers]
+        assert read == read[:1] * 3
+        assert read[0].HasField("result") == end
+        record = operator.record(match.name) if end else None
+        if record:
+            assert read[0].result == record.result
+            assert (read[0].rules_version, read[0].seats) == (record.rules_version, record.seats)
+            last = [entry.time for entry in record.entries if entry.HasField("time")][-1]
+            assert read[0].end_time == read[0].update_time == last
+        (listed,) = operator.matches()
+        read[0].ClearField("result")
+        assert listed == read[0]
+        assert listed.state == (
+            match_pb2.MATCH_STATE_OVER if end else match_pb2.MATCH_STATE_RUNNING
+        )
+    assert refusal(operator.match, "matches/none") == "MATCH_NOT_FOUND"
 
 
 def test_only_the_operator_lists(operate):
@@ -227,7 +257,7 @@ def test_old_matches_are_deleted_and_no_others(place):
             await store.create(header("m0"), NOT_DUE)
             assert await store.append("m0", 0, action(0), NOT_DUE)
             assert await store.list_matches(Query(over=True), 9) == [
-                ListedMatch("m6", "none", (0, 0), 6, 106, 1)
+                ListedMatch("m6", "none", (0, 0), 6, 106, 1, 1, 106)
             ]
 
     asyncio.run(test())

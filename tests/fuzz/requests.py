@@ -131,12 +131,13 @@ class Requests:
             message.ParseFromString(data)
         except DecodeError:
             return data
-        limits = message.limits if message.HasField("limits") else None
+        search = message.search
+        limits = search.limits if search.HasField("limits") else None
         if limits is not None and (limits.iterations > 100 or limits.HasField("time")):
             limits.CopyFrom(SEARCH)
-        if message.WhichOneof("effort") != "limits" or not limits.iterations:
-            message.limits.CopyFrom(SEARCH)
-        message.belief_worlds = min(message.belief_worlds, 100)
+        if search.WhichOneof("effort") != "limits" or not limits.iterations:
+            search.limits.CopyFrom(SEARCH)
+        search.belief_worlds = min(search.belief_worlds, 100)
         return message.SerializeToString()
 
     def _valid(self, method):
@@ -183,13 +184,15 @@ class Requests:
                 request.page_token = rng.choice(memory.pages)
                 token = OPERATOR_TOKEN if rng.random() < 0.8 else token
             case "SuggestAction" | "AnalyzePosition":
-                request.limits.CopyFrom(SEARCH)
-                request.seed = rng.getrandbits(64)
-                request.belief_worlds = rng.choice((0, 1, 50))
+                search = request.search
+                search.match_name = name
+                search.limits.CopyFrom(SEARCH)
+                search.seed = rng.getrandbits(64)
+                search.belief_worlds = rng.choice((0, 1, 50))
                 if view and rng.random() < 0.7:
-                    request.view.CopyFrom(view)
+                    search.view.CopyFrom(view)
                     if view.legal_actions and rng.random() < 0.3:
-                        request.include_actions.append(rng.choice(view.legal_actions))
+                        search.include_actions.append(rng.choice(view.legal_actions))
             case "GetGame":
                 request.name = f"games/{rng.choice(list(wire.hosted_games()))}"
         return request, token

@@ -20,7 +20,7 @@ from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from service import wire
-from service.api.hint_requests import check_hint_request, read_limits, sent_position
+from service.api.hint_requests import check_search, read_limits, sent_position
 from service.api.pages import read_page, write_page_token
 from service.api.tokens import Tokens
 from service.errors import Refusal
@@ -381,7 +381,7 @@ class Requests(Target):
         rng = seeded("fuzz requests")
         views = list(Views().seeds())
         for number, kind in enumerate(self.kinds):
-            if "view" in kind.DESCRIPTOR.fields_by_name:
+            if "search" in kind.DESCRIPTOR.fields_by_name:
                 for data in rng.sample(views, 20):
                     view = game_pb2.View.FromString(data)
                     search = hint_pb2.Search(
@@ -394,7 +394,9 @@ class Requests(Target):
                     request = kind(ruleset=game_pb2.Ruleset.FromString(data))
                     yield bytes([number]) + request.SerializeToString()
             elif "page_token" in kind.DESCRIPTOR.fields_by_name:
-                token = write_page_token(Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, None))
+                token = write_page_token(
+                    Query("", None), ListedMatch("a", "b", (0, 0), 1, 2, 3, 1, 2)
+                )
                 yield bytes([number]) + kind(page_token=token).SerializeToString()
             else:
                 named = {"name": "matches/fuzz"} if "name" in kind.DESCRIPTOR.fields_by_name else {}
@@ -409,10 +411,10 @@ class Requests(Target):
             query, size = refusing(read_page, request)
             assert size > 0
             assert query.before is None or query.before[1].isalnum()
-        elif "view" in fields and request.WhichOneof("position") == "view":
-            read_limits(request, Limits(1))
-            asked = refusing(sent_position, request.view)
-            checked = refusing(check_hint_request, request, asked)
+        elif "search" in fields and request.search.WhichOneof("position") == "view":
+            read_limits(request.search, Limits(1))
+            asked = refusing(sent_position, request.search.view)
+            checked = refusing(check_search, request.search, asked)
             assert checked.actions is None or checked.actions
         elif "ruleset" in fields:
             refusing(wire.read_ruleset, request.ruleset, "ruleset")

@@ -175,6 +175,7 @@ def asked(world, viewer, version, actions, seed):
     match = player.match
     matches, hints = client.matches, client.hints
     calls = [
+        (matches.GetMatch, match_pb2.GetMatchRequest(name=match)),
         (matches.GetView, match_pb2.GetViewRequest(name=match)),
         (matches.GetRecord, match_pb2.GetRecordRequest(name=match)),
         (matches.Rematch, match_pb2.RematchRequest(name=match)),

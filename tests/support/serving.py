@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 import threading
 import uuid
 from typing import NamedTuple
@@ -190,6 +191,10 @@ class Player:
     def _call(self, method, request):
         return method(request, metadata=self.metadata, timeout=TIMEOUT)
 
+    def details(self):
+        request = match_pb2.GetMatchRequest(name=self.match)
+        return self._call(self._client.matches.GetMatch, request).hosted_match
+
     def view(self):
         request = match_pb2.GetViewRequest(name=self.match)
         return self._call(self._client.matches.GetView, request).view
@@ -289,6 +294,7 @@ class Refused(NamedTuple):
     metadata: dict
     retry_seconds: float
     quotas: list
+    reasons: list  # Of the fields.
 
 
 def refused(call, *arguments):
@@ -312,6 +318,9 @@ def read_error(error):
         assert any(detail.Unpack(message) for message in (info, bad, retry, quota)), detail.type_url
     assert info.domain == "croupier.v1"
     assert status.message
+    # AIP-193 asks for this form.
+    for reason in (info.reason, *(violation.reason for violation in bad.field_violations)):
+        assert re.fullmatch("[A-Z][A-Z0-9_]{1,61}[A-Z0-9]", reason), (reason, status.message)
     return Refused(
         error.code(),
         info.reason,
@@ -319,6 +328,7 @@ def read_error(error):
         dict(info.metadata),
         retry.retry_delay.ToMilliseconds() / 1000,
         [violation.description for violation in quota.violations],
+        [violation.reason for violation in bad.field_violations],
     )
 
 

@@ -52,13 +52,24 @@ def test_an_illegal_action(table):
     missing = next(noble for noble in (1, 2, 3, 4, 5) if noble not in hand)
     refusal = refusal_of(table, champion(noble=missing))
     assert refusal[:3] == (PRECONDITION, "ILLEGAL_ACTION", ["action.champion_chess.play_champion"])
-    assert refusal.metadata["rule"].startswith("the hand holds 0")
+    assert refusal.metadata == {"rule": "NOT_IN_HAND"}
+    assert refusal.reasons == ["NOT_IN_HAND"]
 
 
 def test_an_action_of_another_phase(table):
     refusal = refusal_of(table, game_pb2.MatchAction(champion_chess={"play_aid": {}}))
     assert refusal[:3] == (PRECONDITION, "ILLEGAL_ACTION", ["action.champion_chess.play_aid"])
-    assert "play_champion" in refusal.metadata["rule"]
+    assert refusal.metadata == {"rule": "WRONG_PHASE"}
+    assert refusal.reasons == ["WRONG_PHASE"]
+
+
+def test_an_action_without_the_version_that_it_answers(table):
+    player = table.players[1]
+    request = player.request(player.view().legal_actions[0], 0)
+    request.ClearField("expected_version")
+    refusal = refused(player.send, request)
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", ["expected_version"])
+    assert refusal.reasons == ["REQUIRED"]
 
 
 @pytest.mark.parametrize("version", [2, 99])
@@ -107,7 +118,7 @@ def first_action(table):
 
 # The caller
 
-CALLS = ["view", "watch", "submit", "resign", "record", "hint"]
+CALLS = ["details", "view", "watch", "submit", "resign", "record", "hint"]
 
 
 def call_as(table, token, what):
@@ -115,6 +126,7 @@ def call_as(table, token, what):
     player = Player(table.spectator._client, table.name, token)
     action = table.players[1].view().legal_actions[0]
     return {
+        "details": player.details,
         "view": player.view,
         "watch": lambda: list(player.watch()),
         "submit": lambda: player.submit(action, 1),
