@@ -56,6 +56,7 @@ FOLDERS = ["engine", "ai", "lab", "service/wire"]  # Where extensions are.
 if SANITIZE:
     FOLDERS.append("tests/planted")  # Faults that the sanitizers must report.
 VALIDATE = "buf/validate/validate.proto"
+DESCRIPTORS = "croupier/v1/schemas.binpb"  # Of all schemas, with comments: for `croupier schema`.
 DECLARATIONS = "build/declarations"  # Generated .pxd files; outside the sources, so never shipped.
 
 
@@ -120,14 +121,12 @@ class BuildProto(Command):
     user_options = [
         ("build-lib=", "d", "directory to write to"),
         ("inplace", "i", "write beside the sources instead"),
-        ("image=", None, "also write all schemas with their comments to this file, for buf"),
     ]
     boolean_options = ["inplace"]
 
     def initialize_options(self) -> None:
         self.build_lib = None
         self.inplace = False
-        self.image = None
         self.editable_mode = False
 
     def finalize_options(self) -> None:
@@ -139,10 +138,8 @@ class BuildProto(Command):
         for stale in (out / "croupier/v1").glob("*_pb2*"):
             stale.unlink()
         outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-        if self.image:
-            Path(self.image).parent.mkdir(parents=True, exist_ok=True)
-            outputs += [f"--descriptor_set_out={self.image}"]
-            outputs += ["--include_imports", "--include_source_info"]
+        outputs += [f"--descriptor_set_out={out / DESCRIPTORS}"]
+        outputs += ["--include_imports", "--include_source_info"]
         protoc(*outputs, *schemas(), VALIDATE)
 
     def get_source_files(self) -> list[str]:
@@ -151,7 +148,8 @@ class BuildProto(Command):
     def get_outputs(self) -> list[str]:
         names = [*schemas(), VALIDATE]
         stems = [f"{self.build_lib}/{name.removesuffix('.proto')}" for name in names]
-        return [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
+        stubs = [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
+        return [*stubs, f"{self.build_lib}/{DESCRIPTORS}"]
 
     def get_output_mapping(self) -> dict[str, str]:
         if not self.editable_mode:

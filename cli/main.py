@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from cli import arena, exploit, export, games, health, import_, key, play, serve, verify
+from cli import arena, exploit, export, games, health, import_, key, play, schema, serve, verify
 from cli.arguments import CommandError
 
-COMMANDS = (serve, key, games, health, play, arena, exploit, verify, export, import_)
+COMMANDS = (serve, key, games, health, play, arena, exploit, verify, export, import_, schema)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
-BUILT = (".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
+BUILT = (".binpb", ".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 
 def by_name(lines):
@@ -95,4 +95,4 @@ def test_wheel_holds_modules_stubs_and_declarations(tmp_path):
         for schema in [*schemas, "buf/validate/validate.proto"]
         for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
     }
-    assert names == ours | stubs
+    assert names == ours | stubs | {"croupier/v1/schemas.binpb"}
