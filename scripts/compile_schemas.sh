@@ -90,7 +90,7 @@ rust_crate() {
 
 typescript_package() {
     npm --prefix "$tools" install --silent --no-fund --no-audit --no-save \
-        @bufbuild/protobuf@2.10.1 @bufbuild/protoc-gen-es@2.10.1 typescript@5.9.3
+        @bufbuild/protobuf@2.17.0 @bufbuild/protoc-gen-es@2.17.0 typescript@5.9.3
     mkdir gen
     PATH="$tools/node_modules/.bin:$PATH" "$protoc" -I "$schemas" --es_out=gen --es_opt=target=ts \
         $(cd "$schemas" && find . -name '*.proto')
