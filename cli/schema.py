@@ -11,12 +11,13 @@ from cli import proto_text
 from cli.arguments import CommandError, Commands
 
 OURS = "croupier/"
-# Every compiler comes with these.
-WITH_COMPILERS = "google/protobuf/"
 _SOURCES = {
     "buf/": "https://github.com/bufbuild/protovalidate (Apache License 2.0), without its comments",
     "google/api/": "https://github.com/googleapis/googleapis (Apache License 2.0), without its "
     "comments",
+    # Most compilers come with these, but not that of Debian.
+    "google/protobuf/": "https://github.com/protocolbuffers/protobuf (BSD 3-Clause License), "
+    "without its comments",
 }
 
 
@@ -26,8 +27,8 @@ def add_parser(commands: Commands) -> None:
         "schema",
         help="write the schemas of the API, for compilers of other languages",
         description="Writes the schemas (.proto files) that this version speaks. They are complete "
-        "for protoc without a network: also what they import is written, except for "
-        "google/protobuf/*, which comes with protoc. With --plain they import nothing else.",
+        "for protoc without a network: what they import is written too. With --plain they import "
+        "nothing but google/protobuf/duration.proto and timestamp.proto.",
         epilog="For example: croupier schema --plain --output schemas && "
         "protoc -I schemas --java_out=src schemas/croupier/v1/*.proto",
     )
@@ -76,12 +77,10 @@ def read_schemas() -> list[FileDescriptorProto]:
 
 
 def write_schemas(files: Sequence[FileDescriptorProto], directory: Path) -> list[Path]:
-    """Writes files as text, but for those that compilers have; returns their paths."""
+    """Writes files as text; returns their paths."""
     version = metadata.version("croupier")
     written = []
     for file in files:
-        if file.name.startswith(WITH_COMPILERS):
-            continue
         source = next(
             (where for begin, where in _SOURCES.items() if file.name.startswith(begin)), ""
         )

@@ -93,7 +93,7 @@ typescript_package() {
         @bufbuild/protobuf@2.17.0 @bufbuild/protoc-gen-es@2.17.0 typescript@5.9.3
     mkdir gen
     PATH="$tools/node_modules/.bin:$PATH" "$protoc" -I "$schemas" --es_out=gen --es_opt=target=ts \
-        $(cd "$schemas" && find . -name '*.proto')
+        $(cd "$schemas" && find * -name '*.proto' -not -path 'google/protobuf/*')
     ln -s "$tools/node_modules" node_modules
     "$tools/node_modules/.bin/tsc" --strict --noEmit --module nodenext --skipLibCheck \
         --verbatimModuleSyntax --target es2022 $(find gen -name '*.ts')
