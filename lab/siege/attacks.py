@@ -200,7 +200,7 @@ async def large_creations(attacker: Attacker) -> None:
     """Creates matches with large decks as fast as it can."""
     copies = dict.fromkeys(range(2, 13), 6) | {1: 1}  # There is one King.
     cards = " ".join(
-        f"cards {{card: {card} copies: {count} move: 9 attack: 9 defend: 9}}"
+        f"cards {{card: {card} copies: {count} movement: 9 attack: 9 defend: 9}}"
         for card, count in copies.items()
     )
     ruleset = _ruleset("champion_chess", cards)

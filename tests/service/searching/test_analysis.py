@@ -41,9 +41,11 @@ def reason(name):
     return hint_pb2.StopReason.Value(f"STOP_REASON_{name}")
 
 
-def analysis(client, view, limits=FEW, timeout=TIMEOUT, **fields):
+def analysis(client, view, limits=FEW, timeout=TIMEOUT, report_interval=None, **fields):
     """Starts a call of AnalyzePosition, and returns its stream."""
-    request = hint_pb2.AnalyzePositionRequest(view=view, limits=limits, **fields)
+    request = hint_pb2.AnalyzePositionRequest(
+        search={"view": view, "limits": limits, **fields}, report_interval=report_interval
+    )
     return client.hints.AnalyzePosition(request, timeout=timeout)
 
 
@@ -172,16 +174,16 @@ def test_illegal_actions_can_be_neither_included_nor_excluded(client):
     precondition = grpc.StatusCode.FAILED_PRECONDITION
     for name in ("include_actions", "exclude_actions"):
         refusal = ask(**{name: [view.legal_actions[0], bad]})
-        assert refusal[:3] == (precondition, "ILLEGAL_ACTION", [f"{name}[1].{path}"])
+        assert refusal[:3] == (precondition, "ILLEGAL_ACTION", [f"search.{name}[1].{path}"])
     invalid = grpc.StatusCode.INVALID_ARGUMENT
     other = game_pb2.MatchAction(skystones={"pick_card": {"card": 1}})
     refusal = ask(include_actions=[other])
-    assert refusal[:3] == (invalid, "INVALID_FIELD", ["include_actions[0].skystones"])
+    assert refusal[:3] == (invalid, "INVALID_FIELD", ["search.include_actions[0].skystones"])
     for fields in (
         {"exclude_actions": view.legal_actions},
         {"include_actions": view.legal_actions[:1], "exclude_actions": view.legal_actions[:1]},
     ):
-        assert ask(**fields)[:3] == (invalid, "INVALID_FIELD", ["exclude_actions"])
+        assert ask(**fields)[:3] == (invalid, "INVALID_FIELD", ["search.exclude_actions"])
     assert ask(report_interval=Duration(nanos=1))[:2] == (invalid, "INVALID_FIELD")
     assert ask(belief_worlds=100_001)[:2] == (invalid, "INVALID_FIELD")
 
@@ -195,7 +197,7 @@ def test_a_strength_instead_of_limits(client):
     assert hint.iterations == 150
     request.search.strength = "BOT_STRENGTH_RANDOM"
     refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
-    assert refusal[1:3] == ("INVALID_FIELD", ["strength"])
+    assert refusal[1:3] == ("INVALID_FIELD", ["search.strength"])
 
 
 # Statistics in a hint
