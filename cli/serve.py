@@ -12,6 +12,8 @@ from service.connections import ConnectionLimits
 from service.process import run as run_server
 from service.server import Options
 from service.tls import Files
+from service.web.door import WebOptions
+from service.web.origins import read_origin
 
 DEFAULT_METRICS_PORT = 9464
 MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
@@ -35,6 +37,32 @@ def add_parser(commands: Commands) -> None:
         default=arguments.DEFAULT_ADDRESS,
         help="where to serve gRPC (default: %(default)s); port 0 takes a free one; the address is "
         "printed",
+    )
+    add(
+        "--web",
+        metavar="HOST:PORT",
+        type=_web_address,
+        default=WebOptions(may_move=True),
+        help="where to serve the table for a browser, and Connect, gRPC-Web and JSON; port 0 takes "
+        f"a free one; off for nowhere (default: {WebOptions().host}:{WebOptions().port}, or a free "
+        "port if that one is taken); the URL is printed",
+    )
+    add(
+        "--web-origin",
+        metavar="ORIGIN",
+        type=_web_origin,
+        action="append",
+        default=[],
+        help="let pages of this origin call, as https://play.example.org; may be repeated "
+        "(default: only the pages of this server)",
+    )
+    add(
+        "--web-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which browsers know this server; may be repeated; requests to other names "
+        "are refused (default: on a loopback address localhost, elsewhere any name)",
     )
     add(
         "--tls-cert",
@@ -229,12 +257,36 @@ def run(chosen: argparse.Namespace) -> int:
         tls=_tls_files(chosen),
         end_idle=chosen.end_idle,
         max_default_actions=chosen.max_default_actions,
+        web=_web_options(chosen),
     )
     try:
         uvloop.run(run_server(options))
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
     return 0
+
+
+def _web_address(text: str) -> WebOptions | None:
+    if text == "off":
+        return None
+    host, port = arguments.address(text)
+    return WebOptions(host, port)
+
+
+def _web_origin(text: str) -> str:
+    try:
+        return read_origin(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
+    web: WebOptions | None = chosen.web
+    if web is not None:
+        return web._replace(origins=tuple(chosen.web_origin), hosts=tuple(chosen.web_host))
+    if chosen.web_origin or chosen.web_host:
+        raise UsageError("--web-origin and --web-host need --web")
+    return None
 
 
 def _tls_files(chosen: argparse.Namespace) -> Files | None:

@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("service.searching",),
     ("service.hosting",),
     ("service.api",),
+    ("service.web",),
     ("service",),
     ("lab",),
     ("cli",),

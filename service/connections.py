@@ -24,7 +24,7 @@ MAX_REQUEST_BYTES = 1 << 20  # The largest request is a view, sent for a hint.
 class ConnectionLimits(NamedTuple):
     """The limits that an operator can choose; times are in seconds."""
 
-    connections: int = 0  # 0: as many as the process may have files.
+    connections: int = 0  # Of each door; 0: as many as the process may have files.
     streams: int = 1000  # Of one connection, at once; more calls wait at the client.
     idle: float = 900.0  # Without a call: the connection is closed, and opened again when needed.
     age: float = 43_200.0  # After this the client is asked to connect anew,
@@ -38,21 +38,22 @@ def raise_file_limit() -> int:
     return hard
 
 
-def max_connections(limits: ConnectionLimits) -> int:
-    """The number of connections beyond which a new one is refused."""
+def max_connections(limits: ConnectionLimits, doors: int = 1) -> int:
+    """The number of connections of each door beyond which a new one is refused."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = files - RESERVED_FILES if files != resource.RLIM_INFINITY else 1 << 20
     if most < 1:
         raise ValueError(
             f"the limit of open files is {files}, and at least {RESERVED_FILES + 1} are needed"
         )
+    most = max(1, most // doors)
     return min(limits.connections, most) if limits.connections else most
 
 
-def channel_options(limits: ConnectionLimits) -> tuple[tuple[str, int], ...]:
+def channel_options(limits: ConnectionLimits, doors: int = 1) -> tuple[tuple[str, int], ...]:
     """The limits as options of a gRPC server; raises ValueError if there are too few files."""
     return (
-        ("grpc.max_allowed_incoming_connections", max_connections(limits)),
+        ("grpc.max_allowed_incoming_connections", max_connections(limits, doors)),
         ("grpc.max_concurrent_streams", limits.streams),
         ("grpc.max_connection_idle_ms", _milliseconds(limits.idle)),
         ("grpc.max_connection_age_ms", _milliseconds(limits.age)),

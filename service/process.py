@@ -32,6 +32,8 @@ async def run(options: Options) -> None:
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD, 10, 10)
     print(f"croupier serves on {address}", flush=True)
+    if server.web_url:
+        print(f"in a browser: {server.web_url}", flush=True)
     await stopped.wait()
     _log.info("stopping")
     await server.stop()

@@ -1,10 +1,12 @@
 """The server: creates all its parts, connects them, starts and stops them."""
 
+import asyncio
 import logging
 import os
 import secrets
 import socket
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from wsgiref.simple_server import WSGIServer
@@ -46,6 +48,8 @@ from service.metrics import Metrics
 from service.searching.pool import Quotas, SearchPool
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
 from service.tls import Certificate, Files
+from service.web.door import WebDoor, WebOptions
+from service.web.rpc import Service
 
 MAX_ALL_HINTS_WAITING = 512
 MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
@@ -85,6 +89,7 @@ class Options(NamedTuple):
     tls: Files | None = None  # None: in the clear.
     end_idle: float | None = 30 * 86400.0  # Seconds; None: never.
     max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
+    web: WebOptions | None = None  # None: gRPC only.
 
 
 class Server:
@@ -137,8 +142,16 @@ class Server:
         self._calls = Calls(self.metrics, self._admission)
         self._grpc = grpc.aio.server(
             interceptors=[CallInterceptor(self._calls)],
-            options=(_OWN_PORT, *channel_options(options.connections)),
+            options=(
+                _OWN_PORT,
+                *channel_options(options.connections, doors=1 if options.web is None else 2),
+            ),
         )
+        self._web = None
+        if options.web is not None:
+            context = None if self._certificate is None else self._certificate.context
+            self._web = WebDoor(options.web, options.connections, self._calls, context)
+        self.web_url = ""  # Of the table, when the server has started with a door for browsers.
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
@@ -149,7 +162,9 @@ class Server:
         await self._admission.open()
         tokens = Tokens(self._key or await self._stored_key())
         self._admission.identification.seat_of = tokens.seat_of
-        self._add_services(tokens)
+        services = self._add_services(tokens)
+        if self._web is not None:
+            await self._open_web(self._web, services)
         port = self._listen(f"{host}:{port}")
         if self._options.metrics_port:
             self._serve_metrics()
@@ -160,6 +175,13 @@ class Server:
         for service in ("", *SERVICES):
             await self._health.set(service, _SERVING)
         return f"{host}:{port}"
+
+    async def _open_web(self, web: WebDoor, services: Iterable[Service]) -> None:
+        try:
+            self.web_url = await web.start(services)
+        except OSError as error:
+            options = web.options
+            raise _cannot_listen(options.host, options.port, error) from None
 
     def _listen(self, address: str) -> int:
         try:
@@ -182,7 +204,7 @@ class Server:
         except Refusal as refusal:
             raise OSError(str(refusal)) from None
 
-    def _add_services(self, tokens: Tokens) -> None:
+    def _add_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)
         match_service = MatchService(
             self.matches,
@@ -193,15 +215,20 @@ class Server:
             self._clock,
             self._admission,
         )
-        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(CatalogService(), self._grpc)
+        hint_service = HintService(authenticator, self.hints, self._admission)
+        catalog_service = CatalogService()
+        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(catalog_service, self._grpc)
         match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
-        hint_pb2_grpc.add_HintServiceServicer_to_server(
-            HintService(authenticator, self.hints, self._admission), self._grpc
-        )
+        hint_pb2_grpc.add_HintServiceServicer_to_server(hint_service, self._grpc)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
         reflection.enable_server_reflection(
             (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
         )
+        return [
+            Service(catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"], catalog_service),
+            Service(match_pb2.DESCRIPTOR.services_by_name["MatchService"], match_service),
+            Service(hint_pb2.DESCRIPTOR.services_by_name["HintService"], hint_service),
+        ]
 
     def _sweeps(self) -> list[Sweep]:
         return [each for each in (self._retention, self._idle_matches) if each is not None]
@@ -232,7 +259,11 @@ class Server:
         await self._scheduler.close()
         await self._calls.wait_idle(until - time.monotonic())
         # The last responses are still on their way.
-        await self._grpc.stop(max(until - time.monotonic(), min(grace, LAST_SECONDS)))
+        last = max(until - time.monotonic(), min(grace, LAST_SECONDS))
+        if self._web is None:
+            await self._grpc.stop(last)
+        else:
+            await asyncio.gather(self._grpc.stop(last), self._web.stop(last))
         self.hints.close()
         self._bot_searches.close()
         if self._metrics_server is not None:

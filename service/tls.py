@@ -23,9 +23,8 @@ class Files(NamedTuple):
 class Certificate:
     """The certificate of a server as its files have it.
 
-    gRPC asks for it at each handshake. If the files have changed since the last one, they are
-    loaded again; if they cannot be used, the previous certificate stays. Existing connections are
-    not affected.
+    Each handshake asks for it. If the files have changed since the last one, they are loaded again;
+    if they cannot be used, the previous certificate stays. Existing connections are not affected.
     """
 
     def __init__(self, files: Files, expiry: Callable[[float], object]) -> None:
@@ -36,16 +35,23 @@ class Certificate:
         self._files = files
         self._expiry = expiry
         self._lock = threading.Lock()
-        self._loaded = self._stamp()
-        self._first = self._load()
+        self._seen = self._stamp()
+        self._loaded = self._load()
+        self._given = self._loaded  # To gRPC.
 
     def credentials(self) -> grpc.ServerCredentials:
-        """Returns the credentials for a port."""
+        """Returns the credentials for a port of gRPC."""
         # The stubs of grpc do not know that None means no change.
         changed = cast("Callable[[], grpc.ServerCertificateConfiguration]", self._changed)
         return grpc.dynamic_ssl_server_credentials(
-            self._first, changed, self._files.client_ca is not None
+            self._loaded.configuration, changed, self._files.client_ca is not None
         )
+
+    def context(self) -> ssl.SSLContext:
+        """Returns the context for the next connection of HTTP."""
+        with self._lock:
+            self._refresh()
+            return self._loaded.context
 
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
         # Differs whenever a file has changed, also if a symbolic link leads elsewhere now.
@@ -54,30 +60,57 @@ class Certificate:
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
         # Called in threads of gRPC, which would not say what it raises.
         with self._lock:
-            try:
-                stamp = self._stamp()
-                if stamp == self._loaded:
-                    return None
-                # Set before the files are loaded, so that unusable files are logged once.
-                self._loaded = stamp
-                loaded = self._load()
-            except (OSError, ValueError) as error:
-                # This also happens when one file is replaced a moment after the other.
-                _log.error("the changed TLS files are not used, the previous ones stay: %s", error)
+            self._refresh()
+            if self._given is self._loaded:
                 return None
-            _log.info("the changed TLS files are used for new connections")
-            return loaded
+            self._given = self._loaded
+            return self._loaded.configuration
 
-    def _load(self) -> grpc.ServerCertificateConfiguration:
+    def _refresh(self) -> None:
+        stamp = self._stamp()
+        if stamp == self._seen:
+            return
+        # Set before the files are loaded, so that unusable files are logged once.
+        self._seen = stamp
+        try:
+            self._loaded = self._load()
+        except (OSError, ValueError) as error:
+            # This also happens when one file is replaced a moment after the other.
+            _log.error("the changed TLS files are not used, the previous ones stay: %s", error)
+        else:
+            _log.info("the changed TLS files are used for new connections")
+
+    def _load(self) -> "_Loaded":
         cert, key = self._files.cert.read_bytes(), self._files.key.read_bytes()
         client_ca = self._files.client_ca
         roots = None if client_ca is None else client_ca.read_bytes()
         if client_ca is not None:
             _check_roots(client_ca)
         self._expiry(_expiry(self._files.cert, self._files.key))
-        if self._stamp() != self._loaded:
+        loaded = _Loaded(
+            grpc.ssl_server_certificate_configuration([(key, cert)], roots),
+            _context(self._files),
+        )
+        if self._stamp() != self._seen:
             raise ValueError("the files change at this moment")
-        return grpc.ssl_server_certificate_configuration([(key, cert)], roots)
+        return loaded
+
+
+class _Loaded(NamedTuple):
+    """A certificate as gRPC and as HTTP take it."""
+
+    configuration: grpc.ServerCertificateConfiguration
+    context: ssl.SSLContext
+
+
+def _context(files: Files) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(files.cert, files.key, password=lambda: b"")
+    context.set_alpn_protocols(["http/1.1"])
+    if files.client_ca is not None:
+        context.load_verify_locations(files.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

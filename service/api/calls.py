@@ -24,6 +24,7 @@ from service.metrics import Metrics
 from service.validation import first_violation
 
 OUR_METHODS = "/croupier.v1."
+MAX_WHY = 500  # Characters.
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
@@ -144,10 +145,11 @@ class Calls:
             _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
 
 
-def unreadable() -> Refusal:
-    """The refusal of a request that cannot be parsed."""
+def unreadable(why: str = "") -> Refusal:
+    """The refusal of a request that cannot be parsed; `why` may come from the request."""
     return Refusal(
-        ErrorReason.ERROR_REASON_INVALID_FIELD, "the request is not a message of the schema"
+        ErrorReason.ERROR_REASON_INVALID_FIELD,
+        "the request is not a message of the schema" + (why and f": {why[:MAX_WHY]}"),
     )
 
 

@@ -10,7 +10,7 @@ import urllib.request
 
 from tests.support.serving import Client
 
-COMMAND = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
+COMMAND = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]
 END = 30
 
 

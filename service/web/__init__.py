@@ -1,0 +1,1 @@
+"""The second door: Connect, gRPC-Web and JSON over HTTP, and the table for a browser."""

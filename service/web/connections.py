@@ -1,0 +1,242 @@
+"""The connections of the door: how many there are, and how long they may take over a request.
+
+A connection without a running call costs a file and some memory. When there are too many, the one
+that has been silent for the longest makes room for a new one, so that nobody is locked out by
+connections that only wait.
+"""
+
+import asyncio
+import logging
+import ssl
+from asyncio import TimerHandle, Transport
+from collections.abc import Callable
+from contextlib import suppress
+
+from uvicorn import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from service.connections import HANDSHAKE_SECONDS
+from service.web.asgi import Application
+
+# A request must have arrived completely by then, or its connection is closed. The largest one takes
+# that long at 35 kB/s.
+REQUEST_SECONDS = 30.0
+# A reader that takes nothing for that long, while there is something to send, is disconnected.
+STALLED_SECONDS = 60.0
+KEEP_ALIVE_SECONDS = 75  # Between two requests.
+MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
+
+
+class Connections:
+    """All connections of the door, from when they are accepted."""
+
+    def __init__(
+        self,
+        application: Application,
+        most: int,
+        idle: float,
+        context: Callable[[], ssl.SSLContext] | None,
+    ) -> None:
+        """`idle` is how long a connection may be silent between two requests, in seconds.
+
+        `context` gives the TLS context for the next connection; None: in the clear.
+        """
+        self.config = Config(
+            application,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level=logging.CRITICAL,  # Strangers could fill the log.
+            access_log=False,
+            proxy_headers=False,  # Admission reads them.
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=max(1, min(KEEP_ALIVE_SECONDS, round(idle))),
+            reset_contextvars=True,
+        )
+        self.config.load()
+        self.context = context
+        self._most = most
+        self._open: set[HttpConnection] = set()
+        # Those without a running call; the one that has been silent for the longest comes first.
+        self._silent: dict[HttpConnection, None] = {}
+        self._all_closed = asyncio.Event()
+
+    def accept(self) -> asyncio.Protocol:
+        """Makes the protocol of a new connection."""
+        return HttpConnection(self)
+
+    def add(self, connection: "HttpConnection") -> bool:
+        """Takes a new connection, unless too many are busy with calls."""
+        if len(self._open) >= self._most:
+            oldest = next(iter(self._silent), None)
+            if oldest is None:
+                return False
+            oldest.abort()
+        self._open.add(connection)
+        self._silent[connection] = None
+        return True
+
+    def remove(self, connection: "HttpConnection") -> None:
+        """Forgets a connection that is closed."""
+        self._open.discard(connection)
+        self._silent.pop(connection, None)
+        if not self._open:
+            self._all_closed.set()
+
+    def set_silent(self, connection: "HttpConnection", silent: bool) -> None:
+        """A call of a connection has begun, or its last one has ended."""
+        self._silent.pop(connection, None)
+        if silent and connection in self._open:
+            self._silent[connection] = None
+
+    async def close(self, seconds: float) -> None:
+        """Closes each connection when its response has been sent, and all of them after a time."""
+        for connection in list(self._open):
+            connection.shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                while self._open:
+                    self._all_closed.clear()
+                    await self._all_closed.wait()
+        for connection in list(self._open):
+            connection.abort()
+
+
+class HttpConnection(HttpToolsProtocol):
+    """A connection: uvicorn's, with limits of time and size."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections.config, ServerState(), {})
+        self._all = connections
+        self._accepted: Transport | None = None
+        self._securing: asyncio.Task[None] | None = None
+        self._early = b""  # What came before the other end's handshake was known to be over.
+        self._in_headers = True  # Of the request that comes in or is expected.
+        self._header_bytes = 0
+        self._timer: TimerHandle | None = None  # Until when a request must be here.
+        self._stalled: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        self._accepted = transport
+        if not self._all.add(self):
+            transport.abort()
+            return
+        self._expect(HANDSHAKE_SECONDS)
+        if self._all.context is None:
+            super().connection_made(transport)
+        else:
+            # Accepted first and secured then, so that handshakes that never end count too.
+            transport.pause_reading()
+            self._securing = self.loop.create_task(self._secure(transport, self._all.context))
+
+    async def _secure(self, transport: Transport, context: Callable[[], ssl.SSLContext]) -> None:
+        try:
+            secured = await self.loop.start_tls(
+                transport,
+                self,
+                context(),
+                server_side=True,
+                ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            )
+        except (OSError, ValueError):  # ssl.SSLError is an OSError.
+            self._forget()
+            transport.abort()
+            return
+        if secured is None or secured.is_closing():
+            self._forget()
+            return
+        self._accepted = secured
+        super().connection_made(secured)
+        early, self._early = self._early, b""
+        if early:
+            self.data_received(early)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        self._all.remove(self)
+        for timer in (self._timer, self._stalled):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._stalled = None
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        self._forget()
+        if self._securing is not None:
+            self._securing.cancel()
+        if self._accepted is not None:
+            self._accepted.abort()
+
+    def shutdown(self) -> None:
+        """Closes the connection when its response has been sent."""
+        if self.transport is None:
+            self.abort()
+        else:
+            super().shutdown()
+
+    def _expect(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport is None:
+            self._early += data
+            return
+        if self._in_headers:
+            if not self._header_bytes:
+                self._expect(REQUEST_SECONDS)
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response("")
+
+    def on_headers_complete(self) -> None:
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        self._header_bytes = size  # What else came with them is the body.
+        if size > MAX_HEADER_BYTES:
+            raise ValueError("the parser makes this an answer of 400")
+        self._in_headers = False
+        self._header_bytes = 0
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._header_bytes > MAX_HEADER_BYTES:
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._in_headers = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self.cycle.response_complete:
+            self._all.set_silent(self, False)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._all.set_silent(self, True)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None

@@ -1,0 +1,110 @@
+"""The door: listens for HTTP, and is started and stopped with the server."""
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from croupier.transport import is_loopback
+from service.api.calls import Calls
+from service.connections import (
+    KEEPALIVE_SECONDS,
+    KEEPALIVE_TIMEOUT_SECONDS,
+    ConnectionLimits,
+    max_connections,
+)
+from service.web.application import WebApplication
+from service.web.connections import Connections
+from service.web.origins import Origins
+from service.web.rpc import RpcApplication, Service
+from service.web.site import Site
+
+BACKLOG = 1024
+LOOPBACK_NAMES = ("localhost",)
+# Where a browser on this machine finds a server that listens on all addresses.
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+PROBES = 4  # To a silent peer, before it counts as gone.
+
+
+class WebOptions(NamedTuple):
+    """The options of the door."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080  # 0: a free one.
+    may_move: bool = False  # Whether another port will do if this one is taken.
+    origins: tuple[str, ...] = ()  # The foreign origins whose pages may call.
+    hosts: tuple[str, ...] = ()  # The names of this server, besides its addresses.
+
+
+class WebDoor:
+    """The door of one server. It is started once and stopped once."""
+
+    def __init__(
+        self,
+        options: WebOptions,
+        limits: ConnectionLimits,
+        calls: Calls,
+        context: Callable[[], ssl.SSLContext] | None,
+    ) -> None:
+        """`context` gives the TLS context for the next connection; None: in the clear."""
+        self.options = options
+        self._limits = limits
+        self._calls = calls
+        self._context = context
+        self._connections: Connections | None = None
+        self._server: asyncio.Server | None = None
+
+    async def start(self, services: Iterable[Service]) -> str:
+        """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
+        listening = self._listen()
+        application = WebApplication(self._origins(), RpcApplication(self._calls, services), Site())
+        self._connections = Connections(
+            application, max_connections(self._limits, doors=2), self._limits.idle, self._context
+        )
+        self._server = await asyncio.get_running_loop().create_server(
+            self._connections.accept, sock=listening, backlog=BACKLOG
+        )
+        scheme = "http" if self._context is None else "https"
+        host = WILDCARDS.get(self.options.host, self.options.host)
+        return f"{scheme}://{host}:{listening.getsockname()[1]}/"
+
+    async def stop(self, seconds: float) -> None:
+        """Closes the port, and each connection when its response has been sent."""
+        if self._server is not None:
+            self._server.close()
+        if self._connections is not None:
+            await self._connections.close(seconds)
+
+    def _origins(self) -> Origins:
+        options = self.options
+        names = {*options.hosts, options.host.strip("[]")}
+        if is_loopback(options.host):
+            return Origins(options.origins, {*names, *LOOPBACK_NAMES})
+        return Origins(options.origins, names if options.hosts else None)
+
+    def _listen(self) -> socket.socket:
+        host, port = self.options.host.strip("[]"), self.options.port
+        try:
+            return _bound(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not self.options.may_move:
+                raise
+        return _bound(host, 0)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
+    listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
+    # A peer that has lost its network is asked whether it still lives. Connections inherit this.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", round(KEEPALIVE_SECONDS)),
+        ("TCP_KEEPINTVL", round(KEEPALIVE_TIMEOUT_SECONDS / PROBES)),
+        ("TCP_KEEPCNT", PROBES),
+    ):
+        if hasattr(socket, name):
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return listening
