@@ -7,8 +7,9 @@ connections that only wait.
 
 import asyncio
 import logging
+import socket
 import ssl
-from asyncio import TimerHandle, Transport
+from asyncio import TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -25,6 +26,7 @@ REQUEST_SECONDS = 30.0
 # A reader that takes nothing for that long, while there is something to send, is disconnected.
 STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
+ACCEPT_AGAIN_SECONDS = 0.1
 MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -67,9 +69,23 @@ class Connections:
         self._silent: dict[HttpConnection, None] = {}
         self._all_closed = asyncio.Event()
 
-    def accept(self) -> asyncio.Protocol:
-        """Makes the protocol of a new connection."""
-        return HttpConnection(self)
+    async def accept(self, listening: socket.socket) -> None:
+        """Accepts connections until it is cancelled.
+
+        A server of asyncio would count a connection only when its handshake is over.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError:  # The other end has gone, or the process has too many files.
+                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+                continue
+            connection = HttpConnection(self)
+            if self.add(connection):
+                connection.open(accepted)
+            else:
+                accepted.close()
 
     def add(self, connection: "HttpConnection") -> bool:
         """Takes a new connection, unless too many are busy with calls."""
@@ -114,48 +130,35 @@ class HttpConnection(HttpToolsProtocol):
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections.config, ServerState(), {})
         self._all = connections
-        self._accepted: Transport | None = None
-        self._securing: asyncio.Task[None] | None = None
-        self._early = b""  # What came before the other end's handshake was known to be over.
+        self._accepted: socket.socket | None = None  # Until a transport has it.
+        self._opening: asyncio.Task[None] | None = None
         self._in_headers = True  # Of the request that comes in or is expected.
         self._header_bytes = 0
         self._timer: TimerHandle | None = None  # Until when a request must be here.
         self._stalled: TimerHandle | None = None
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        self._accepted = transport
-        if not self._all.add(self):
-            transport.abort()
-            return
+    def open(self, accepted: socket.socket) -> None:
+        """Begins with an accepted socket."""
+        self._accepted = accepted
         self._expect(HANDSHAKE_SECONDS)
-        if self._all.context is None:
-            super().connection_made(transport)
-        else:
-            # Accepted first and secured then, so that handshakes that never end count too.
-            transport.pause_reading()
-            self._securing = self.loop.create_task(self._secure(transport, self._all.context))
+        self._opening = self.loop.create_task(self._open())
 
-    async def _secure(self, transport: Transport, context: Callable[[], ssl.SSLContext]) -> None:
+    async def _open(self) -> None:
+        accepted, self._accepted = self._accepted, None
+        assert accepted is not None
+        context = self._all.context
         try:
-            secured = await self.loop.start_tls(
-                transport,
-                self,
-                context(),
-                server_side=True,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-            )
+            if context is None:
+                await self.loop.connect_accepted_socket(lambda: self, accepted)
+            else:
+                await self.loop.connect_accepted_socket(
+                    lambda: self,
+                    accepted,
+                    ssl=context(),
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                )
         except (OSError, ValueError):  # ssl.SSLError is an OSError.
             self._forget()
-            transport.abort()
-            return
-        if secured is None or secured.is_closing():
-            self._forget()
-            return
-        self._accepted = secured
-        super().connection_made(secured)
-        early, self._early = self._early, b""
-        if early:
-            self.data_received(early)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
@@ -172,10 +175,12 @@ class HttpConnection(HttpToolsProtocol):
     def abort(self) -> None:
         """Closes the connection at once."""
         self._forget()
-        if self._securing is not None:
-            self._securing.cancel()
+        if self._opening is not None:
+            self._opening.cancel()
         if self._accepted is not None:
-            self._accepted.abort()
+            self._accepted.close()
+        if self.transport is not None:
+            self.transport.abort()
 
     def shutdown(self) -> None:
         """Closes the connection when its response has been sent."""
@@ -190,9 +195,6 @@ class HttpConnection(HttpToolsProtocol):
         self._timer = self.loop.call_later(seconds, self.abort)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport is None:
-            self._early += data
-            return
         if self._in_headers:
             if not self._header_bytes:
                 self._expect(REQUEST_SECONDS)
@@ -202,7 +204,7 @@ class HttpConnection(HttpToolsProtocol):
             self.send_400_response("")
 
     def on_headers_complete(self) -> None:
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         self._header_bytes = size  # What else came with them is the body.
         if size > MAX_HEADER_BYTES:
             raise ValueError("the parser makes this an answer of 400")

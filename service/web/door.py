@@ -5,6 +5,7 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from croupier.transport import is_loopback
@@ -54,7 +55,8 @@ class WebDoor:
         self._calls = calls
         self._context = context
         self._connections: Connections | None = None
-        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
+        self._accepting: asyncio.Task[None] | None = None
 
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
@@ -63,17 +65,20 @@ class WebDoor:
         self._connections = Connections(
             application, max_connections(self._limits, doors=2), self._limits.idle, self._context
         )
-        self._server = await asyncio.get_running_loop().create_server(
-            self._connections.accept, sock=listening, backlog=BACKLOG
-        )
+        self._listening = listening
+        self._accepting = asyncio.create_task(self._connections.accept(listening))
         scheme = "http" if self._context is None else "https"
         host = WILDCARDS.get(self.options.host, self.options.host)
         return f"{scheme}://{host}:{listening.getsockname()[1]}/"
 
     async def stop(self, seconds: float) -> None:
         """Closes the port, and each connection when its response has been sent."""
-        if self._server is not None:
-            self._server.close()
+        if self._accepting is not None:
+            self._accepting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._accepting
+        if self._listening is not None:
+            self._listening.close()
         if self._connections is not None:
             await self._connections.close(seconds)
 
@@ -97,7 +102,10 @@ class WebDoor:
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = host == "::" and socket.has_dualstack_ipv6()
-    listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
+    listening = socket.create_server(
+        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
+    )
+    listening.setblocking(False)
     # A peer that has lost its network is asked whether it still lives. Connections inherit this.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (

@@ -14,8 +14,8 @@ from service.api.calls import Response, unreadable
 # A request is parsed only after its caller has been admitted, and so at the caller's expense.
 Reader: TypeAlias = Callable[[], Message]
 
-# Parsing JSON takes some hundred times as long as parsing the same message as bytes, and other calls
-# wait meanwhile: 50 ms for as much as this. The largest view is a tenth of it.
+# Parsing JSON takes some hundred times as long as parsing the same message as bytes, and other
+# calls wait meanwhile: 50 ms for as much as this. The largest view is a tenth of it.
 MAX_JSON_BYTES = 128 << 10
 
 
