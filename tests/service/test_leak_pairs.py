@@ -7,6 +7,8 @@ both, and the other seat, whose cards differ, makes a decision that shows the vi
 chance of the second match is drawn again until it does, too. Where that is impossible, such as when
 many cards are drawn, the second match is replaced by another world of the first.
 
+The matches are played over gRPC, and over the door for browsers in JSON.
+
 All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
 errors with their details and metadata, hints, beliefs, refused records, the debug log and the
 metrics. Only durations are left out: those of responses, of the log and of the metrics.
@@ -27,9 +29,11 @@ from croupier.v1 import clock_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
 from service import wire
 from service.store import MemoryStore
+from service.web.door import WebOptions
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset_of
+from tests.support.web import Method, WebClient
 from tests.support.worlds import another_world, with_secret
 
 PAIRS = int(os.environ.get("CROUPIER_LEAK_PAIRS", "1"))
@@ -73,28 +77,35 @@ def log():
 
 
 @contextlib.contextmanager
-def pair_of_servers(servers, key):
-    """Two servers that differ in nothing."""
+def pair_of_servers(servers, key, door):
+    """Two servers that differ in nothing, and clients that call through a door."""
     pair = []
     for _ in range(2):
         clock = ManualClock()
         server, address = servers.start(
-            MemoryStore(), clock, allow_seeds=True, search_threads=1, token_key_file=key
+            MemoryStore(),
+            clock,
+            allow_seeds=True,
+            search_threads=1,
+            token_key_file=key,
+            web=WebOptions(port=0),
         )
-        pair.append(World(server, clock, address))
+        client = Client(address) if door == "grpc" else WebClient(server.web_url, "json")
+        pair.append(World(server, clock, client))
     yield pair
     for world in pair:
-        world.client.channel.close()
+        world.unwatch()
+        world.client.close()
         servers.stop(world.server)
 
 
 class World:
     """A server that plays one match of a pair, and what its viewers receive."""
 
-    def __init__(self, server, clock, address):
+    def __init__(self, server, clock, client):
         self.server = server
         self.clock = clock
-        self.client = Client(address)
+        self.client = client
         self.players = []
         self.streams = []
         self._match_id = None
@@ -151,6 +162,9 @@ class World:
 
 def received(method, request, player):
     """What a call returns or raises, as bytes, with the metadata that comes with it."""
+    if isinstance(method, Method):
+        responses, *rest = method.received(request, player.metadata)
+        return (without_durations(responses) if isinstance(responses, list) else responses, *rest)
     call = None
     try:
         if isinstance(method, grpc.UnaryStreamMultiCallable):
@@ -161,12 +175,17 @@ def received(method, request, player):
             responses = [response]
     except grpc.RpcError as error:
         return (error.code(), error.details(), list(error.trailing_metadata()))
+    sent = without_durations(responses)
+    return (sent, list(call.initial_metadata()), list(call.trailing_metadata()))
+
+
+def without_durations(responses):
+    """Responses as bytes, without their durations."""
     for response in responses:
         for field in response.DESCRIPTOR.fields:
             if field.message_type is Duration.DESCRIPTOR:
                 response.ClearField(field.name)
-    sent = [response.SerializeToString(deterministic=True) for response in responses]
-    return (sent, list(call.initial_metadata()), list(call.trailing_metadata()))
+    return [response.SerializeToString(deterministic=True) for response in responses]
 
 
 def asked(world, viewer, version, actions, seed):
@@ -334,7 +353,8 @@ def play_pair(pair, log, game_id, name, rng):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))
-def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first):
+@pytest.mark.parametrize("door", ["grpc", "web"])
+def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, door):
     key = tmp_path / "key"
     key.write_bytes(bytes(range(32)))
     names = [case.values[1] for case in hosted_cases() if case.values[0] == game_id]
@@ -344,10 +364,10 @@ def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first):
         name = names[number % len(names)] if PAIRS > 1 else "default"
         with note_on_failure(game=game_id, ruleset=name, seed=SEED, pair=number):
             rng = seeded("pairs", SEED, game_id, number)
-            with pair_of_servers(servers, key) as pair:
+            with pair_of_servers(servers, key, door) as pair:
                 more = play_pair(pair, log, game_id, name, rng)
             replaced += more[0]
             versions += more[1]
     assert replaced < versions
     counted = f"{len(numbers)} pairs, {versions} versions, replaced {replaced} times"
-    print(f"{game_id} from {first}: {counted}, seed {SEED}", flush=True)
+    print(f"{game_id} over {door} from {first}: {counted}, seed {SEED}", flush=True)

@@ -119,6 +119,10 @@ class Client:
         self.matches = match_pb2_grpc.MatchServiceStub(self.channel)
         self.hints = hint_pb2_grpc.HintServiceStub(self.channel)
 
+    def close(self):
+        """Closes the connections."""
+        self.channel.close()
+
     def create(self, ruleset, seats=(), seed=None, time_control=None):
         """Creates a match, and returns its Table."""
         request = match_pb2.CreateMatchRequest(

@@ -16,6 +16,8 @@ from google.protobuf.descriptor_pool import Default
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
+from tests.support.serving import Client
+
 TIMEOUT = 30
 COMPRESSED, CONNECT_END, WEB_TRAILERS = 1, 2, 128
 
@@ -208,3 +210,71 @@ def get_url(name, request):
     """The path by which a call without side effects can be made with GET."""
     message = quote(json_format.MessageToJson(request, indent=None))
     return f"{path_of(name)}?connect=v1&encoding=json&message={message}"
+
+
+class WebClient(Client):
+    """A client as that of gRPC, which calls through the door."""
+
+    def __init__(self, url, protocol="connect"):
+        self.address = url
+        caller = Caller(url, protocol)
+        self.catalog, self.matches, self.hints = (
+            Stub(caller, f"{each}Service") for each in ("Catalog", "Match", "Hint")
+        )
+
+    def close(self):
+        """Does nothing: each call has a connection of its own."""
+
+
+class Stub:
+    """The methods of a service."""
+
+    def __init__(self, caller, service):
+        self._caller = caller
+        self._service = service
+
+    def __getattr__(self, name):
+        return Method(self._caller, f"{self._service}.{name}")
+
+
+class Method(NamedTuple):
+    """A method of a service, called as a method of gRPC's stubs."""
+
+    caller: Caller
+    name: str
+
+    def __call__(self, request, metadata=(), timeout=None):
+        if not method_of(self.name).server_streaming:
+            return self.caller.call(self.name, request, headers=metadata, timeout=timeout)
+        return Stream(self.caller.start(self.name, request, None, metadata, timeout))
+
+    def received(self, request, metadata):
+        """The messages or the failure of a call, its HTTP status and its headers."""
+        with self.caller.start(self.name, request, None, metadata) as answer:
+            try:
+                if method_of(self.name).server_streaming:
+                    messages = list(answer.messages())
+                else:
+                    messages = [answer.only()]
+            except Failed as failed:
+                messages = failed.failure
+            headers = [each for each in answer.response.getheaders() if each[0] != "date"]
+            return messages, answer.response.status, headers
+
+
+class Stream:
+    """The responses of a call as they come."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self._messages = answer.messages()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._messages)
+
+    def cancel(self):
+        """Goes away."""
+        self.answer.__exit__()
