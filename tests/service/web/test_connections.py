@@ -86,7 +86,7 @@ def test_connections_with_calls_make_no_room(start, web_servers):
     created = caller.call(
         "MatchService.CreateMatch", match_pb2.CreateMatchRequest(ruleset=ruleset_of("skystones"))
     )
-    request = match_pb2.WatchMatchRequest(match=created.match)
+    request = match_pb2.WatchMatchRequest(name=created.name)
     streams = [
         caller.start("MatchService.WatchMatch", request, created.spectator_token) for _ in range(4)
     ]
@@ -148,7 +148,7 @@ def test_what_is_not_http_is_refused(start):
 @pytest.mark.parametrize("protocol", ["connect", "grpc-web"])
 def test_large_requests_are_refused(start, protocol):
     caller = Caller(start(), protocol)
-    request = match_pb2.GetViewRequest(match="x" * MAX_REQUEST_BYTES)
+    request = match_pb2.GetViewRequest(name="x" * MAX_REQUEST_BYTES)
     with pytest.raises(Failed) as caught:
         caller.call("MatchService.GetView", request)
     assert caught.value.failure.code == "RESOURCE_EXHAUSTED"
@@ -157,7 +157,7 @@ def test_large_requests_are_refused(start, protocol):
 def test_large_json_is_refused(start):
     with pytest.raises(Failed) as caught:
         Caller(start()).call(
-            "MatchService.GetView", match_pb2.GetViewRequest(match="x" * MAX_JSON_BYTES)
+            "MatchService.GetView", match_pb2.GetViewRequest(name="x" * MAX_JSON_BYTES)
         )
     assert caught.value.failure.code == "INVALID_ARGUMENT"
     assert "application/proto" in caught.value.failure.message
@@ -255,7 +255,7 @@ def test_silent_handshakes_lock_nobody_out(start, authority):
 def test_both_doors_serve_the_same_matches(web_servers):
     server, address = web_servers.start(web=WebOptions(port=0))
     table = Client(address).create(ruleset_of("skystones"))
-    request = match_pb2.GetViewRequest(match=table.name)
+    request = match_pb2.GetViewRequest(name=table.name)
     view = Caller(server.web_url).call("MatchService.GetView", request, table.players[0].token).view
     assert view == table.players[0].view()
     web_servers.stop(server)

@@ -43,9 +43,10 @@ def test_a_whole_match_with_hints(web_client, grpc_client, caller, game_id):
         while view := next_view(table, rng):
             player = table.players[view.seat]
             assert player.hint(FEW, seed=1).hint.actions
-            request = hint_pb2.AnalyzePositionRequest(match=table.name, limits=FEW, seed=1)
+            search = hint_pb2.Search(match_name=table.name, limits=FEW, seed=1)
+            request = hint_pb2.AnalyzePositionRequest(search=search)
             *_, last = player._call(web_client.hints.AnalyzePosition, request)
-            assert last.final
+            assert last.final_report
             action = rng.choice(last.hint.actions).action
             assert player.submit(action, view.version).version > view.version
     # The same as over gRPC, byte for byte.
@@ -97,36 +98,41 @@ def test_every_method(caller, grpc_client):
     replaced = call(
         "MatchService.ReplaceSeatToken",
         joined.seat_token.token,
-        match=created.match,
+        name=created.name,
         request_id=str(uuid.uuid4()),
     )
     tokens = [token, replaced.seat_token.token]
-    view = call("MatchService.GetView", token, match=created.match).view
+    view = call("MatchService.GetView", token, name=created.name).view
     seat = view.deciders[0]
-    action = call("MatchService.GetView", tokens[seat], match=created.match).view.legal_actions[0]
-    hint = call("HintService.SuggestAction", tokens[seat], match=created.match, limits=FEW)
+    action = call("MatchService.GetView", tokens[seat], name=created.name).view.legal_actions[0]
+    search = hint_pb2.Search(match_name=created.name, limits=FEW)
+    hint = call("HintService.SuggestAction", tokens[seat], search=search)
     assert hint.hint.actions
-    request = request_of("HintService.AnalyzePosition", {"match": created.match, "limits": FEW})
-    assert list(caller.stream("HintService.AnalyzePosition", request, tokens[seat]))[-1].final
+    request = request_of("HintService.AnalyzePosition", {"search": search})
+    assert list(caller.stream("HintService.AnalyzePosition", request, tokens[seat]))[
+        -1
+    ].final_report
     call(
         "MatchService.SubmitAction",
         tokens[seat],
-        match=created.match,
+        name=created.name,
         expected_version=view.version,
         action=action,
         request_id="1",
     )
-    request = request_of("MatchService.WatchMatch", {"match": created.match})
+    request = request_of("MatchService.WatchMatch", {"name": created.name})
     with caller.start("MatchService.WatchMatch", request, token) as stream:
         messages = stream.messages()
         versions = [next(messages).version for _ in range(view.version + 2)]
         assert versions == list(range(view.version + 2))
-    call("MatchService.ResignMatch", token, match=created.match)
-    assert call("MatchService.GetRecord", token, match=created.match).record.HasField("result")
-    rematch = call("MatchService.Rematch", token, match=created.match)
+    match = call("MatchService.GetMatch", token, name=created.name).hosted_match
+    assert match.version == view.version + 1
+    call("MatchService.ResignMatch", token, name=created.name)
+    assert call("MatchService.GetRecord", token, name=created.name).record.HasField("result")
+    rematch = call("MatchService.Rematch", token, name=created.name)
     assert rematch.seat_token.seat == 1
     for name, fields, reason in (
-        ("ContributeEntropy", {"match": created.match, "entropy": bytes(16)}, None),
+        ("ContributeEntropy", {"name": created.name, "entropy": bytes(16)}, None),
         ("ListMatches", {}, "NOT_OPERATOR"),
     ):
         failure = failure_of(call, f"MatchService.{name}", token, **fields)
@@ -141,11 +147,11 @@ def test_every_method(caller, grpc_client):
 def test_errors_carry_their_details(web_client, grpc_client):
     table = web_client.create(ruleset_of("champion_chess"), seed=1)
     player = table.players[0]
-    action = game_pb2.Action(champion_chess={"play_aid": {}})
+    action = game_pb2.MatchAction(champion_chess={"play_aid": {}})
     failure = failure_of(player.submit, action, 0)
     assert failure.code == "FAILED_PRECONDITION" and failure.reason == "ILLEGAL_ACTION"
     info, bad = failure.details
-    assert info.domain == "croupier.v1" and "play_champion" in info.metadata["rule"]
+    assert info.domain == "croupier.v1" and info.metadata["rule"]
     assert [each.field for each in bad.field_violations] == ["action.champion_chess.play_aid"]
     failure = failure_of(player.submit, player.view().legal_actions[0], 7)
     assert (failure.code, failure.reason) == ("ABORTED", "STALE_VERSION")
@@ -179,13 +185,13 @@ HOSTILE = [
     b"[]",
     b"null",
     b"7",
-    b'{"match": 7}',
-    b'{"match": "\\ud800"}',
+    b'{"name": 7}',
+    b'{"name": "\\ud800"}',
     b'{"waitForVersion": 1e400}',
     b'{"waitForVersion": ' + b"1" * 5000 + b"}",
     b'{"x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
-    b'{"match": "a", "match": "b"}',
-    b'{"match"',
+    b'{"name": "a", "name": "b"}',
+    b'{"name"',
 ]
 
 
@@ -220,6 +226,10 @@ def small(web_servers):
     web_servers.stop(server)
 
 
+def long_search(player):
+    return hint_pb2.Search(match_name=player.match, limits=LONG)
+
+
 def searches(server, kind="running"):
     """How many searches for hints run, or wait."""
     return server.metrics.registry.get_sample_value(f"croupier_searches_{kind}", {"kind": "hint"})
@@ -238,7 +248,7 @@ PROTOCOLS = ("connect", "json", "grpc-web")
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_hint_comes_before_the_deadline(small, protocol):
     server, player = small
-    request = hint_pb2.SuggestActionRequest(match=player.match, limits=LONG)
+    request = hint_pb2.SuggestActionRequest(search=long_search(player))
     caller = Caller(server.web_url, protocol)
     hint = caller.call("HintService.SuggestAction", request, player.token, timeout=1).hint
     assert hint.stop_reason == hint_pb2.STOP_REASON_DEADLINE
@@ -248,7 +258,7 @@ def test_a_hint_comes_before_the_deadline(small, protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_call_past_its_deadline_is_told_so(small, protocol):
     server, player = small
-    request = match_pb2.WatchMatchRequest(match=player.match)
+    request = match_pb2.WatchMatchRequest(name=player.match)
     responses = Caller(server.web_url, protocol).stream(
         "MatchService.WatchMatch", request, player.token, timeout=0.3
     )
@@ -261,7 +271,7 @@ def test_a_call_past_its_deadline_is_told_so(small, protocol):
 def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
     server, player = small
     caller = Caller(server.web_url, protocol)
-    fields = {"match": player.match, "limits": LONG}
+    fields = {"search": long_search(player)}
     if streamed:
         request = hint_pb2.AnalyzePositionRequest(**fields, report_interval=OFTEN)
         call = caller.start("HintService.AnalyzePosition", request, player.token)
@@ -278,18 +288,16 @@ def test_a_server_that_shuts_down_answers_its_callers(web_servers):
     server, address = web_servers.start(web=WebOptions(port=0), search_threads=2)
     player = Client(address).create(ruleset_of("skystones")).players[0]
     caller = Caller(server.web_url)
-    request = hint_pb2.AnalyzePositionRequest(
-        match=player.match, limits=LONG, report_interval=OFTEN
-    )
+    request = hint_pb2.AnalyzePositionRequest(search=long_search(player), report_interval=OFTEN)
     analysis = caller.stream("HintService.AnalyzePosition", request, player.token)
-    assert not next(analysis).final
+    assert not next(analysis).final_report
     watched = caller.stream(
-        "MatchService.WatchMatch", match_pb2.WatchMatchRequest(match=player.match), player.token
+        "MatchService.WatchMatch", match_pb2.WatchMatchRequest(name=player.match), player.token
     )
     assert next(watched).version == 0
     web_servers.stop(server, grace=TIMEOUT)
     last = list(analysis)[-1]
-    assert last.final and last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
+    assert last.final_report and last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
     failure = failure_of(lambda: next(watched))
     assert (failure.code, failure.reason) == ("UNAVAILABLE", "SHUTTING_DOWN")
     assert failure.details[0].metadata["after_version"] == "0"
