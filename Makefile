@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build tools serve test soak proxies check format bench arena siege records reference schemas coverage sanitize fuzz leaks wheel constraints clean
+.PHONY: help build tools serve test soak proxies conformance check format bench arena siege records reference schemas coverage sanitize fuzz leaks wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -29,6 +29,9 @@ test: tools ## run the tests
 
 soak: tools ## run the long form of the tests that repeat something: random matches, samplers, snapshots, endings, crashes, races
 	scripts/soak.sh $(ARGS)
+
+conformance: tools ## run Connect's conformance suite against the door for browsers; needs Go
+	scripts/conformance.sh $(ARGS)
 
 proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy while servers behind them die
 	scripts/proxies.sh $(ARGS)

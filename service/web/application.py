@@ -29,7 +29,15 @@ NOT_STORED = (b"cache-control", b"no-store")
 class WebApplication:
     """Sends calls to the services, and everything else to the site."""
 
-    def __init__(self, origins: Origins, services: Application, site: Application) -> None:
+    def __init__(
+        self,
+        origins: Origins,
+        services: Application,
+        site: Application,
+        prefix: str = OUR_METHODS,
+    ) -> None:
+        """The paths of the services begin with `prefix`."""
+        self._prefix = prefix
         self._origins = origins
         self._services = services
         self._site = site
@@ -63,7 +71,7 @@ class WebApplication:
                 "this server does not go by that name: open it by its address, or start it with"
                 " --web-host NAME",
             )
-        elif scope["path"].startswith(OUR_METHODS):
+        elif scope["path"].startswith(self._prefix):
             await self._call(scope, headers, receive, send)
         else:
             await self._site(scope, receive, send)

@@ -102,7 +102,7 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
         try:
             return Answer(await calls.answer(path, servicer, read, _Context(request)), output)
         except Refusal as refusal:
-            raise _error(refusal) from None
+            raise connect_error(refusal) from None
 
     async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[Answer]:
         responses: Any = calls.stream(path, servicer, read, _Context(request))
@@ -111,24 +111,25 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
                 async for response in responses:
                     yield Answer(response, output)
         except Refusal as refusal:
-            raise _error(refusal) from None
+            raise connect_error(refusal) from None
 
     if method.server_streaming:
         return Endpoint.server_stream(method=info, function=stream)
     return Endpoint.unary(method=info, function=answer)
 
 
-_CODES: Mapping[int, Code] = {
+CODES: Mapping[int, Code] = {
     number: Code.CANCELED if name == "CANCELLED" else Code[name]
     for name, number in code_pb2.Code.items()
     if name != "OK"
 }
 
 
-def _error(refusal: Refusal) -> ConnectError:
+def connect_error(refusal: Refusal) -> ConnectError:
+    """A refusal with its details, as the library sends it."""
     status = refusal.status
     details = [
         ErrorDetail(AnyDetail(type_url=detail.type_url, value=detail.value))
         for detail in status.details
     ]
-    return ConnectError(_CODES[status.code], status.message, details)
+    return ConnectError(CODES[status.code], status.message, details)
