@@ -1,10 +1,12 @@
 """Measures what the service costs: `python -m lab.service_bench`, a part of `make bench`.
 
 Calls: SubmitAction, which is answered when the action is in the log and synced, compared with a
-bare echo of the same bytes by the same server (grpc.aio on uvloop). Then SubmitAction while two
-searches run in the server. The client costs next to nothing. All are measured in turn, round after
-round: rates drift between machines and minutes, their ratios less so. Each figure is the median of
-its rounds. The processor time of a call counts all threads of the server except those that search.
+bare echo of the same bytes by the same server (grpc.aio on uvloop). Then SubmitAction through the
+door for browsers: Connect over HTTP/1.1, with a connection for each stream. Then SubmitAction while
+two searches run in the server. The client costs next to nothing. All are measured in turn, round
+after round: rates drift between machines and minutes, their ratios less so. Each figure is the
+median of its rounds. The processor time of a call counts all threads of the server except those
+that search.
 
 Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
 SubmitAction with a log that is full of other matches.
@@ -25,6 +27,7 @@ from lab.service_bench.serve import ECHO
 from service import wire
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
+_WEB = "... by Connect"
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
@@ -126,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
-    runs = 2 * len(chosen.streams) * chosen.rounds
+    runs = 3 * len(chosen.streams) * chosen.rounds
     calls = round(runs * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
         _progress("dealing matches")
@@ -134,6 +137,7 @@ def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script
         subjects = [
             Subject(_ECHO, ours.server, ours.client, ECHO),
             Subject(_SUBMIT, ours.server, ours.client),
+            Subject(_WEB, ours.server, ours.client, over_http=True),
             Subject(_BESIDE, ours.server, ours.client, searched=ours.searched),
         ]
         if chosen.against:
@@ -156,6 +160,10 @@ def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
     ours = measured[_SUBMIT]
     if name == _SUBMIT:
         return f"{ratio(ours, measured[_ECHO]):.2f} of the echo"
+    if name == _WEB:
+        rate, p50 = (ratio(measured[name], ours, each) for each in ("rate", "p50"))
+        cpu = ratio(measured[name], ours, "cpu")
+        return f"{rate:.2f} of {_SUBMIT}, p50 {p50:.2f} times, CPU {cpu:.2f} times"
     if name == _BESIDE:
         beside = measured[name]
         return f"{ratio(beside, ours):.2f} of {_SUBMIT}, p99 {ratio(beside, ours, 'p99'):.1f} times"

@@ -15,10 +15,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import cycle
 from multiprocessing.connection import Connection
-from typing import NamedTuple, cast
+from typing import cast
 
 import uvloop
 
+from lab.service_bench import http_client
+from lab.service_bench.runs import Measured, Run
 from lab.service_bench.scripts import Request
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -29,25 +31,6 @@ _MAX_WINDOW = 2**31 - 1
 _SETTING_TABLE_SIZE, _SETTING_WINDOW = 1, 4
 _STATUS_OK = b"\x0bgrpc-status\x010"
 _READY_SECONDS = 30.0
-
-
-class Run(NamedTuple):
-    """An order: to call a method of a server."""
-
-    address: str
-    method: str  # "/package.Service/Method".
-    streams: int  # Calls in flight at a time.
-    seconds: float
-    repeat: bool  # Whether to send the calls of the first match again and again.
-
-
-class Measured(NamedTuple):
-    """The result of a run."""
-
-    calls: int
-    seconds: float
-    latencies: "array[float]"  # Of each call, in seconds.
-    client_seconds: float  # Processor time of the client for all calls.
 
 
 class Client:
@@ -105,6 +88,9 @@ def _supply(matches: deque[Sequence[Request]]) -> Iterator[Request]:
 
 
 async def _run(run: Run, supplies: Sequence[Iterator[Request]]) -> Measured:
+    if run.over_http:
+        async with asyncio.timeout(_READY_SECONDS + run.seconds):
+            return await http_client.run(run, supplies)
     host, _, port = run.address.rpartition(":")
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(

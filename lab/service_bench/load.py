@@ -15,7 +15,8 @@ from typing import NamedTuple
 import grpc
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
-from lab.service_bench.client import Client, Measured, Run
+from lab.service_bench.client import Client
+from lab.service_bench.runs import Measured, Run
 from lab.service_bench.scripts import KEY, Script, fill, requests
 from lab.service_bench.serve import ECHO
 from lab.service_bench.servers import SUBMIT, Running, serving
@@ -39,11 +40,14 @@ class Subject(NamedTuple):
     client: Client
     method: str = SUBMIT
     searched: str = ""  # The token of a match that is analyzed meanwhile; empty for none.
+    over_http: bool = False  # Through the door for browsers, with Connect.
 
     def run(self, streams: int, seconds: float) -> "Figures":
         """Measures the calls once."""
         with _searching(self.server, self.searched):
-            run = Run(self.server.address, self.method, streams, seconds, self.method == ECHO)
+            address = self.server.web if self.over_http else self.server.address
+            repeat = self.method == ECHO
+            run = Run(address, self.method, streams, seconds, repeat, self.over_http)
             used = self.server.cpu()
             measured = self.client.run(run)
             return _figures(measured, self.server.cpu() - used)

@@ -14,6 +14,7 @@ import uvloop
 
 from service.process import run
 from service.server import Options
+from service.web.door import WebOptions
 
 ECHO = "/croupier.bench.Echo/Echo"
 
@@ -36,9 +37,14 @@ def main() -> None:
 
     # The server offers no way to add a method, because only this benchmark needs one.
     grpc.aio.server = make_with_echo
-    uvloop.run(
-        run(Options(port=0, store="sqlite", data=chosen.data, token_key_file=chosen.token_key_file))
+    options = Options(
+        port=0,
+        store="sqlite",
+        data=chosen.data,
+        token_key_file=chosen.token_key_file,
+        web=WebOptions(port=0),
     )
+    uvloop.run(run(options))
 
 
 async def _echo(data: bytes, context: Any) -> bytes:

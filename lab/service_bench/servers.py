@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from lab.service_bench.scripts import KEY
 
@@ -18,6 +19,7 @@ class Running(NamedTuple):
 
     pid: int
     address: str
+    web: str = ""  # The address of the door for browsers.
 
     def cpu(self) -> float:
         """Returns the seconds of processor time of all threads except those that search."""
@@ -61,6 +63,7 @@ def serving(data: Path, checkout: Path | None = None) -> Iterator[Running]:
             line = process.stdout.readline()
             if not line:
                 raise RuntimeError("the server did not start")
-            yield Running(process.pid, line.split()[-1])
+            web = "" if checkout else urlsplit(process.stdout.readline().split()[-1]).netloc
+            yield Running(process.pid, line.split()[-1], web)
         finally:
             process.terminate()
