@@ -24,9 +24,9 @@ ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR
 USER 10001
 WORKDIR /data
 VOLUME /data
-# gRPC, metrics.
-EXPOSE 50051 9464
+# gRPC, browsers, metrics.
+EXPOSE 50051 8080 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
     CMD ["croupier", "health", "--server", "127.0.0.1:50051"]
 ENTRYPOINT ["croupier"]
-CMD ["serve", "--listen", "0.0.0.0:50051", "--metrics-port", "9464", "--data", "/data"]
+CMD ["serve", "--listen", "0.0.0.0:50051", "--web", "0.0.0.0:8080", "--metrics-port", "9464", "--data", "/data"]
