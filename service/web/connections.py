@@ -17,7 +17,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from service.connections import HANDSHAKE_SECONDS
+from service.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES
 from service.web.asgi import Application
 
 # A request must have arrived completely by then, or its connection is closed. The largest one takes
@@ -27,6 +27,8 @@ REQUEST_SECONDS = 30.0
 STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
 ACCEPT_AGAIN_SECONDS = 0.1
+# Of a whole request, however it is cut into chunks, and with what may follow the last one.
+MAX_BYTES = 4 * MAX_REQUEST_BYTES
 MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -134,6 +136,7 @@ class HttpConnection(HttpToolsProtocol):
         self._opening: asyncio.Task[None] | None = None
         self._in_headers = True  # Of the request that comes in or is expected.
         self._header_bytes = 0
+        self._bytes = 0
         self._timer: TimerHandle | None = None  # Until when a request must be here.
         self._stalled: TimerHandle | None = None
 
@@ -199,8 +202,11 @@ class HttpConnection(HttpToolsProtocol):
             if not self._header_bytes:
                 self._expect(REQUEST_SECONDS)
             self._header_bytes += len(data)
+        self._bytes += len(data)
         super().data_received(data)
-        if self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
+        if self._bytes > MAX_BYTES:
+            self.abort()
+        elif self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
             self.send_400_response("")
 
     def on_headers_complete(self) -> None:
@@ -222,6 +228,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._in_headers = True
+        self._bytes = 0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -139,6 +139,15 @@ def test_large_headers_are_refused(start, header, end):
         assert read_all(connection).startswith(b"HTTP/1.1 431 ")
 
 
+def test_what_follows_a_body_is_bounded(start):
+    with connect(start()) as connection:
+        connection.sendall(POST.replace(b"content-length: 2", b"transfer-encoding: chunked"))
+        connection.sendall(b"\r\n2\r\n{}\r\n0\r\nx: ")
+        with pytest.raises(OSError):
+            for _ in range(100 * connections.MAX_BYTES // 65536):
+                connection.sendall(b"y" * 65536)
+
+
 def test_what_is_not_http_is_refused(start):
     with connect(start()) as connection:
         connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
