@@ -1,0 +1,194 @@
+// The calls of the table, and nothing else of the transport. Tokens travel in a header only.
+
+import { create } from "@bufbuild/protobuf";
+import { type CallOptions, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import {
+	type Action,
+	type BotStrength,
+	CatalogService,
+	ExpiryPolicy,
+	HintService,
+	MatchService,
+	RulesetSchema,
+	SeatConfigSchema,
+	type View,
+} from "./types";
+
+const transport = createConnectTransport({
+	baseUrl: new URL(".", document.baseURI).href.replace(/\/$/, ""),
+	useBinaryFormat: true,
+});
+const catalog = createClient(CatalogService, transport);
+const matches = createClient(MatchService, transport);
+const hints = createClient(HintService, transport);
+
+const CALL_TIMEOUT_MS = 20_000;
+
+/** What a call needs to speak for a seat or a spectator of a match. */
+export interface Access {
+	match: string;
+	token: string;
+}
+
+/** Who shall sit opposite: a bot, or whoever gets the invitation. */
+export type Opponent = { kind: "bot"; strength: BotStrength } | { kind: "friend" };
+
+/** A clock, in seconds. */
+export interface ClockChoice {
+	perMatch?: number;
+	increment?: number;
+	perDecision?: number;
+}
+
+export interface NewMatch {
+	game: string;
+	opponent: Opponent;
+	seat: 0 | 1;
+	clock?: ClockChoice;
+	options: Record<string, number | boolean>;
+	requestId: string;
+}
+
+function options(access?: Access, signal?: AbortSignal, timeoutMs?: number): CallOptions {
+	return {
+		headers: access ? { authorization: `Bearer ${access.token}` } : undefined,
+		signal,
+		timeoutMs,
+	};
+}
+
+const seconds = (value?: number) =>
+	value === undefined
+		? undefined
+		: { seconds: BigInt(Math.floor(value)), nanos: Math.round((value % 1) * 1e9) };
+
+/** `champion_chess` as the name of its field in the schema's `oneof`s. */
+export const caseOf = (game: string) => game.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+
+export async function listGames(language: string) {
+	return (
+		await catalog.listGames(
+			{ languageCode: language },
+			options(undefined, undefined, CALL_TIMEOUT_MS),
+		)
+	).games;
+}
+
+export async function getGame(game: string, language: string) {
+	const response = await catalog.getGame(
+		{ name: `games/${game}`, languageCode: language },
+		options(undefined, undefined, CALL_TIMEOUT_MS),
+	);
+	return response.game!;
+}
+
+export async function createMatch(wish: NewMatch) {
+	const mine = create(SeatConfigSchema, { occupant: { case: "open", value: {} } });
+	const theirs = create(SeatConfigSchema, {
+		occupant:
+			wish.opponent.kind === "bot"
+				? { case: "bot", value: { strength: wish.opponent.strength } }
+				: { case: "invited", value: {} },
+	});
+	const clock = wish.clock;
+	return matches.createMatch(
+		{
+			ruleset: create(RulesetSchema, {
+				game: { case: caseOf(wish.game) as "skystones", value: wish.options },
+			}),
+			seats: wish.seat === 0 ? [mine, theirs] : [theirs, mine],
+			timeControl: clock && {
+				perMatch: seconds(clock.perMatch),
+				increment: seconds(clock.increment),
+				perDecision: seconds(clock.perDecision),
+				onExpiry: ExpiryPolicy.FORFEIT,
+			},
+			requestId: wish.requestId,
+		},
+		options(undefined, undefined, CALL_TIMEOUT_MS),
+	);
+}
+
+export async function joinMatch(invitation: string, requestId: string) {
+	return matches.joinMatch(
+		{ invitation, requestId },
+		options(undefined, undefined, CALL_TIMEOUT_MS),
+	);
+}
+
+export async function getView(access: Access, signal?: AbortSignal) {
+	return matches.getView({ match: access.match }, options(access, signal, CALL_TIMEOUT_MS));
+}
+
+export async function submitAction(
+	access: Access,
+	expectedVersion: bigint,
+	action: Action,
+	requestId: string,
+) {
+	const response = await matches.submitAction(
+		{ match: access.match, expectedVersion, action, requestId },
+		options(access, undefined, CALL_TIMEOUT_MS),
+	);
+	return response.view!;
+}
+
+export function watchMatch(access: Access, afterVersion: bigint | undefined, signal: AbortSignal) {
+	return matches.watchMatch({ match: access.match, afterVersion }, options(access, signal));
+}
+
+export async function resignMatch(access: Access) {
+	await matches.resignMatch({ match: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+}
+
+export async function rematch(access: Access) {
+	return matches.rematch({ match: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+}
+
+export async function getRecord(access: Access) {
+	const response = await matches.getRecord(
+		{ match: access.match },
+		options(access, undefined, CALL_TIMEOUT_MS),
+	);
+	return response.record!;
+}
+
+/** Searches from what the seat knows now; reports every 150 ms for `time` seconds. */
+export function analyze(access: Access, time: number, signal: AbortSignal) {
+	return hints.analyzePosition(
+		{
+			position: { case: "match", value: access.match },
+			effort: { case: "limits", value: { time: seconds(time) } },
+			reportInterval: seconds(0.15),
+		},
+		options(access, signal),
+	);
+}
+
+/** Estimates the hidden cards from so many worlds, with next to no search. */
+export async function estimate(access: Access, worlds: number, signal: AbortSignal) {
+	const response = await hints.suggestAction(
+		{
+			position: { case: "match", value: access.match },
+			effort: { case: "limits", value: { iterations: 1 } },
+			beliefWorlds: worlds,
+		},
+		options(access, signal, CALL_TIMEOUT_MS),
+	);
+	return response.hint!;
+}
+
+/** Evaluates a view of the past, which needs neither a match nor a token. */
+export async function evaluate(view: View, iterations: number, signal?: AbortSignal) {
+	const response = await hints.suggestAction(
+		{
+			position: { case: "view", value: view },
+			effort: { case: "limits", value: { iterations } },
+		},
+		options(undefined, signal, CALL_TIMEOUT_MS),
+	);
+	return response.hint!;
+}
+
+export { Code, ConnectError };

@@ -1,0 +1,26 @@
+// The texts in the visitor's language.
+import { computed } from "@preact/signals";
+import { language } from "../state/settings";
+import { de } from "./de";
+import { en, type Texts } from "./en";
+
+const texts = computed<Texts>(() => (language.value === "de" ? de : en));
+
+/** The texts; a component that calls it is drawn again when the language changes. */
+export const t = (): Texts => texts.value;
+
+export const number = (value: number | bigint) =>
+	new Intl.NumberFormat(language.value).format(value);
+
+export const percent = (value: number) =>
+	new Intl.NumberFormat(language.value, { style: "percent", maximumFractionDigits: 0 }).format(
+		value,
+	);
+
+/** "a, b and c" in the visitor's language; equal words are counted. */
+export function list(words: readonly string[]): string {
+	const counts = new Map<string, number>();
+	for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+	const parts = [...counts].map(([word, count]) => (count > 1 ? `${count} × ${word}` : word));
+	return new Intl.ListFormat(language.value).format(parts);
+}

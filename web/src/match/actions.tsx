@@ -1,0 +1,110 @@
+// The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
+import type { Action } from "../api/types";
+import type { Context, GameModule } from "../games/module";
+import { cardOf } from "../games/module";
+import { t } from "../i18n";
+import { Share } from "../ui/share";
+import type { Chooser } from "./picker";
+import { nameOfSeat } from "./words";
+
+export function ActionBar(props: {
+	game: GameModule;
+	context: Context;
+	chooser: Chooser;
+	state: "lost" | "submitting" | "busy" | "ready";
+	message: string | undefined;
+	submit: (action: Action) => void;
+}) {
+	const { game, context, chooser, state } = props;
+	const { view, me } = context;
+	const mine = me !== undefined && view.deciders.includes(me) && view.legalActions.length > 0;
+	const buttons = chooser.keys
+		.map((key) => ({ key, words: game.button(key, chooser.clicks, context) }))
+		.filter((each) => each.words);
+	const last = chooser.clicks.at(-1)?.key;
+	const inspected = last?.startsWith("card:") ? context.catalog.cards.get(cardOf(last)) : undefined;
+	return (
+		<section class={`actions ${mine && state === "ready" ? "mine" : ""}`} aria-label={t().yourTurn}>
+			<p class="prompt" data-testid="prompt">
+				<Status {...props} mine={mine} />
+			</p>
+			{props.message && (
+				<p class="refusal" role="alert">
+					{props.message}
+				</p>
+			)}
+			{inspected && (
+				<p class="inspected">
+					<b>{inspected.title}</b>{" "}
+					{inspected.numbers.map((each) => `${each.title} ${each.value}`).join(" · ")}
+					{inspected.text && ` — ${inspected.text}`}
+				</p>
+			)}
+			{mine && (
+				<div class="buttons">
+					{chooser.complete && (
+						<button
+							type="button"
+							class="primary"
+							data-confirm
+							disabled={state !== "ready"}
+							onClick={() => chooser.complete && props.submit(chooser.complete)}
+						>
+							{game.confirm(chooser.complete, context)}
+						</button>
+					)}
+					{buttons.map(({ key, words }) => (
+						<button
+							type="button"
+							key={key}
+							data-key={key}
+							data-can
+							class={words?.primary ? "primary" : ""}
+							disabled={state !== "ready"}
+							onClick={() => chooser.pick(key)}
+						>
+							{words?.label}
+							<Share of={chooser.share(key)} />
+						</button>
+					))}
+					{chooser.clicks.length > 0 && (
+						<button type="button" class="quiet" onClick={chooser.undo}>
+							{t().undo}
+						</button>
+					)}
+				</div>
+			)}
+		</section>
+	);
+}
+
+function Status(props: {
+	game: GameModule;
+	context: Context;
+	chooser: Chooser;
+	state: string;
+	mine: boolean;
+}) {
+	const { game, context, state } = props;
+	const { view, me } = context;
+	if (state === "lost") return <>{t().reconnecting}</>;
+	if (state === "submitting") return <>{t().submitting}</>;
+	if (view.result) return <>{t().over}</>;
+	if (me === undefined) {
+		const names = view.deciders.map((seat) => nameOfSeat(context, seat));
+		return (
+			<>
+				<b>{t().spectating}</b> {names.length === 1 && t().theirTurn(names[0]!)}
+			</>
+		);
+	}
+	if (props.mine) {
+		return (
+			<>
+				<b>{t().yourTurn}.</b> {game.prompt(view, props.chooser.clicks, context)}{" "}
+			</>
+		);
+	}
+	if (view.deciders.length === 0) return <>{t().waitOther}</>;
+	return <>{t().theirTurn(nameOfSeat(context, view.deciders[0]!))}…</>;
+}

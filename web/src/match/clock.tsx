@@ -1,0 +1,44 @@
+// The clock of a seat, by the servers' time.
+import { useEffect, useState } from "preact/hooks";
+import type { View } from "../api/types";
+import { t } from "../i18n";
+
+type Moment = { seconds: bigint; nanos: number };
+const milliseconds = (moment: Moment) => Number(moment.seconds) * 1000 + moment.nanos / 1e6;
+
+export function Clock(props: { view: View; seat: number; offset: number }) {
+	const clock = props.view.clocks?.seats.find((each) => each.seat === props.seat);
+	const deadline = clock?.deadline && milliseconds(clock.deadline);
+	const [now, setNow] = useState(Date.now);
+	useEffect(() => {
+		if (deadline === undefined) return;
+		setNow(Date.now());
+		const timer = setInterval(() => setNow(Date.now()), 250);
+		return () => clearInterval(timer);
+	}, [deadline]);
+	if (!clock) return null;
+	const left =
+		deadline !== undefined
+			? Math.max(0, deadline - now - props.offset)
+			: clock.timeLeft
+				? milliseconds(clock.timeLeft)
+				: undefined;
+	if (left === undefined) return null;
+	const running = deadline !== undefined && !props.view.result;
+	return (
+		<span
+			class={`clock ${running ? "running" : ""} ${running && left < 20_000 ? "short" : ""}`}
+			role="timer"
+			aria-label={t().timeLeft}
+		>
+			{format(left)}
+		</span>
+	);
+}
+
+function format(left: number): string {
+	const seconds = Math.ceil(left / 1000);
+	const hours = Math.floor(seconds / 3600);
+	const rest = `${String(Math.floor((seconds % 3600) / 60)).padStart(hours ? 2 : 1, "0")}:${String(seconds % 60).padStart(2, "0")}`;
+	return hours ? `${hours}:${rest}` : rest;
+}

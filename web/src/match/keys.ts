@@ -1,0 +1,87 @@
+// The table without a mouse: arrows move between what can be clicked, and focus is never lost.
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+const ARROWS: Record<string, [number, number]> = {
+	ArrowLeft: [-1, 0],
+	ArrowRight: [1, 0],
+	ArrowUp: [0, -1],
+	ArrowDown: [0, 1],
+};
+
+export function useKeys(
+	root: RefObject<HTMLElement | null>,
+	keys: { undo(): void; hint(): void; stamp: string },
+) {
+	const current = useRef(keys);
+	current.current = keys;
+	const byKeyboard = useRef(false);
+	const lastKey = useRef<string | undefined>(undefined);
+
+	useEffect(() => {
+		function onKey(event: KeyboardEvent) {
+			byKeyboard.current = true;
+			const target = event.target as HTMLElement;
+			if (event.ctrlKey || event.metaKey || event.altKey) return;
+			if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.closest("dialog")) return;
+			lastKey.current = target.closest<HTMLElement>("[data-key]")?.dataset.key;
+			if (event.key === "Backspace") {
+				event.preventDefault();
+				current.current.undo();
+			} else if (event.key === "h" || event.key === "H") current.current.hint();
+			else if (ARROWS[event.key] && !target.closest(".log")) {
+				if (move(root.current, target, ARROWS[event.key]!)) event.preventDefault();
+			}
+		}
+		const onPointer = () => {
+			byKeyboard.current = false;
+		};
+		document.addEventListener("keydown", onKey);
+		document.addEventListener("pointerdown", onPointer);
+		return () => {
+			document.removeEventListener("keydown", onKey);
+			document.removeEventListener("pointerdown", onPointer);
+		};
+	}, [root]);
+
+	// What had the focus may be gone: it goes on to the button that completes, or to what is next.
+	useEffect(() => {
+		const active = document.activeElement as HTMLElement | null;
+		const lost =
+			active === document.body || active?.matches("[data-key]:not([data-can]), :disabled");
+		if (!byKeyboard.current || !lost) return;
+		root.current
+			?.querySelector<HTMLElement>("[data-confirm]:not(:disabled), [data-can]:not(:disabled)")
+			?.focus();
+	}, [keys.stamp]);
+}
+
+/** Moves the focus to the nearest thing that can be clicked in a direction. */
+function move(root: HTMLElement | null, from: HTMLElement, [x, y]: [number, number]): boolean {
+	const all = [...(root?.querySelectorAll<HTMLElement>("[data-can], [data-confirm]") ?? [])];
+	const start = from.closest<HTMLElement>("[data-key], [data-confirm]");
+	if (!start) {
+		all[0]?.focus();
+		return all.length > 0;
+	}
+	const middle = (element: HTMLElement) => {
+		const place = element.getBoundingClientRect();
+		return [place.left + place.width / 2, place.top + place.height / 2] as const;
+	};
+	const [fromX, fromY] = middle(start);
+	let best: HTMLElement | undefined;
+	let least = Number.POSITIVE_INFINITY;
+	for (const element of all) {
+		if (element === start) continue;
+		const [toX, toY] = middle(element);
+		const along = (toX - fromX) * x + (toY - fromY) * y;
+		const across = Math.abs((toX - fromX) * y) + Math.abs((toY - fromY) * x);
+		const distance = along + 3 * across;
+		if (along > 4 && distance < least) {
+			least = distance;
+			best = element;
+		}
+	}
+	best?.focus();
+	return best !== undefined;
+}

@@ -1,0 +1,96 @@
+// The choice that the player is putting together, with the shares of the hint on what comes next.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Action, Hint, View } from "../api/types";
+import type { Context, GameModule, Picker } from "../games/module";
+import { type Click, matching, nextKeys, without } from "./choices";
+
+export interface Chooser extends Picker {
+	/** The one action that the clicks make up, if any. */
+	complete: Action | undefined;
+	/** Whether more clicks could make another action of it. */
+	extendable: boolean;
+	/** The keys that may come next. */
+	keys: readonly string[];
+	undo(): void;
+	reset(): void;
+}
+
+export function useChooser(
+	game: GameModule,
+	view: View,
+	_context: Context,
+	enabled: boolean,
+	hint: Hint | undefined,
+	submit: (action: Action) => void,
+): Chooser {
+	const [state, setState] = useState<{ version: bigint; clicks: Click[] }>({
+		version: view.version,
+		clicks: [],
+	});
+	const choices = useMemo(() => (enabled ? game.choices(view) : []), [game, view, enabled]);
+	// What was clicked belongs to one version: the next one begins anew.
+	const clicks = state.version === view.version && enabled ? state.clicks : NONE;
+	const setClicks = (next: Click[]) => setState({ version: view.version, clicks: next });
+	useEffect(() => setState({ version: view.version, clicks: [] }), [view.version]);
+
+	const { next, complete, open } = useMemo(
+		() => ({ next: nextKeys(choices, clicks), ...matching(choices, clicks) }),
+		[choices, clicks],
+	);
+	const shares = useMemo(() => {
+		const found = new Map<Action, number>();
+		if (hint && hint.version === view.version) {
+			const byIdentity = new Map(
+				hint.actions.map((each) => [identity(each.action!), each.probability]),
+			);
+			for (const choice of choices)
+				found.set(choice.action, byIdentity.get(identity(choice.action)) ?? 0);
+		}
+		return found;
+	}, [hint, choices, view.version]);
+
+	return {
+		clicks,
+		can: (key) => next.has(key),
+		chosen: (key, instance) =>
+			clicks.some(
+				(click) => click.key === key && (instance === undefined || click.instance === instance),
+			),
+		share: (key) => {
+			const leading = next.get(key);
+			if (!leading || shares.size === 0) return undefined;
+			return leading.reduce((sum, choice) => sum + (shares.get(choice.action) ?? 0), 0);
+		},
+		pick: (key, instance = 0) => {
+			const at = clicks.findIndex((click) => click.key === key && click.instance === instance);
+			if (at >= 0) {
+				setClicks(without(choices, clicks, at));
+				return;
+			}
+			let before = clicks;
+			// Another card in place of the first one: what was chosen for that one is dropped.
+			while (before.length > 0 && !nextKeys(choices, before).has(key)) before = before.slice(0, -1);
+			if (!nextKeys(choices, before).has(key)) return;
+			const after = [...before, { key, instance }];
+			const done = matching(choices, after);
+			if (done.complete.length === 1 && done.open.length === 1 && game.atOnce(after)) {
+				setClicks([]);
+				submit(done.complete[0]!.action);
+			} else setClicks(after);
+		},
+		complete: complete[0]?.action,
+		extendable: open.length > complete.length,
+		keys: [...next.keys()],
+		undo: () => setClicks(clicks.slice(0, -1)),
+		reset: () => setClicks([]),
+	};
+}
+
+const NONE: Click[] = [];
+
+/** Equal for equal actions. */
+export function identity(action: Action): string {
+	return JSON.stringify(action.game, (key, value) =>
+		key.startsWith("$") ? undefined : typeof value === "bigint" ? `${value}` : value,
+	);
+}

@@ -1,0 +1,347 @@
+// A match: the players, the board, the hand, what to do, the log and the hints.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { rematch, resignMatch } from "../api/calls";
+import { refusalOf } from "../api/errors";
+import { bytesToHex } from "../api/hex";
+import type { View } from "../api/types";
+import { Glyph } from "../cards/glyphs";
+import { GAMES } from "../games";
+import type { Context } from "../games/module";
+import { t } from "../i18n";
+import { Rules } from "../lobby/rules";
+import { catalogOf } from "../state/catalog";
+import { addressOf, linkTo } from "../state/router";
+import { addSeat, idOf, type Seat } from "../state/seats";
+import { CopyLink } from "../ui/copylink";
+import { Dialog } from "../ui/dialog";
+import { ActionBar } from "./actions";
+import { Clock } from "./clock";
+import { useFlip } from "./flip";
+import { Hands } from "./hand";
+import { HintPanel } from "./hintpanel";
+import { Hints } from "./hints";
+import { useKeys } from "./keys";
+import { Log } from "./log";
+import { useChooser } from "./picker";
+import { Session } from "./session";
+import { describeEvent, nameOfSeat, outcome, playerOfSeat } from "./words";
+
+export function MatchScreen({ seat }: { seat: Seat }) {
+	const game = GAMES.get(seat.game);
+	const catalog = catalogOf(seat.game);
+	const { session, hints } = useMemo(
+		() => ({
+			session: new Session(seat, (events) =>
+				Math.max(0, ...events.map((event) => (game && inGame(event) ? game.pace(event) : 0))),
+			),
+			hints: new Hints(seat),
+		}),
+		[seat.match, seat.token],
+	);
+	useEffect(() => {
+		session.start();
+		return () => {
+			session.close();
+			hints.cancel();
+		};
+	}, [session, hints]);
+	const view = session.view.value;
+	if (!game) return <p class="notice">{t().gone}</p>;
+	if (session.connection.value === "refused") {
+		const refusal = session.refusal.value;
+		return (
+			<div class="notice">
+				<p role="alert">{t().refused[refusal?.reason ?? ""] ?? refusal?.message}</p>
+				<a class="button" href={linkTo.lobby}>
+					{t().back}
+				</a>
+			</div>
+		);
+	}
+	if (!view || !catalog) {
+		return (
+			<p class="notice" role="status">
+				{session.connection.value === "lost" ? t().offline : t().loading}
+			</p>
+		);
+	}
+	const context: Context = { catalog, me: seat.seat, view };
+	return <Table key={seat.match} {...{ seat, context, session, hints, view }} />;
+}
+
+const inGame = (event: { event: { case?: string } }) =>
+	["championChess", "skystones", "powershotSoccer", "castleRampage"].includes(
+		event.event.case ?? "",
+	);
+
+function Table(props: {
+	seat: Seat;
+	context: Context;
+	session: Session;
+	hints: Hints;
+	view: View;
+}) {
+	const { seat, context, session, hints, view } = props;
+	const game = GAMES.get(seat.game)!;
+	const near = seat.seat ?? 0;
+	const mine = seat.seat !== undefined && view.deciders.includes(seat.seat);
+	const busy = session.busy.value;
+	const hint = hints.on.value ? hints.hint.value : undefined;
+	const root = useRef<HTMLDivElement>(null);
+	const submit = (action: View["legalActions"][number]) => {
+		hints.hide();
+		void session.submit(action);
+	};
+	const chooser = useChooser(game, view, context, mine && !busy, hint, submit);
+	const [panel, setPanel] = useState<"log" | "hint" | "rules" | undefined>();
+	useFlip(root, `${view.version}`);
+	useKeys(root, {
+		undo: chooser.undo,
+		hint: () => {
+			setPanel("hint");
+			if (mine) void hints.start();
+		},
+		stamp: `${view.version} ${chooser.clicks.length}`,
+	});
+	// A hint belongs to one position.
+	useEffect(() => {
+		if (hints.hint.value && hints.hint.value.version !== view.version) hints.hide();
+	}, [hints, view.version]);
+
+	const waiting = view.game.case === undefined;
+	const lost = session.connection.value === "lost" || session.connection.value === "connecting";
+	const refusal = session.refusal.value;
+	const state = lost ? "lost" : session.submitting.value ? "submitting" : busy ? "busy" : "ready";
+	return (
+		<div
+			class={`match game-${game.id} ${hint ? "hinted" : ""}`}
+			ref={root}
+			data-testid="match"
+			data-version={`${view.version}`}
+		>
+			<div class="tablearea">
+				<Player {...{ context, view, session }} at={1 - near} far />
+				{waiting ? (
+					<Waiting seat={seat} />
+				) : (
+					<div class="board" data-testid="board">
+						<game.Board
+							context={context}
+							view={view}
+							events={session.events.value}
+							picker={chooser}
+							near={near}
+						/>
+					</div>
+				)}
+				<Player {...{ context, view, session }} at={near} />
+				{view.result ? (
+					<Ending seat={seat} context={context} />
+				) : (
+					<ActionBar
+						game={game}
+						context={context}
+						chooser={chooser}
+						state={state}
+						message={refusal ? (t().refused[refusal.reason] ?? refusal.message) : undefined}
+						submit={submit}
+					/>
+				)}
+				{!waiting && seat.seat !== undefined && (
+					<Hands game={game} context={context} picker={chooser} near={near} />
+				)}
+			</div>
+			<aside class={`side ${panel ?? "log"} ${panel ? "open" : ""}`}>
+				<div class="tabs" role="group" aria-label={t().menu}>
+					{(["log", "hint", "rules"] as const).map((name) => (
+						<button
+							type="button"
+							key={name}
+							class={(panel ?? "log") === name ? "current" : ""}
+							aria-pressed={(panel ?? "log") === name}
+							hidden={name === "hint" && seat.seat === undefined}
+							onClick={() => setPanel(panel === name ? undefined : name)}
+						>
+							<Glyph name={{ log: "LIST", hint: "BULB", rules: "BOOK" }[name]} />
+							{{ log: t().log, hint: t().hint, rules: t().rules }[name]}
+						</button>
+					))}
+				</div>
+				<div class="panel">
+					{(panel ?? "log") === "log" && (
+						<Log game={game} context={context} events={session.events.value} />
+					)}
+					{panel === "hint" && (
+						<HintPanel game={game} context={context} hints={hints} possible={mine && !busy} />
+					)}
+					{panel === "rules" && <Rules catalog={context.catalog} />}
+				</div>
+				<More seat={seat} context={context} />
+			</aside>
+			<Announcer session={session} context={context} mine={mine && !busy} />
+		</div>
+	);
+}
+
+function Player(props: {
+	context: Context;
+	view: View;
+	session: Session;
+	at: number;
+	far?: boolean;
+}) {
+	const { context, view, session, at } = props;
+	const game = GAMES.get(context.catalog.game.name.replace("games/", ""))!;
+	const started = view.game.case !== undefined;
+	const score = started ? game.score(view, at) : undefined;
+	const deciding = view.deciders.includes(at);
+	const who = playerOfSeat(context, at);
+	const title = context.catalog.game.seatTitles[at];
+	return (
+		<section
+			class={`player ${props.far ? "far" : "near"} ${deciding ? "deciding" : ""}`}
+			aria-label={`${title} ${who}`}
+		>
+			<span class={`seatmark seat${at}`} aria-hidden="true" />
+			<span class="name">
+				<b>{title}</b>
+				{who && <span class="muted"> {who}</span>}
+			</span>
+			{started && props.far && (
+				<span class="held" title={t().handOf(game.handSize(view, at))}>
+					<Glyph name="LIST" class="cardsglyph" />
+					{game.handSize(view, at)}
+					<span class="sr"> {t().handOf(game.handSize(view, at))}</span>
+				</span>
+			)}
+			<Clock view={view} seat={at} offset={session.clockOffset.value} />
+			{score && (
+				<span class="score" title={score.label}>
+					<span class="sr">{score.label} </span>
+					{score.value}
+				</span>
+			)}
+		</section>
+	);
+}
+
+function Waiting({ seat }: { seat: Seat }) {
+	const invitation = seat.invitation;
+	return (
+		<div class="board invite">
+			<h2>{invitation ? t().inviteTitle : t().waitingFriend}</h2>
+			{invitation && (
+				<>
+					<p>{t().inviteText}</p>
+					<CopyLink address={addressOf(linkTo.join(invitation))} />
+				</>
+			)}
+			<p class="muted">{t().inviteWaiting}</p>
+		</div>
+	);
+}
+
+function Ending({ seat, context }: { seat: Seat; context: Context }) {
+	const [failed, setFailed] = useState<string>();
+	const [first = 0, second = 0] = context.view.result?.scores ?? [];
+	const won = seat.seat !== undefined && (seat.seat === 0 ? first > second : second > first);
+	async function again() {
+		try {
+			const next = await rematch(seat);
+			addSeat({
+				match: next.match,
+				game: seat.game,
+				seat: next.seatToken?.seat,
+				token: next.seatToken?.token ?? "",
+				spectatorToken: next.spectatorToken,
+				secretHash: bytesToHex(next.secretHash),
+				bot: seat.bot,
+				created: Date.now(),
+			});
+			location.hash = linkTo.match(idOf(next.match));
+		} catch (error) {
+			const refusal = refusalOf(error);
+			setFailed(t().refused[refusal.reason] ?? refusal.message);
+		}
+	}
+	return (
+		<section class={`ending ${won ? "won" : ""}`} data-testid="ending">
+			<p class="outcome">{outcome(context)}</p>
+			<p class="muted">{t().reasons[context.view.result?.reason ?? 0]}</p>
+			{failed && <p class="refusal">{failed}</p>}
+			<div class="buttons">
+				{seat.seat !== undefined && (
+					<button type="button" class="primary" onClick={() => void again()}>
+						{t().rematch}
+					</button>
+				)}
+				<a class="button" href={linkTo.replay(idOf(seat.match))}>
+					{t().replay}
+				</a>
+				<a class="button quiet" href={linkTo.lobby}>
+					{t().lobby}
+				</a>
+			</div>
+		</section>
+	);
+}
+
+function More({ seat, context }: { seat: Seat; context: Context }) {
+	const [asking, setAsking] = useState(false);
+	const watch = seat.spectatorToken;
+	return (
+		<div class="more">
+			{watch && (
+				<details>
+					<summary>{t().watchLink}</summary>
+					<p class="muted">{t().watchLinkText}</p>
+					<CopyLink address={addressOf(linkTo.watch(idOf(seat.match), watch))} />
+				</details>
+			)}
+			{seat.seat !== undefined && !context.view.result && (
+				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
+					{t().resign}
+				</button>
+			)}
+			<p class="muted keys">{t().keyboard}</p>
+			{asking && (
+				<Dialog title={t().resignSure} onClose={() => setAsking(false)}>
+					<div class="buttons">
+						<button
+							type="button"
+							class="primary danger"
+							onClick={() => {
+								setAsking(false);
+								void resignMatch(seat).catch(() => undefined);
+							}}
+						>
+							{t().resignYes}
+						</button>
+						<button type="button" onClick={() => setAsking(false)}>
+							{t().cancel}
+						</button>
+					</div>
+				</Dialog>
+			)}
+		</div>
+	);
+}
+
+/** Says what has just happened to those who do not see it. */
+function Announcer(props: { session: Session; context: Context; mine: boolean }) {
+	const { session, context, mine } = props;
+	const game = GAMES.get(session.seat.game)!;
+	const lines = session.latest.value
+		.map((event) => describeEvent(game, event, context))
+		.filter((line) => line !== undefined)
+		.map((line) =>
+			line.seat === undefined ? line.text : `${nameOfSeat(context, line.seat)} ${line.text}`,
+		);
+	const end = outcome(context);
+	return (
+		<div class="sr" role="status" aria-live="polite" data-testid="announcer">
+			{lines.join(". ")}
+			{end ? ` ${end}` : mine ? ` ${t().yourTurn}.` : ""}
+		</div>
+	);
+}

@@ -1,0 +1,55 @@
+// Lines of the log, and the sentences for the screen reader.
+import type { Event } from "../api/types";
+import type { Context, GameModule, Line } from "../games/module";
+import { t } from "../i18n";
+
+/** Who sits in a seat, as the viewer calls them. */
+export function nameOfSeat(context: Context, seat: number): string {
+	if (seat === context.me) return t().you;
+	return context.catalog.game.seatTitles[seat] ?? `${seat}`;
+}
+
+/** Who plays there: a bot with its strength, or a friend. */
+export function playerOfSeat(context: Context, seat: number): string {
+	const player = context.view.players[seat];
+	if (seat === context.me) return t().you;
+	if (player?.kind.case === "bot") {
+		const strength = player.kind.value.strength;
+		return `${t().bot} · ${t().strengths[strength] ?? strength}`;
+	}
+	return player?.keyName || (context.me === undefined ? "" : t().friend);
+}
+
+export function describeEvent(game: GameModule, event: Event, context: Context): Line | undefined {
+	const what = event.event;
+	switch (what.case) {
+		case "seatDecided":
+			return { seat: what.value.seat, text: t().decided };
+		case "matchEnded":
+			return { text: t().ended, strong: true };
+		case "timeExpired":
+			return { seat: what.value.seats[0], text: t().expired, strong: true };
+		case "seatJoined":
+			return { seat: what.value.seat, text: t().joined };
+		case "seatTokenReplaced":
+			return { seat: what.value.seat, text: t().tokenReplaced };
+		case "entropyHash":
+		case "entropy":
+			return { seat: what.value.seat, text: t().entropy };
+		case undefined:
+			return undefined;
+		default:
+			return game.describeEvent(event, context);
+	}
+}
+
+/** How the match ended, for the viewer. */
+export function outcome(context: Context): string | undefined {
+	const result = context.view.result;
+	if (!result) return undefined;
+	const [first = 0, second = 0] = result.scores;
+	if (first === second) return t().drawn;
+	const winner = first > second ? 0 : 1;
+	if (context.me === undefined) return t().winner(nameOfSeat(context, winner));
+	return winner === context.me ? t().won : t().lost;
+}

@@ -1,0 +1,41 @@
+// Where the visitor is: the fragment of the address, which no browser sends to a server.
+import { signal } from "@preact/signals";
+
+export type Place =
+	| { at: "lobby" }
+	| { at: "match"; id: string }
+	| { at: "replay"; id: string }
+	| { at: "join"; invitation: string }
+	| { at: "watch"; id: string; token: string };
+
+function read(): Place {
+	const [at, first, second] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+	if (at === "match" && first) return { at, id: first };
+	if (at === "replay" && first) return { at, id: first };
+	if (at === "join" && first) return { at, invitation: first };
+	if (at === "watch" && first && second) return { at, id: first, token: second };
+	return { at: "lobby" };
+}
+
+export const place = signal<Place>(read());
+addEventListener("hashchange", () => {
+	place.value = read();
+	scrollTo(0, 0);
+});
+
+export const linkTo = {
+	lobby: "#/",
+	match: (id: string) => `#/match/${id}`,
+	replay: (id: string) => `#/replay/${id}`,
+	join: (invitation: string) => `#/join/${encodeURIComponent(invitation)}`,
+	watch: (id: string, token: string) => `#/watch/${id}/${encodeURIComponent(token)}`,
+};
+
+/** The full address of a link, to be sent to somebody. */
+export const addressOf = (link: string) => location.href.replace(/#.*$/, "") + link;
+
+/** Goes to a place and leaves no trace of the present one, whose address may hold a secret. */
+export function replacePlace(link: string) {
+	history.replaceState(null, "", link);
+	place.value = read();
+}

@@ -1,0 +1,37 @@
+// A link to be sent to somebody: shown, copied, or handed to the device's own sharing.
+import { useState } from "preact/hooks";
+import { t } from "../i18n";
+
+export function CopyLink({ address }: { address: string }) {
+	const [copied, setCopied] = useState(false);
+	async function copy() {
+		try {
+			await navigator.clipboard.writeText(address);
+			setCopied(true);
+		} catch {
+			// Without the right to use the clipboard the text can still be selected.
+		}
+	}
+	return (
+		<div class="copylink">
+			<input
+				readOnly
+				value={address}
+				aria-label={t().share}
+				data-testid="link"
+				onFocus={(event) => event.currentTarget.select()}
+			/>
+			<button type="button" class="primary" onClick={() => void copy()}>
+				{copied ? t().copied : t().copy}
+			</button>
+			{"share" in navigator && (
+				<button
+					type="button"
+					onClick={() => void navigator.share({ url: address }).catch(() => {})}
+				>
+					{t().share}
+				</button>
+			)}
+		</div>
+	);
+}

@@ -1,0 +1,48 @@
+// A pile of cards that all may see: its number, and on request its cards.
+import type { ComponentType } from "preact";
+import { useState } from "preact/hooks";
+import type { CardProps, Context } from "../games/module";
+import { t } from "../i18n";
+import { Dialog } from "./dialog";
+
+export function Pile(props: {
+	title: string;
+	cards: readonly string[];
+	context: Context;
+	Card: ComponentType<CardProps>;
+	side?: number;
+}) {
+	const { title, cards, context, Card, side } = props;
+	const [open, setOpen] = useState(false);
+	const counts = new Map<string, number>();
+	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
+	return (
+		<>
+			<button
+				type="button"
+				class="pile"
+				disabled={cards.length === 0}
+				onClick={() => setOpen(true)}
+				aria-label={`${title}: ${t().cards(cards.length)}`}
+			>
+				{title} <b>{cards.length}</b>
+			</button>
+			{open && (
+				<Dialog title={`${title}: ${t().cards(cards.length)}`} onClose={() => setOpen(false)} wide>
+					<ul class="gallery">
+						{[...counts].map(([card, count]) => (
+							<li key={card}>
+								<Card
+									card={context.catalog.cards.get(card)}
+									catalog={context.catalog}
+									side={side}
+								/>
+								<span class="caption">{t().copies(count)}</span>
+							</li>
+						))}
+					</ul>
+				</Dialog>
+			)}
+		</>
+	);
+}
