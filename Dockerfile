@@ -10,6 +10,7 @@ RUN python -m venv /tools \
     && /tools/bin/pip install --no-cache-dir -c constraints.txt \
         setuptools cython grpcio-tools protovalidate
 COPY . .
+RUN PYTHON_FOR_WEB=/tools/bin/python scripts/web.sh build
 RUN /tools/bin/pip wheel --no-build-isolation --no-deps -w /wheels .
 RUN python -m venv /opt/croupier \
     && /opt/croupier/bin/pip install --no-cache-dir -c constraints.txt \

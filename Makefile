@@ -9,23 +9,30 @@ PYTEST := $(PY) -m pytest
 SOURCES := setup.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
 # Searches run at the lowest priority. Tests run at it too, so that they do not starve the searches.
 LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
-export PYTHON JOBS
+export PYTHON JOBS ARGS
 
 .DEFAULT_GOAL := help
-.PHONY: help build tools serve test soak proxies conformance check format bench arena siege records reference schemas coverage sanitize fuzz leaks wheel constraints clean
+.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena siege records reference schemas coverage sanitize fuzz leaks wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
+web: build ## build the table, the client in the browser (with a Node.js from PyPI if there is none)
+	scripts/web.sh build
+
 tools: build .venv/tools ## also install the packages for tests, checks and measurements
 
-serve: build ## run the server
+serve: web ## run the server
 	.venv/bin/croupier serve $(ARGS)
 
 test: tools ## run the tests
+	scripts/web.sh test
 	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
+
+browser: web ## play whole matches at the table in Chromium (SHORT=1 for fewer; apt-get install chromium)
+	scripts/web.sh browser
 
 soak: tools ## run the long form of the tests that repeat something: random matches, samplers, snapshots, endings, crashes, races
 	scripts/soak.sh $(ARGS)
@@ -74,7 +81,7 @@ fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--shar
 leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour)
 	CROUPIER_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
 
-wheel: tools ## build the sdist and the wheel in dist/
+wheel: tools web ## build the sdist and the wheel in dist/
 	$(PY) -m build -q --no-isolation
 
 constraints: build ## pin the newest versions that pyproject.toml allows

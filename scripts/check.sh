@@ -12,3 +12,4 @@ cython-lint $(find engine ai lab service -name '*.pyx' -o -name '*.pxd')
 python scripts/check_layers.py
 scripts/check_schemas.sh
 python scripts/check_docs.py
+scripts/web.sh check

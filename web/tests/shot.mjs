@@ -75,7 +75,10 @@ for (const size of where) {
 			await page.waitForTimeout(350);
 		}
 		await page.waitForTimeout(300);
-		await page.screenshot({ path: `/tmp/shots/${game}-${size}-${theme}.png`, fullPage: true });
+		await page.screenshot({
+			path: `/tmp/shots/${game}-${size}-${theme}.png`,
+			fullPage: size !== "desk",
+		});
 		const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 		if (over > 0) console.log("OVERFLOW", game, size, over);
 	}

@@ -57,19 +57,17 @@ function restAfter(choice: Choice, clicks: readonly Click[]): Key[][] | undefine
 	return stages;
 }
 
-/** Removes one click, and those after it if what is left begins no action. */
+/** Removes one click, and those after it unless they belong to the same stage. */
 export function without(choices: readonly Choice[], clicks: readonly Click[], at: number): Click[] {
-	const rest = clicks.filter((_, index) => index !== at);
-	return matching(choices, rest).open.length > 0 && nextStageIsSame(choices, clicks, rest)
-		? rest
-		: clicks.slice(0, at);
-}
-
-function nextStageIsSame(
-	choices: readonly Choice[],
-	before: readonly Click[],
-	after: readonly Click[],
-) {
-	const last = before.at(-1);
-	return last === undefined || nextKeys(choices, after).has(last.key) || after.length === 0;
+	const stages =
+		matching(choices, clicks).open[0]?.stages.filter((stage) => stage.length > 0) ?? [];
+	const stageAt = (click: number) => {
+		let begun = 0;
+		return stages.findIndex((stage) => {
+			begun += stage.length;
+			return click < begun;
+		});
+	};
+	if (stageAt(at) !== stageAt(clicks.length - 1)) return clicks.slice(0, at);
+	return clicks.filter((_, index) => index !== at);
 }

@@ -15,6 +15,8 @@ export function Log(props: { game: GameModule; context: Context; events: readonl
 	return (
 		<ol class="log" ref={list} tabIndex={0} aria-label={t().log}>
 			{events.map((event, index) => {
+				// That a seat has decided is news only until both have.
+				if (event.event.case === "seatDecided" && index < events.length - 1) return null;
 				const line = describeEvent(game, event, context);
 				if (!line) return null;
 				return (

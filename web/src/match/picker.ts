@@ -37,6 +37,8 @@ export function useChooser(
 		() => ({ next: nextKeys(choices, clicks), ...matching(choices, clicks) }),
 		[choices, clicks],
 	);
+	// The first card may be exchanged for another as long as nothing was built on it.
+	const first = useMemo(() => nextKeys(choices, NONE), [choices]);
 	const shares = useMemo(() => {
 		const found = new Map<Action, number>();
 		if (hint && hint.version === view.version) {
@@ -51,7 +53,7 @@ export function useChooser(
 
 	return {
 		clicks,
-		can: (key) => next.has(key),
+		can: (key) => next.has(key) || (clicks.length === 1 && first.has(key)),
 		chosen: (key, instance) =>
 			clicks.some(
 				(click) => click.key === key && (instance === undefined || click.instance === instance),
@@ -64,6 +66,12 @@ export function useChooser(
 		pick: (key, instance = 0) => {
 			const at = clicks.findIndex((click) => click.key === key && click.instance === instance);
 			if (at >= 0) {
+				// A second click on the only card of a complete choice confirms it.
+				if (clicks.length === 1 && complete.length === 1 && open.length === 1) {
+					setClicks([]);
+					submit(complete[0]!.action);
+					return;
+				}
 				setClicks(without(choices, clicks, at));
 				return;
 			}

@@ -209,7 +209,7 @@ function Player(props: {
 			</span>
 			{started && props.far && (
 				<span class="held" title={t().handOf(game.handSize(view, at))}>
-					<Glyph name="LIST" class="cardsglyph" />
+					<Glyph name="HAND" />
 					{game.handSize(view, at)}
 					<span class="sr"> {t().handOf(game.handSize(view, at))}</span>
 				</span>

@@ -5,7 +5,7 @@ import { t } from "../i18n";
 
 /** Who sits in a seat, as the viewer calls them. */
 export function nameOfSeat(context: Context, seat: number): string {
-	if (seat === context.me) return t().you;
+	if (seat === context.me) return t().me;
 	return context.catalog.game.seatTitles[seat] ?? `${seat}`;
 }
 

@@ -88,7 +88,7 @@ function Side(props: { side: CastleRampageSide; seat: number; context: Context; 
 					return (
 						<span
 							key={card}
-							class="permanent"
+							class="inplay"
 							data-flip={`permanent${seat}${card}${count}`}
 							title={title}
 						>
@@ -111,6 +111,8 @@ function Stack(props: {
 }) {
 	const { title, glyph, stack, seat, context, own } = props;
 	const { standing } = stack;
+	// The top card, which is attacked next, lies last and hides none of its numbers.
+	const shown = standing.slice(0, SHOWN).reverse();
 	return (
 		<section
 			class={`stack ${standing.length === 0 ? "razed" : ""}`}
@@ -120,7 +122,7 @@ function Stack(props: {
 				<Glyph name={glyph} /> {title} <b>{standing.length}</b>
 			</h3>
 			<ol class="standing">
-				{standing.slice(0, SHOWN).map((each, index) => {
+				{shown.map((each, index) => {
 					const id = idOf(each.card);
 					const seen =
 						each.known === CastleRampageKnown.SHOWN
@@ -129,7 +131,7 @@ function Stack(props: {
 								? t().castle.seen
 								: "";
 					// From the bottom, a card keeps its place while those above it fall.
-					const place = standing.length - index;
+					const place = standing.length - shown.length + index;
 					return (
 						<li
 							key={place}

@@ -12,7 +12,7 @@ const FAMILIES: Record<string, string[]> = {
 };
 
 const familyOf = (id: string) =>
-	Object.keys(FAMILIES).find((family) => FAMILIES[family]!.includes(id)) ?? "attack";
+	Object.keys(FAMILIES).find((family) => FAMILIES[family]!.includes(id)) ?? "strike";
 
 /** The numbers in the catalog's order: Gate and Castle, then Attack, Bonus and Cost if not zero. */
 export function numbersOf(id: string, numbers: readonly { title: string; value: number }[]) {

@@ -36,7 +36,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				<span>{t().soccer.half(game.half)}</span>
 				<span class="piles">
 					<span class="pilelabel" title={t().deckOf(game.sides[near]?.drawPileSize ?? 0)}>
-						<Glyph name="LIST" /> {game.sides[near]?.drawPileSize} :{" "}
+						<Glyph name="HAND" /> {game.sides[near]?.drawPileSize} :{" "}
 						{game.sides[1 - near]?.drawPileSize}
 					</span>
 				</span>
@@ -62,7 +62,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 						<GlyphAt class="ball" name="BALL" x={50} y={ballY} size={12} />
 					</g>
 				</svg>
-				<div class="attack">
+				<div class="attackpanel">
 					<h2 class="attacktitle">
 						{past ? t().soccer.lastAttack : t().soccer.attack}
 						{!past && <span class="muted"> {t().soccer.standing(game.standing)}</span>}
@@ -129,7 +129,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				{[1 - near, near].map((seat) => (
 					<Pile
 						key={seat}
-						title={context.catalog.game.seatTitles[seat] ?? ""}
+						title={t().soccer.discards(context.catalog.game.seatTitles[seat] ?? "")}
 						cards={(game.sides[seat]?.discardPile ?? []).map(String)}
 						context={context}
 						Card={SoccerCard}

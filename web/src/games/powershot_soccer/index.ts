@@ -77,7 +77,9 @@ export const powershotSoccer: GameModule = {
 				const card = title(context, what.value.card);
 				const own = roleOf(context.catalog, `${what.value.card}`);
 				const played = role(what.value.role);
-				const told = own === "STAR_PLAYER" || played === "GIVE_UP" || played === "DECLINE";
+				if (played === "GIVE_UP") return { seat: what.value.seat, text: words.gaveUp(card) };
+				if (played === "DECLINE") return { seat: what.value.seat, text: words.declined(card) };
+				const told = own === "STAR_PLAYER";
 				return {
 					seat: what.value.seat,
 					text: told ? words.playedAs(card, words.roles[played] ?? played) : words.played(card),
@@ -88,7 +90,7 @@ export const powershotSoccer: GameModule = {
 				const shot = power > 8 ? ` ${words.powerShot}` : "";
 				return {
 					seat,
-					text: `${words.outcomes[outcome]} (${words.power(power, defence)})${shot}`,
+					text: `${words.told[outcome]} (${words.power(power, defence)})${shot}`,
 					strong: outcome === PowerShotSoccerOutcome.GOAL,
 				};
 			}

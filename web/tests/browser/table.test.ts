@@ -1,0 +1,192 @@
+// The table in a real browser against a real server.
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chance, playWithKeys, playWithMouse } from "./players";
+import { type Server, startServer } from "./server";
+import { audit, browserIsHere, CHROMIUM, deal, launch, version, visit } from "./visitor";
+
+const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
+const SHORT = process.env.SHORT === "1"; // One whole match of a game instead of all.
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+
+if (!browserIsHere) console.log(`Skipped: no browser at ${CHROMIUM} (apt-get install chromium).`);
+
+describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	it.each(SHORT ? ["champion_chess"] : GAMES)(
+		"plays a whole match of %s with the mouse",
+		async (game) => {
+			const { page, complaints } = await visit(browser, server.url);
+			await deal(page, game);
+			const clicks = await playWithMouse(page, chance(SEED));
+			expect(clicks).toBeGreaterThan(3);
+			expect(await page.textContent(".outcome")).toMatch(/You win!|You lose\.|A draw\./);
+			expect(await audit(page)).toEqual([]);
+			expect(complaints).toEqual([]);
+			// The rematch has the seats exchanged, and new cards.
+			const before = page.url();
+			await page.click(".ending .primary");
+			await page.waitForFunction((url) => location.href !== url, before);
+			await page.waitForSelector("[data-testid=board]");
+			await page.context().close();
+		},
+	);
+
+	it("plays a whole match with the keyboard alone", async () => {
+		const { page, complaints } = await visit(browser, server.url);
+		// From the lobby on: Tab to the game, Enter, and Enter in the form.
+		await page.waitForSelector("[data-testid=play-champion_chess]:not(:disabled)");
+		while (
+			!(await page.evaluate(() =>
+				document.activeElement?.matches("[data-testid=play-champion_chess]"),
+			))
+		)
+			await page.keyboard.press("Tab");
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("dialog[open]");
+		while (!(await page.evaluate(() => document.activeElement?.matches("input[name=strength]"))))
+			await page.keyboard.press("Tab");
+		await page.keyboard.press("ArrowLeft");
+		await page.keyboard.press("ArrowLeft");
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("[data-testid=match]");
+		await playWithKeys(page, chance(SEED));
+		expect(await page.textContent(".outcome")).toMatch(/\S/);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
+	it.each(["light", "dark"] as const)("has no barrier on any screen, %s", async (colorScheme) => {
+		const { page, complaints } = await visit(browser, server.url, { colorScheme });
+		await page.waitForSelector(".gametile .face");
+		expect(await audit(page)).toEqual([]);
+		for (const game of GAMES) {
+			await page.click(`[data-testid=play-${game}]`);
+			expect(await audit(page)).toEqual([]);
+			await page.keyboard.press("Escape");
+			await deal(page, game);
+			await page.waitForSelector("[data-can]");
+			let clicks = 0;
+			await playWithMouse(page, chance(SEED), async () => ++clicks > 8);
+			await page.click(".tabs button:nth-child(3)");
+			expect(await audit(page)).toEqual([]);
+			await page.click(".tabs button:nth-child(2)");
+			expect(await audit(page)).toEqual([]);
+			await page.click(".brand");
+			await page.waitForSelector(".mymatch");
+			expect(await audit(page)).toEqual([]);
+		}
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
+	it("goes on after a reload in the middle of a match", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		let clicks = 0;
+		await playWithMouse(page, chance(SEED), async () => ++clicks > 12);
+		await page.waitForSelector(".tablearea [data-can]");
+		const before = { version: await version(page), log: await page.locator(".log li").count() };
+		await page.reload();
+		await page.waitForSelector(".tablearea [data-can]");
+		expect(Number(await version(page))).toBeGreaterThanOrEqual(Number(before.version));
+		expect(await page.locator(".log li").count()).toBeGreaterThanOrEqual(before.log);
+		await page.context().close();
+	});
+
+	it("resumes when the connection was lost", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "powershot_soccer");
+		await page.waitForSelector(".tablearea [data-can]");
+		await page.context().setOffline(true);
+		await page.locator(".tablearea .card[data-can]").first().click();
+		await page.click("[data-confirm]");
+		await page.waitForFunction(() =>
+			/lost|Sending/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
+		);
+		const before = Number(await version(page));
+		await page.context().setOffline(false);
+		await page.waitForFunction(
+			(known) =>
+				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) > known,
+			before,
+		);
+		await page.context().close();
+	});
+
+	it("takes two people from an invitation to the first decisions", async () => {
+		const host = await visit(browser, server.url);
+		await deal(host.page, "champion_chess", { opponent: "friend", seat: "0" });
+		const link = await host.page.inputValue(".invite [data-testid=link]");
+		expect(new URL(link).hash).toMatch(/^#\/join\//);
+		const guest = await visit(browser, link);
+		expect(await audit(guest.page)).toEqual([]);
+		await guest.page.click("[data-testid=join]");
+		await Promise.all([host, guest].map(({ page }) => page.waitForSelector(".card[data-can]")));
+		expect(guest.page.url()).not.toContain(new URL(link).hash.slice(7));
+		// Whoever decides first waits for the other, and sees nothing of their decision.
+		await host.page.locator(".card[data-can]").first().click();
+		await host.page.click("[data-confirm]");
+		await host.page.waitForFunction(() => !document.querySelector(".tablearea .card[data-can]"));
+		expect(await host.page.textContent("[data-testid=prompt]")).toMatch(/Waiting|to play/);
+		expect(await host.page.locator("[data-testid=champion] .back").count()).toBe(0);
+		await guest.page.locator(".card[data-can]").first().click();
+		await guest.page.click("[data-confirm]");
+		await Promise.all(
+			[host, guest].map(({ page }) =>
+				page.waitForFunction(
+					() => document.querySelectorAll("[data-testid=champion] .face:not(.back)").length === 2,
+				),
+			),
+		);
+		// A spectator sees the same board, and no hand.
+		await host.page.click(".more summary");
+		const watcher = await visit(browser, await host.page.inputValue(".more [data-testid=link]"));
+		await watcher.page.waitForSelector("[data-testid=board]");
+		expect(await watcher.page.locator(".hand").count()).toBe(0);
+		expect(await watcher.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(2);
+		for (const { page, complaints } of [host, guest, watcher]) {
+			expect(complaints).toEqual([]);
+			expect(await page.context().cookies()).toEqual([]);
+			expect(await page.evaluate(() => Object.keys(localStorage).sort())).toEqual([
+				"language",
+				"theme",
+			]);
+			await page.context().close();
+		}
+	});
+
+	it("shows a hint with shares, a graph and what the other may hold", async () => {
+		const { page, complaints } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		await page.waitForSelector(".card[data-can]");
+		await page.click(".tabs button:nth-child(2)");
+		await page.click(".hintpanel .primary");
+		await page.waitForSelector(".shares li");
+		await page.waitForSelector(".card .share");
+		await page.waitForSelector(".heat li");
+		await page.waitForFunction(() => document.querySelectorAll(".sparkline .curve").length > 0);
+		expect(await audit(page)).toEqual([]);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
+	it("speaks German throughout", async () => {
+		const { page } = await visit(browser, server.url, { locale: "de-DE" });
+		await page.waitForSelector("text=Himmelssteine");
+		await deal(page, "skystones");
+		await page.waitForSelector(".card[data-can]");
+		expect(await page.textContent("[data-testid=prompt]")).toContain("Du bist dran");
+		expect(await page.getAttribute("html", "lang")).toBe("de");
+		await page.context().close();
+	});
+});

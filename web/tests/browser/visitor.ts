@@ -1,0 +1,83 @@
+// A visitor with a browser of their own, who notes everything that the page should not do.
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const browserIsHere = existsSync(CHROMIUM);
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const FLAGS = [
+	"--no-sandbox",
+	"--disable-gpu",
+	"--no-first-run",
+	"--disable-background-networking",
+];
+
+export const launch = (): Promise<Browser> =>
+	chromium.launch({
+		executablePath: CHROMIUM,
+		args: [...FLAGS, "--disable-component-update", "--disable-sync"],
+	});
+
+export interface Visitor {
+	page: Page;
+	/** Errors of the page, violations of the content security policy, requests elsewhere. */
+	complaints: string[];
+}
+
+export async function visit(
+	browser: Browser,
+	url: string,
+	options: BrowserContextOptions = {},
+): Promise<Visitor> {
+	const context = await browser.newContext({
+		viewport: { width: 1280, height: 900 },
+		reducedMotion: "reduce",
+		locale: "en-US",
+		...options,
+	});
+	const page = await context.newPage();
+	const complaints: string[] = [];
+	page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+	page.on("console", (message) => {
+		if (/Content.Security.Policy/i.test(message.text())) complaints.push(message.text());
+	});
+	const origin = new URL(url).origin;
+	page.on("request", (request) => {
+		if (!request.url().startsWith(origin)) complaints.push(`request to ${request.url()}`);
+		const token = tokens.find((each) => request.url().includes(each));
+		if (token) complaints.push(`token in the address of ${request.url()}`);
+		if (request.headers().cookie) complaints.push("a cookie was sent");
+	});
+	const tokens: string[] = [];
+	await page.goto(url);
+	return { page, complaints };
+}
+
+/** What axe finds on the present screen, as one line each. */
+export async function audit(page: Page): Promise<string[]> {
+	await page.evaluate(AXE);
+	return page.evaluate(async () => {
+		const { axe } = window as unknown as {
+			axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+		};
+		const { violations } = await axe.run();
+		return violations.flatMap(({ id, nodes }) =>
+			nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`),
+		);
+	});
+}
+
+/** Starts a match from the lobby and waits for the table. */
+export async function deal(page: Page, game: string, choices: Record<string, string> = {}) {
+	await page.click(`[data-testid=play-${game}]`);
+	for (const [name, value] of Object.entries({ strength: "RANDOM", ...choices })) {
+		const radio = page.locator(`input[name=${name}][value=${value}]`);
+		if ((await radio.count()) > 0) await radio.check({ force: true });
+	}
+	await page.click("[data-testid=deal]");
+	await page.waitForSelector("[data-testid=match]");
+}
+
+export const version = (page: Page) => page.getAttribute("[data-testid=match]", "data-version");

@@ -1,0 +1,15 @@
+import { describe, expect, it } from "vitest";
+import { de } from "../../src/i18n/de";
+import { en } from "../../src/i18n/en";
+
+/** The paths of all texts, down to the keys of tables. */
+function paths(value: unknown, at = ""): string[] {
+	if (typeof value !== "object" || value === null) return [at];
+	return Object.entries(value).flatMap(([key, each]) => paths(each, `${at}.${key}`));
+}
+
+describe("texts", () => {
+	it("are complete in German, tables included", () => {
+		expect(paths(de).sort()).toEqual(paths(en).sort());
+	});
+});
