@@ -32,7 +32,7 @@ export function App() {
 					<Glyph name="MAGIC" />
 					<span>{t().table}</span>
 				</a>
-				{title && <span class="where">{title}</span>}
+				{title && <h1 class="where">{title}</h1>}
 				<Settings />
 			</header>
 			<main id="main" tabIndex={-1}>

@@ -118,7 +118,7 @@ export async function joinMatch(invitation: string, requestId: string) {
 }
 
 export async function getView(access: Access, signal?: AbortSignal) {
-	return matches.getView({ match: access.match }, options(access, signal, CALL_TIMEOUT_MS));
+	return matches.getView({ name: access.match }, options(access, signal, CALL_TIMEOUT_MS));
 }
 
 export async function submitAction(
@@ -128,27 +128,27 @@ export async function submitAction(
 	requestId: string,
 ) {
 	const response = await matches.submitAction(
-		{ match: access.match, expectedVersion, action, requestId },
+		{ name: access.match, expectedVersion, action, requestId },
 		options(access, undefined, CALL_TIMEOUT_MS),
 	);
 	return response.view!;
 }
 
 export function watchMatch(access: Access, afterVersion: bigint | undefined, signal: AbortSignal) {
-	return matches.watchMatch({ match: access.match, afterVersion }, options(access, signal));
+	return matches.watchMatch({ name: access.match, afterVersion }, options(access, signal));
 }
 
 export async function resignMatch(access: Access) {
-	await matches.resignMatch({ match: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+	await matches.resignMatch({ name: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
 }
 
 export async function rematch(access: Access) {
-	return matches.rematch({ match: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+	return matches.rematch({ name: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
 }
 
 export async function getRecord(access: Access) {
 	const response = await matches.getRecord(
-		{ match: access.match },
+		{ name: access.match },
 		options(access, undefined, CALL_TIMEOUT_MS),
 	);
 	return response.record!;
@@ -158,8 +158,10 @@ export async function getRecord(access: Access) {
 export function analyze(access: Access, time: number, signal: AbortSignal) {
 	return hints.analyzePosition(
 		{
-			position: { case: "match", value: access.match },
-			effort: { case: "limits", value: { time: seconds(time) } },
+			search: {
+				position: { case: "matchName", value: access.match },
+				effort: { case: "limits", value: { time: seconds(time) } },
+			},
 			reportInterval: seconds(0.15),
 		},
 		options(access, signal),
@@ -170,9 +172,11 @@ export function analyze(access: Access, time: number, signal: AbortSignal) {
 export async function estimate(access: Access, worlds: number, signal: AbortSignal) {
 	const response = await hints.suggestAction(
 		{
-			position: { case: "match", value: access.match },
-			effort: { case: "limits", value: { iterations: 1 } },
-			beliefWorlds: worlds,
+			search: {
+				position: { case: "matchName", value: access.match },
+				effort: { case: "limits", value: { iterations: 1 } },
+				beliefWorlds: worlds,
+			},
 		},
 		options(access, signal, CALL_TIMEOUT_MS),
 	);
@@ -183,8 +187,10 @@ export async function estimate(access: Access, worlds: number, signal: AbortSign
 export async function evaluate(view: View, iterations: number, signal?: AbortSignal) {
 	const response = await hints.suggestAction(
 		{
-			position: { case: "view", value: view },
-			effort: { case: "limits", value: { iterations } },
+			search: {
+				position: { case: "view", value: view },
+				effort: { case: "limits", value: { iterations } },
+			},
 		},
 		options(undefined, signal, CALL_TIMEOUT_MS),
 	);

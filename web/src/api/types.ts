@@ -24,12 +24,11 @@ export {
 } from "../gen/croupier/v1/champion_chess_pb";
 export { type Clocks, ExpiryPolicy, type TimeControl } from "../gen/croupier/v1/clock_pb";
 export {
-	type Action,
-	ActionSchema,
 	EndReason,
-	type Event,
+	type MatchAction as Action,
+	type MatchEvent as Event,
+	type MatchResult as Result,
 	type Player,
-	type Result,
 	type Ruleset,
 	RulesetSchema,
 	type View,
@@ -46,10 +45,10 @@ export {
 export {
 	BotStrength,
 	type CreateMatchResponse,
+	type MatchRecord,
+	MatchRecordSchema,
 	MatchService,
-	type Record as MatchRecord,
 	type RecordEntry,
-	RecordSchema,
 	SeatConfigSchema,
 	type WatchMatchResponse,
 } from "../gen/croupier/v1/match_pb";

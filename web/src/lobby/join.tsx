@@ -28,9 +28,9 @@ export function Join({ invitation }: { invitation: string }) {
 		try {
 			const joined = await joinMatch(invitation, requestIdFor(invitation));
 			const token = joined.seatToken?.token ?? "";
-			const { view } = await getView({ match: joined.match, token });
+			const { view } = await getView({ match: joined.name, token });
 			addSeat({
-				match: joined.match,
+				match: joined.name,
 				game: gameOf(view),
 				seat: joined.seatToken?.seat,
 				token,
@@ -38,7 +38,7 @@ export function Join({ invitation }: { invitation: string }) {
 				secretHash: bytesToHex(joined.secretHash),
 				created: Date.now(),
 			});
-			replacePlace(linkTo.match(idOf(joined.match)));
+			replacePlace(linkTo.match(idOf(joined.name)));
 		} catch (error) {
 			const refusal = refusalOf(error);
 			setFailed(refusal.temporary ? t().offline : (t().refused[refusal.reason] ?? refusal.message));

@@ -137,7 +137,7 @@ function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
 		try {
 			const created = await createMatch(wish);
 			addSeat({
-				match: created.match,
+				match: created.name,
 				game: id,
 				seat,
 				token: created.seatTokens.find((each) => each.seat === seat)?.token ?? "",
@@ -147,7 +147,7 @@ function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
 				bot: against === "bot" ? strength : undefined,
 				created: Date.now(),
 			});
-			location.hash = linkTo.match(idOf(created.match));
+			location.hash = linkTo.match(idOf(created.name));
 		} catch (error) {
 			const refusal = refusalOf(error);
 			setFailed(refusal.temporary ? t().offline : (t().refused[refusal.reason] ?? refusal.message));

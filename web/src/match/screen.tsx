@@ -135,6 +135,9 @@ function Table(props: {
 					</div>
 				)}
 				<Player {...{ context, view, session }} at={near} />
+				{!waiting && seat.seat !== undefined && (
+					<Hands game={game} context={context} picker={chooser} near={near} />
+				)}
 				{view.result ? (
 					<Ending seat={seat} context={context} />
 				) : (
@@ -146,9 +149,6 @@ function Table(props: {
 						message={refusal ? (t().refused[refusal.reason] ?? refusal.message) : undefined}
 						submit={submit}
 					/>
-				)}
-				{!waiting && seat.seat !== undefined && (
-					<Hands game={game} context={context} picker={chooser} near={near} />
 				)}
 			</div>
 			<aside class={`side ${panel ?? "log"} ${panel ? "open" : ""}`}>
@@ -167,7 +167,7 @@ function Table(props: {
 						</button>
 					))}
 				</div>
-				<div class="panel">
+				<section class="panel" tabIndex={0} aria-label={t().menu}>
 					{(panel ?? "log") === "log" && (
 						<Log game={game} context={context} events={session.events.value} />
 					)}
@@ -175,7 +175,7 @@ function Table(props: {
 						<HintPanel game={game} context={context} hints={hints} possible={mine && !busy} />
 					)}
 					{panel === "rules" && <Rules catalog={context.catalog} />}
-				</div>
+				</section>
 				<More seat={seat} context={context} />
 			</aside>
 			<Announcer session={session} context={context} mine={mine && !busy} />
@@ -249,7 +249,7 @@ function Ending({ seat, context }: { seat: Seat; context: Context }) {
 		try {
 			const next = await rematch(seat);
 			addSeat({
-				match: next.match,
+				match: next.name,
 				game: seat.game,
 				seat: next.seatToken?.seat,
 				token: next.seatToken?.token ?? "",
@@ -258,7 +258,7 @@ function Ending({ seat, context }: { seat: Seat; context: Context }) {
 				bot: seat.bot,
 				created: Date.now(),
 			});
-			location.hash = linkTo.match(idOf(next.match));
+			location.hash = linkTo.match(idOf(next.name));
 		} catch (error) {
 			const refusal = refusalOf(error);
 			setFailed(t().refused[refusal.reason] ?? refusal.message);
@@ -266,7 +266,9 @@ function Ending({ seat, context }: { seat: Seat; context: Context }) {
 	}
 	return (
 		<section class={`ending ${won ? "won" : ""}`} data-testid="ending">
-			<p class="outcome">{outcome(context)}</p>
+			<p class="finale" data-testid="outcome">
+				{outcome(context)}
+			</p>
 			<p class="muted">{t().reasons[context.view.result?.reason ?? 0]}</p>
 			{failed && <p class="refusal">{failed}</p>}
 			<div class="buttons">

@@ -29,7 +29,9 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 			await deal(page, game);
 			const clicks = await playWithMouse(page, chance(SEED));
 			expect(clicks).toBeGreaterThan(3);
-			expect(await page.textContent(".outcome")).toMatch(/You win!|You lose\.|A draw\./);
+			expect(await page.textContent("[data-testid=outcome]")).toMatch(
+				/You win!|You lose\.|A draw\./,
+			);
 			expect(await audit(page)).toEqual([]);
 			expect(complaints).toEqual([]);
 			// The rematch has the seats exchanged, and new cards.
@@ -60,7 +62,7 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		await page.keyboard.press("Enter");
 		await page.waitForSelector("[data-testid=match]");
 		await playWithKeys(page, chance(SEED));
-		expect(await page.textContent(".outcome")).toMatch(/\S/);
+		expect(await page.textContent("[data-testid=outcome]")).toMatch(/\S/);
 		expect(complaints).toEqual([]);
 		await page.context().close();
 	});

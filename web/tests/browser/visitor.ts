@@ -73,7 +73,7 @@ export async function audit(page: Page): Promise<string[]> {
 export async function deal(page: Page, game: string, choices: Record<string, string> = {}) {
 	await page.click(`[data-testid=play-${game}]`);
 	for (const [name, value] of Object.entries({ strength: "RANDOM", ...choices })) {
-		const radio = page.locator(`input[name=${name}][value=${value}]`);
+		const radio = page.locator(`input[name="${name}"][value="${value}"]`);
 		if ((await radio.count()) > 0) await radio.check({ force: true });
 	}
 	await page.click("[data-testid=deal]");

@@ -49,8 +49,8 @@ export function ChessBoard({ view, events, context, picker, near }: BoardProps) 
 				<span>
 					{fresh && shown ? t().chess.lastChallenge : t().chess.challenge(game.challenge)}
 				</span>
+				<Piles side={game.sides[far]!} seat={far} context={context} />
 			</div>
-			<Piles side={game.sides[far]!} seat={far} context={context} />
 			<div class="arena">
 				<Side corner={corners[far]!} seat={far} context={context} secret={waiting(far)} />
 				<table class="compare" aria-label={t().chess.total}>
@@ -202,7 +202,7 @@ function challenge(game: ChampionChessView, events: readonly Event[]): Corner[] 
 		const corner = corners[seat]!;
 		if (what.case === "challengeDecided" && found[seat] === 0) {
 			corner.won = what.value.won;
-			corner.totals = [what.value.move, what.value.attack, what.value.defend];
+			corner.totals = [what.value.movement, what.value.attack, what.value.defend];
 			corner.champion = idOf(what.value.champion);
 			found[seat] = 1;
 		} else if (what.case === "aidRevealed" && found[seat] === 1) {

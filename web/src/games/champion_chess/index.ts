@@ -85,8 +85,8 @@ export const championChess: GameModule = {
 				};
 			case "challengeDecided": {
 				const card = titleOf(context, idOf(what.value.champion));
-				const { move, attack, defend } = what.value;
-				const totals = ` (${move} / ${attack} / ${defend})`;
+				const { movement, attack, defend } = what.value;
+				const totals = ` (${movement} / ${attack} / ${defend})`;
 				return {
 					seat,
 					text: (what.value.won ? words.wins(card) : words.falls(card)) + totals,
