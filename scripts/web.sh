@@ -41,8 +41,8 @@ if stale web/node_modules/.installed web/package.json web/package-lock.json; the
     touch web/node_modules/.installed
 fi
 if stale web/src/gen/.generated proto web/scripts/generate.mjs; then
-    "$python" setup.py -q build_proto --build-lib build/stubs --image build/croupier.binpb
-    (cd web && node scripts/generate.mjs ../build/croupier.binpb)
+    "$python" setup.py -q build_proto --build-lib build/stubs
+    (cd web && node scripts/generate.mjs ../build/stubs/croupier/v1/schemas.binpb)
     touch web/src/gen/.generated
 fi
 

@@ -15,7 +15,7 @@ import {
 const OUT = "src/gen";
 const RULES = /^(buf\/validate|google\/api)\//;
 
-const [image = "../build/schemas.binpb"] = process.argv.slice(2);
+const [image = "../build/stubs/croupier/v1/schemas.binpb"] = process.argv.slice(2);
 const files = fromBinary(FileDescriptorSetSchema, readFileSync(image)).file;
 
 function strip(message) {
