@@ -46,7 +46,6 @@ export {
 	BotStrength,
 	type CreateMatchResponse,
 	type MatchRecord,
-	MatchRecordSchema,
 	MatchService,
 	type RecordEntry,
 	SeatConfigSchema,

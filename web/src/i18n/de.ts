@@ -379,11 +379,11 @@ export const de: Texts = {
 	replayNotOver: "Der Bericht wird veröffentlicht, wenn die Partie beendet ist.",
 	verify: "Das Mischen prüfen",
 	verifyText:
-		"Der Server hat den Hash seines Geheimnisses vor der ersten Karte veröffentlicht. Jetzt ist das Geheimnis bekannt, und dein Browser kann den Hash und jedes Mischen nachrechnen.",
+		"Der Server hat den Hash seines Geheimnisses vor der ersten Karte veröffentlicht. Jetzt ist das Geheimnis bekannt, und dein Browser kann den Hash und das Austeilen nachrechnen.",
 	verifyHash: "Das Geheimnis passt zum Hash, den dieser Browser behalten hat",
 	verifyHashRecord: "Das Geheimnis passt zum Hash im Bericht",
 	verifyHashWrong: "Das Geheimnis passt NICHT zum Hash",
-	verifyDeal: (n) => `${n}-mal Mischen und Ziehen nachgerechnet: alles gleich`,
-	verifyDealWrong: (version) => `In Version ${version} weicht eine Ziehung ab`,
+	verifyDeal: (n) => `Das Austeilen, nachgerechnet: alle ${n} Plätze sind gleich`,
+	verifyDealWrong: "Das Austeilen weicht vom Bericht ab",
 	scoreGraph: "Erwartetes Ergebnis im Lauf der Partie",
 };

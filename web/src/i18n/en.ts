@@ -387,12 +387,12 @@ export const en = {
 	replayNotOver: "The record is published when the match is over.",
 	verify: "Verify the deal",
 	verifyText:
-		"The server published the hash of its secret before the first card. Now that the secret is out, your browser can check both the hash and every shuffle.",
+		"The server published the hash of its secret before the first card. Now that the secret is out, your browser can check the hash and derive the deal again.",
 	verifyHash: "The secret matches the hash that this browser kept",
 	verifyHashRecord: "The secret matches the hash in the record",
 	verifyHashWrong: "The secret does NOT match the hash",
-	verifyDeal: (n: number) => `${n} shuffles and draws derived again: all equal`,
-	verifyDealWrong: (version: string) => `A draw differs at version ${version}`,
+	verifyDeal: (n: number) => `The deal, derived again: all ${n} places are equal`,
+	verifyDealWrong: "The deal differs from the record",
 	scoreGraph: "Expected score over the match",
 };
 

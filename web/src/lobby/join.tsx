@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { getView, joinMatch } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
+import { uuid } from "../api/uuid";
 import { t } from "../i18n";
 import { linkTo, replacePlace } from "../state/router";
 import { addSeat, idOf, seatOf } from "../state/seats";
@@ -12,7 +13,7 @@ function requestIdFor(invitation: string): string {
 	const key = `croupier.join.${invitation}`;
 	const known = sessionStorage.getItem(key);
 	if (known) return known;
-	const fresh = crypto.randomUUID();
+	const fresh = uuid();
 	sessionStorage.setItem(key, fresh);
 	return fresh;
 }

@@ -4,6 +4,7 @@ import { createMatch, getView, type NewMatch } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
 import { BotStrength, type View } from "../api/types";
+import { uuid } from "../api/uuid";
 import { GAMES } from "../games";
 import type { GameModule } from "../games/module";
 import { t } from "../i18n";
@@ -115,7 +116,7 @@ function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
 	const [underway, setUnderway] = useState(false);
 	const [failed, setFailed] = useState<string>();
 	// One id for all attempts: a repeated request creates no second match.
-	const [requestId] = useState(() => crypto.randomUUID());
+	const [requestId] = useState(uuid);
 
 	async function deal(event: Event) {
 		event.preventDefault();

@@ -151,7 +151,7 @@ function Table(props: {
 					/>
 				)}
 			</div>
-			<aside class={`side ${panel ?? "log"} ${panel ? "open" : ""}`}>
+			<aside class="side">
 				<div class="tabs" role="group" aria-label={t().menu}>
 					{(["log", "hint", "rules"] as const).map((name) => (
 						<button

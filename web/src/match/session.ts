@@ -3,6 +3,8 @@ import { computed, type Signal, signal } from "@preact/signals";
 import { getView, submitAction, watchMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
 import type { Action, Event, View, WatchMatchResponse } from "../api/types";
+import { uuid } from "../api/uuid";
+import { remember } from "../replay/history";
 import type { Seat } from "../state/seats";
 import { calm } from "../state/settings";
 
@@ -116,6 +118,7 @@ export class Session {
 			this.caughtUp = true;
 			this.events.value = [...this.events.value, ...this.behind.splice(0)];
 			this.view.value = response.view;
+			remember(response.view);
 			return;
 		}
 		this.waiting.value = [...this.waiting.value, step];
@@ -129,7 +132,10 @@ export class Session {
 		this.waiting.value = rest;
 		this.events.value = [...this.events.value, ...step.events];
 		this.latest.value = step.events;
-		if (step.view) this.view.value = step.view;
+		if (step.view) {
+			this.view.value = step.view;
+			remember(step.view);
+		}
 		const pause = calm() || document.hidden ? 0 : this.pace(step.events);
 		// The step keeps the stage for a while, also if nothing waits yet.
 		this.timer = setTimeout(this.showNext, pause);
@@ -141,7 +147,7 @@ export class Session {
 		if (!view || this.submitting.value) return;
 		this.submitting.value = true;
 		this.refusal.value = undefined;
-		const requestId = crypto.randomUUID();
+		const requestId = uuid();
 		let wait = FIRST_WAIT_MS;
 		try {
 			for (;;) {

@@ -1,7 +1,234 @@
-// The replay of a finished match, from its record.
-import { t } from "../i18n";
-import type { Seat } from "../state/seats";
+// The replay of a finished match, from its record: both hands, step by step, and the check of the deal.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { evaluate, getRecord } from "../api/calls";
+import { refusalOf } from "../api/errors";
+import type { MatchRecord } from "../api/types";
+import { Glyph } from "../cards/glyphs";
+import { GAMES } from "../games";
+import type { Context, Picker } from "../games/module";
+import { percent, t } from "../i18n";
+import { useFlip } from "../match/flip";
+import { Log } from "../match/log";
+import { outcome } from "../match/words";
+import { catalogOf } from "../state/catalog";
+import { linkTo } from "../state/router";
+import { idOf, type Seat } from "../state/seats";
+import { Sparkline } from "../ui/sparkline";
+import { remembered } from "./history";
+import { type Moment, moments } from "./states";
+import type { Verdict } from "./verify";
+
+const NOTHING: Picker = {
+	clicks: [],
+	can: () => false,
+	chosen: () => false,
+	share: () => undefined,
+	pick: () => undefined,
+};
 
 export function ReplayScreen({ seat }: { seat: Seat }) {
-	return <p class="notice">{t().replayTitle(seat.game)}</p>;
+	const [record, setRecord] = useState<MatchRecord>();
+	const [failed, setFailed] = useState<string>();
+	useEffect(() => {
+		getRecord(seat).then(setRecord, (error) => {
+			const refusal = refusalOf(error);
+			setFailed(refusal.reason === "MATCH_NOT_OVER" ? t().replayNotOver : refusal.message);
+		});
+	}, [seat]);
+	const catalog = catalogOf(seat.game);
+	const all = useMemo(() => (record ? moments(record) : []), [record]);
+	if (failed)
+		return (
+			<div class="notice">
+				<p role="alert">{failed}</p>
+				<a class="button" href={linkTo.match(idOf(seat.match))}>
+					{t().back}
+				</a>
+			</div>
+		);
+	if (!record || !catalog || all.length === 0) return <p class="notice">{t().loading}</p>;
+	return (
+		<Replay {...{ seat, record, all }} context={{ catalog, me: seat.seat, view: all[0]!.view }} />
+	);
+}
+
+function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context: Context }) {
+	const { seat, record, all } = props;
+	const game = GAMES.get(seat.game)!;
+	const [at, setAt] = useState(all.length - 1);
+	const root = useRef<HTMLDivElement>(null);
+	useFlip(root, at);
+	const moment = all[at]!;
+	const near = seat.seat ?? 0;
+	const context = { ...props.context, view: moment.view };
+	const events = useMemo(() => all.slice(0, at + 1).flatMap((each) => each.events), [all, at]);
+	const go = (to: number) => setAt(Math.max(0, Math.min(all.length - 1, to)));
+	useEffect(() => {
+		const onKey = (event: KeyboardEvent) => {
+			if (/^(INPUT|SELECT)$/.test((event.target as HTMLElement).tagName)) return;
+			const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+			if (step) setAt((now) => Math.max(0, Math.min(all.length - 1, now + step)));
+		};
+		document.addEventListener("keydown", onKey);
+		return () => document.removeEventListener("keydown", onKey);
+	}, [all.length]);
+	return (
+		<div class={`match replay game-${game.id}`} ref={root} data-testid="replay">
+			<div class="tablearea">
+				<Hand game={game} context={context} moment={moment} seat={1 - near} />
+				<div class="board">
+					<game.Board {...{ context, events, near }} view={moment.view} picker={NOTHING} />
+				</div>
+				<Hand game={game} context={context} moment={moment} seat={near} />
+				<section class="actions" aria-label={t().replay}>
+					<p class="prompt" role="status">
+						{t().replayStep(at + 1, all.length)} {moment.view.result && <b>{outcome(context)}</b>}
+					</p>
+					<input
+						type="range"
+						min={0}
+						max={all.length - 1}
+						value={at}
+						aria-label={t().replay}
+						onInput={(event) => go(event.currentTarget.valueAsNumber)}
+					/>
+					<div class="buttons">
+						<Step label={t().replayFirst} sign="⏮" onClick={() => go(0)} />
+						<Step label={t().replayBack} sign="◀" onClick={() => go(at - 1)} />
+						<Step label={t().replayForward} sign="▶" onClick={() => go(at + 1)} />
+						<Step label={t().replayLast} sign="⏭" onClick={() => go(all.length - 1)} />
+						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
+							{t().back}
+						</a>
+					</div>
+				</section>
+			</div>
+			<aside class="side">
+				<Verify seat={seat} record={record} context={context} />
+				<section class="panel" tabIndex={0} aria-label={t().log}>
+					<Log game={game} context={context} events={events} />
+				</section>
+				<ScoreGraph seat={seat} />
+			</aside>
+		</div>
+	);
+}
+
+function Step(props: { label: string; sign: string; onClick: () => void }) {
+	return (
+		<button type="button" aria-label={props.label} title={props.label} onClick={props.onClick}>
+			{props.sign}
+		</button>
+	);
+}
+
+function Hand(props: {
+	game: NonNullable<ReturnType<typeof GAMES.get>>;
+	context: Context;
+	moment: Moment;
+	seat: number;
+}) {
+	const { game, context, moment, seat } = props;
+	const score = game.score(moment.view, seat);
+	return (
+		<section class="player replayhand" aria-label={context.catalog.game.seatTitles[seat]}>
+			<span class="name">
+				<b>{context.catalog.game.seatTitles[seat]}</b>
+				{seat === context.me && <span class="muted"> {t().you}</span>}
+			</span>
+			<ul class="smallhand">
+				{moment.hands[seat]!.map((card, index) => (
+					<li key={`${card}${index}`}>
+						<game.Card
+							card={context.catalog.cards.get(card)}
+							catalog={context.catalog}
+							side={seat}
+						/>
+					</li>
+				))}
+			</ul>
+			{score && (
+				<span class="score" title={score.label}>
+					{score.value}
+				</span>
+			)}
+		</section>
+	);
+}
+
+function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
+	const [verdict, setVerdict] = useState<Verdict>();
+	async function check() {
+		const { verify } = await import("./verify");
+		setVerdict(await verify(props.record, props.seat.secretHash, props.context.catalog.game));
+	}
+	const hash =
+		verdict &&
+		{
+			kept: t().verifyHash,
+			record: t().verifyHashRecord,
+			wrong: t().verifyHashWrong,
+		}[verdict.hash];
+	return (
+		<section class="verify" aria-label={t().verify}>
+			<p class="muted">{t().verifyText}</p>
+			<div class="buttons">
+				<button type="button" class="primary" data-testid="verify" onClick={() => void check()}>
+					<Glyph name="SHIELD" /> {t().verify}
+				</button>
+			</div>
+			{verdict && (
+				<ul role="status" data-testid="verdict">
+					<li class={verdict.hash === "wrong" ? "refusal" : ""}>
+						{verdict.hash === "wrong" ? "✗" : "✓"} {hash}
+					</li>
+					<li class={verdict.equal ? "" : "refusal"}>
+						{verdict.equal ? `✓ ${t().verifyDeal(verdict.cards)}` : `✗ ${t().verifyDealWrong}`}
+					</li>
+				</ul>
+			)}
+		</section>
+	);
+}
+
+const ITERATIONS = 400; // For each point of the graph.
+
+/** The expected score at each decision of mine, searched from the views that this tab has seen. */
+function ScoreGraph({ seat }: { seat: Seat }) {
+	const views = remembered(seat.match);
+	const [scores, setScores] = useState<number[]>([]);
+	const stop = useRef<AbortController | undefined>(undefined);
+	useEffect(() => () => stop.current?.abort(), []);
+	if (views.length < 2) return null;
+	async function search() {
+		stop.current = new AbortController();
+		const found: number[] = [];
+		for (const view of views) {
+			try {
+				const hint = await evaluate(view, ITERATIONS, stop.current.signal);
+				found.push(hint.expectedScore);
+				setScores([...found]);
+			} catch {
+				return;
+			}
+		}
+	}
+	return (
+		<section class="scoregraph" aria-label={t().scoreGraph}>
+			{scores.length === 0 ? (
+				<div class="buttons">
+					<button type="button" data-testid="scoregraph" onClick={() => void search()}>
+						{t().scoreGraph}
+					</button>
+				</div>
+			) : (
+				<>
+					<p class="muted">
+						{t().scoreGraph}: {percent(scores.at(-1) ?? 0)}
+					</p>
+					<Sparkline values={views.map((_, index) => scores[index])} label={t().scoreGraph} />
+				</>
+			)}
+		</section>
+	);
 }

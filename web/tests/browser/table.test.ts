@@ -34,6 +34,20 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 			);
 			expect(await audit(page)).toEqual([]);
 			expect(complaints).toEqual([]);
+			// The replay shows both hands step by step, and the browser verifies the deal.
+			await page.click("text=Replay");
+			await page.waitForSelector("[data-testid=replay]");
+			await page.click("[data-testid=verify]");
+			await page.waitForSelector("[data-testid=verdict]");
+			expect(await page.textContent("[data-testid=verdict]")).toMatch(
+				/✓.*this browser kept.*✓.*equal/,
+			);
+			expect(await audit(page)).toEqual([]);
+			await page.click("[aria-label='First step']");
+			await page.click("[aria-label='One step forward']");
+			expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 2 of");
+			await page.goBack();
+			await page.waitForSelector("[data-testid=ending]");
 			// The rematch has the seats exchanged, and new cards.
 			const before = page.url();
 			await page.click(".ending .primary");
@@ -140,7 +154,7 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		await host.page.click("[data-confirm]");
 		await host.page.waitForFunction(() => !document.querySelector(".tablearea .card[data-can]"));
 		expect(await host.page.textContent("[data-testid=prompt]")).toMatch(/Waiting|to play/);
-		expect(await host.page.locator("[data-testid=champion] .back").count()).toBe(0);
+		expect(await host.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(0);
 		await guest.page.locator(".card[data-can]").first().click();
 		await guest.page.click("[data-confirm]");
 		await Promise.all(

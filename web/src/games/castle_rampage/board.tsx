@@ -116,11 +116,11 @@ function Stack(props: {
 	return (
 		<section
 			class={`stack ${standing.length === 0 ? "razed" : ""}`}
-			aria-label={`${title}: ${t().cards(standing.length)}`}
+			aria-label={`${context.catalog.game.seatTitles[seat]}, ${title}: ${t().cards(standing.length)}`}
 		>
-			<h3>
+			<h2>
 				<Glyph name={glyph} /> {title} <b>{standing.length}</b>
-			</h3>
+			</h2>
 			<ol class="standing">
 				{shown.map((each, index) => {
 					const id = idOf(each.card);
