@@ -16,6 +16,7 @@ export const de: Texts = {
 	loading: "Lädt …",
 	offline: "Der Server ist nicht erreichbar. Neuer Versuch …",
 	back: "Zurück zur Lobby",
+	backToMatch: "Zurück zur Partie",
 	close: "Schließen",
 	cancel: "Abbrechen",
 	copy: "Kopieren",

@@ -11,6 +11,7 @@ export const en = {
 	loading: "Loading…",
 	offline: "The server cannot be reached. Trying again…",
 	back: "Back to the lobby",
+	backToMatch: "Back to the match",
 	close: "Close",
 	cancel: "Cancel",
 	copy: "Copy",

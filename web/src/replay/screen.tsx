@@ -42,7 +42,7 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 			<div class="notice">
 				<p role="alert">{failed}</p>
 				<a class="button" href={linkTo.match(idOf(seat.match))}>
-					{t().back}
+					{t().backToMatch}
 				</a>
 			</div>
 		);
@@ -93,12 +93,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						onInput={(event) => go(event.currentTarget.valueAsNumber)}
 					/>
 					<div class="buttons">
-						<Step label={t().replayFirst} sign="⏮" onClick={() => go(0)} />
-						<Step label={t().replayBack} sign="◀" onClick={() => go(at - 1)} />
-						<Step label={t().replayForward} sign="▶" onClick={() => go(at + 1)} />
-						<Step label={t().replayLast} sign="⏭" onClick={() => go(all.length - 1)} />
+						<Step label={t().replayFirst} sign="«" onClick={() => go(0)} />
+						<Step label={t().replayBack} sign="‹" onClick={() => go(at - 1)} />
+						<Step label={t().replayForward} sign="›" onClick={() => go(at + 1)} />
+						<Step label={t().replayLast} sign="»" onClick={() => go(all.length - 1)} />
 						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
-							{t().back}
+							{t().backToMatch}
 						</a>
 					</div>
 				</section>
