@@ -46,6 +46,7 @@ export {
 	BotStrength,
 	type CreateMatchResponse,
 	type MatchRecord,
+	MatchRecordSchema,
 	MatchService,
 	type RecordEntry,
 	SeatConfigSchema,

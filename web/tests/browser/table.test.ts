@@ -35,8 +35,14 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 			expect(await audit(page)).toEqual([]);
 			expect(complaints).toEqual([]);
 			// The replay shows both hands step by step, and the browser verifies the deal.
+			const figures = async () => {
+				const texts = page.locator(".tablearea .score, .tablearea .stack h2");
+				return (await texts.allTextContents()).map((text) => text.replace(/\D/g, ""));
+			};
+			const atTheEnd = await figures();
 			await page.click("text=Replay");
 			await page.waitForSelector("[data-testid=replay]");
+			expect(await figures()).toEqual(atTheEnd);
 			await page.click("[data-testid=verify]");
 			await page.waitForSelector("[data-testid=verdict]");
 			expect(await page.textContent("[data-testid=verdict]")).toMatch(
