@@ -178,14 +178,17 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 				</button>
 			</div>
 			{verdict && (
-				<ul role="status" data-testid="verdict">
-					<li class={verdict.hash === "wrong" ? "refusal" : ""}>
-						{verdict.hash === "wrong" ? "✗" : "✓"} {hash}
-					</li>
-					<li class={verdict.equal ? "" : "refusal"}>
-						{verdict.equal ? `✓ ${t().verifyDeal(verdict.cards)}` : `✗ ${t().verifyDealWrong}`}
-					</li>
-				</ul>
+				<div role="status" data-testid="verdict">
+					<ul>
+						{" "}
+						<li class={verdict.hash === "wrong" ? "refusal" : ""}>
+							{verdict.hash === "wrong" ? "✗" : "✓"} {hash}
+						</li>
+						<li class={verdict.equal ? "" : "refusal"}>
+							{verdict.equal ? `✓ ${t().verifyDeal(verdict.cards)}` : `✗ ${t().verifyDealWrong}`}
+						</li>
+					</ul>
+				</div>
 			)}
 		</section>
 	);

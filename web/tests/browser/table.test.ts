@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance, playWithKeys, playWithMouse } from "./players";
 import { type Server, startServer } from "./server";
-import { audit, browserIsHere, CHROMIUM, deal, launch, version, visit } from "./visitor";
+import { audit, browserIsHere, CHROMIUM, deal, launch, tokensOf, version, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const SHORT = process.env.SHORT === "1"; // One whole match of a game instead of all.
@@ -158,8 +158,9 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		// Whoever decides first waits for the other, and sees nothing of their decision.
 		await host.page.locator(".card[data-can]").first().click();
 		await host.page.click("[data-confirm]");
-		await host.page.waitForFunction(() => !document.querySelector(".tablearea .card[data-can]"));
-		expect(await host.page.textContent("[data-testid=prompt]")).toMatch(/Waiting|to play/);
+		await host.page.waitForFunction(() =>
+			/Waiting|to play/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
+		);
 		expect(await host.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(0);
 		await guest.page.locator(".card[data-can]").first().click();
 		await guest.page.click("[data-confirm]");
@@ -176,7 +177,11 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		await watcher.page.waitForSelector("[data-testid=board]");
 		expect(await watcher.page.locator(".hand").count()).toBe(0);
 		expect(await watcher.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(2);
-		for (const { page, complaints } of [host, guest, watcher]) {
+		for (const { page, complaints, addresses } of [host, guest, watcher]) {
+			const tokens = await tokensOf(page);
+			expect(tokens.length).toBeGreaterThan(0);
+			expect(addresses.filter((each) => tokens.some((token) => each.includes(token)))).toEqual([]);
+			expect(tokens.filter((token) => page.url().includes(token))).toEqual([]);
 			expect(complaints).toEqual([]);
 			expect(await page.context().cookies()).toEqual([]);
 			expect(await page.evaluate(() => Object.keys(localStorage).sort())).toEqual([
