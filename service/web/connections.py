@@ -9,6 +9,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import struct
 from asyncio import TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +31,7 @@ ACCEPT_AGAIN_SECONDS = 0.1
 # Of a whole request, however it is cut into chunks, and with what may follow the last one.
 MAX_BYTES = 4 * MAX_REQUEST_BYTES
 MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
+_RESET = struct.pack("ii", 1, 0)  # Linger for no time: what was not sent is dropped.
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\nconnection: close\r\n\r\n"
@@ -183,6 +185,10 @@ class HttpConnection(HttpToolsProtocol):
         if self._accepted is not None:
             self._accepted.close()
         if self.transport is not None:
+            # Otherwise the system would keep what a stalled reader has not taken: megabytes.
+            self.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, _RESET
+            )
             self.transport.abort()
 
     def shutdown(self) -> None:
