@@ -12,7 +12,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
-POSITIONS = 12
+POSITIONS = 8
 LIES = 60
 
 
