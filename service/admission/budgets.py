@@ -36,6 +36,7 @@ class Budget(StrEnum):
     MATCHES = "matches_per_hour"
     RULESET_BYTES = "ruleset_bytes_per_hour"
     SEARCH_SECONDS = "search_seconds_per_minute"
+    SEARCH_RATE = "searches_per_second"
     LIVE_MATCHES = "live_matches"
     STREAMS = "streams"
     SEARCHES = "searches"
@@ -47,12 +48,14 @@ WINDOWS: dict[Budget, float] = {
     Budget.MATCHES: 3600.0,
     Budget.RULESET_BYTES: 3600.0,
     Budget.SEARCH_SECONDS: 60.0,
+    Budget.SEARCH_RATE: 1.0,
 }
 DESCRIPTIONS: dict[Budget, str] = {
     Budget.CALLS: "calls per second",
     Budget.MATCHES: "new matches per hour",
     Budget.RULESET_BYTES: "bytes of rulesets per hour",
     Budget.SEARCH_SECONDS: "seconds of search per minute, for each thread",
+    Budget.SEARCH_RATE: "searches per second",
     Budget.LIVE_MATCHES: "matches that are not over",
     Budget.STREAMS: "streams and waiting calls at once",
     Budget.SEARCHES: "searches at once, waiting ones included",

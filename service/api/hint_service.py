@@ -106,6 +106,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             )
 
         self._admission.check(Budget.SEARCH_SECONDS)
+        self._admission.spend(Budget.SEARCH_RATE)
         context = copy_context()  # The search may end after its call.
 
         def charge(seconds: float) -> None:

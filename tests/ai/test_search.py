@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -108,6 +109,21 @@ def test_a_search_can_be_stopped_at_any_time(threads):
     again = search(view, iterations=1000, seed=1, stop=stop)
     assert (again.stop_reason, again.iterations) == ("cancelled", 0)
     assert sum(one.probability for one in again.actions) == pytest.approx(1)
+
+
+def test_reports_take_at_most_a_tenth_of_a_search():
+    position = Position.deal(games()["skystones"](), 1)
+    running = Search(position.view(position.deciders[0]))
+    reports = []
+
+    def report():
+        began = time.thread_time()
+        while time.thread_time() < began + 0.02:
+            running.result()
+        reports.append(running.iterations)
+
+    running.run(seconds=0.5, every=0.001, report=report)
+    assert 1 <= len(reports) <= 4
 
 
 def test_a_search_needs_a_limit_and_a_seat_that_decides():

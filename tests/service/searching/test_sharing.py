@@ -368,3 +368,28 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     for call in calls:
         call.cancel()
     servers.stop(server)
+
+
+def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp_path):
+    callers = tmp_path / "callers.toml"
+    callers.write_text(
+        'trusted_proxies = ["127.0.0.1"]\n[budgets.address]\nsearches_per_second = 2\n'
+    )
+    server, address = servers.start(callers_file=callers)
+    client = Client(address)
+    view = client.create(ruleset_of("skystones")).players[0].view()
+    request = hint_pb2.SuggestActionRequest(
+        search={"view": view, "limits": {"iterations": 1}, "belief_worlds": 100_000}
+    )
+
+    def ask(caller):
+        metadata = [("x-forwarded-for", caller)]
+        return client.hints.SuggestAction.future(request, metadata=metadata, timeout=TIMEOUT)
+
+    # More than a server can answer while the budget refills.
+    calls = [ask("192.0.2.1") for _ in range(60)]
+    refusals = [read_error(error) for error in (call.exception() for call in calls) if error]
+    assert 0 < len(refusals) < len(calls) - 1
+    assert {refusal.metadata["budget"] for refusal in refusals} == {"searches_per_second"}
+    assert ask("192.0.2.2").result().hint.iterations == 1
+    servers.stop(server)
