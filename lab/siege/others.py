@@ -2,11 +2,12 @@
 
 import asyncio
 import itertools
+import math
 import random
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -24,12 +25,27 @@ KINDS = (SUBMIT, BOT, HINT)
 
 
 class Latencies(NamedTuple):
-    """How long calls of one kind took, in seconds."""
+    """How long calls of one kind took, in seconds, in ascending order."""
 
-    answered: int
-    p50: float
-    p99: float
+    taken: tuple[float, ...]
     failed: int
+
+    @property
+    def p50(self) -> float:
+        """The median; infinite if no call was answered."""
+        return statistics.median(self.taken) if self.taken else math.inf
+
+    @property
+    def p99(self) -> float:
+        """99 of 100 calls were no slower; infinite if no call was answered."""
+        return self.taken[int(0.99 * len(self.taken))] if self.taken else math.inf
+
+
+def merge(several: Iterable[Latencies]) -> Latencies:
+    """Several measurements of one kind of calls, as one."""
+    several = list(several)
+    taken = sorted(seconds for each in several for seconds in each.taken)
+    return Latencies(tuple(taken), sum(each.failed for each in several))
 
 
 class Others:
@@ -65,7 +81,9 @@ class Others:
         self._taken.clear()
         self._failed.clear()
         await asyncio.sleep(seconds)
-        return {kind: _latencies(self._taken[kind], self._failed[kind]) for kind in KINDS}
+        return {
+            kind: Latencies(tuple(sorted(self._taken[kind])), self._failed[kind]) for kind in KINDS
+        }
 
     def _begin(self, work: Any) -> None:
         self._tasks.append(asyncio.create_task(work))
@@ -189,12 +207,3 @@ def _ruleset(game: str) -> game_pb2.Ruleset:
     ruleset = game_pb2.Ruleset()
     getattr(ruleset, game).SetInParent()
     return ruleset
-
-
-def _latencies(taken: Sequence[float], failed: int) -> Latencies:
-    if not taken:
-        return Latencies(0, float("nan"), float("nan"), failed)
-    ordered = sorted(taken)
-    return Latencies(
-        len(ordered), statistics.median(ordered), ordered[len(ordered) * 99 // 100], failed
-    )
