@@ -1,9 +1,10 @@
 """Build the clients in examples/ and play whole matches with each while their server dies.
 
 The server has a SQLite log in a temporary folder. In each match it is stopped once in order and
-killed once (SIGKILL), and started again with the same port and the same log; every second match is
-played over TLS. The matches of a game have the same seed, so they must end alike in every language.
-At the end there is a table of what each match came to.
+killed once (SIGKILL), and started again with the same port and the same log. It allows a seat few
+calls per second, and every second match is played over TLS. The matches of a game have the same
+seed, so they must end alike in every language. Then each client must show what some errors come
+with. At the end there is a table of what each match came to.
 
 A language whose tools are not installed is left out, and a line says so.
 Exit status: 0 if every match that was played has ended as it should, else 1.
@@ -33,6 +34,8 @@ GAMES = ("castle_rampage", "champion_chess", "powershot_soccer", "skystones")
 SEED = 7
 STOP_AT, KILL_AT = 3, 6  # After which decision of the client; every match has more.
 MATCH_SECONDS = 180  # Far more than a match takes: a client that hangs fails.
+CALLS_PER_SECOND = 25  # Few enough that a long match has to wait for its budget.
+REFUSAL_SECONDS = 20  # Less than a client tries again when nobody answers.
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}  # For its protoc.
 
 
@@ -122,7 +125,7 @@ def main() -> int:
                 failures.append(f"{language}, {game}: {error}")
         for language in built:
             try:
-                check_errors(language, Path(folder))
+                check_errors(language, Path(folder), certificate)
             except FailedError as error:
                 failures.append(f"{language}: {error}")
 
@@ -240,10 +243,13 @@ class Certificate:
 class Server:
     """A server that can be killed and started again with the same port and the same log."""
 
-    def __init__(self, data: Path, certificate: Certificate | None) -> None:
+    def __init__(self, folder: Path, certificate: Certificate | None, budgets: str) -> None:
+        callers = folder / "callers.toml"
+        callers.write_text(budgets)
         self.address = f"127.0.0.1:{free_port()}"
         self._command = [str(BIN / "croupier"), "serve", "--listen", self.address, "--web", "off"]
-        self._command += ["--metrics-port", "0", "--allow-seeds", "--data", str(data)]
+        self._command += ["--metrics-port", "0", "--allow-seeds"]
+        self._command += ["--data", str(folder / "data"), "--callers-file", str(callers)]
         if certificate:
             self._command += ["--tls-cert", str(certificate.cert)]
             self._command += ["--tls-key", str(certificate.key)]
@@ -277,9 +283,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(data: Path, certificate: Certificate | None) -> Iterator[Server]:
-    """Serves until the block is left."""
-    server = Server(data, certificate)
+def serving(folder: Path, certificate: Certificate | None, budgets: str) -> Iterator[Server]:
+    """Serves until the block is left; `budgets` are those of a callers file."""
+    server = Server(folder, certificate, budgets)
     try:
         yield server
     finally:
@@ -298,7 +304,8 @@ def play(
     language: str, game: str, folder: Path, certificate: Certificate | None
 ) -> tuple[object, str]:
     """Plays a match while its server dies twice; returns how it ended, and that in words."""
-    with serving(folder / "data", certificate) as server:
+    budgets = f"[budgets.person]\ncalls_per_second = {CALLS_PER_SECOND}\n"
+    with serving(folder, certificate, budgets) as server:
         command = [*command_of(language), "--server", server.address]
         command += ["--game", game, "--seed", str(SEED)]
         if certificate:
@@ -338,19 +345,32 @@ def play(
     return ending, text
 
 
-def check_errors(language: str, folder: Path) -> None:
-    """Checks that a client says what an error comes with."""
-    with serving(folder / "data", None) as server:
-        for game, wanted in (("whist", "GAME_NOT_FOUND"), ("?", "STRING_PATTERN")):
-            done = subprocess.run(
-                [*command_of(language), "--server", server.address, "--game", game],
-                capture_output=True,
-                text=True,
-                timeout=MATCH_SECONDS,
-                check=False,
-            )
-            if done.returncode != 1 or wanted not in done.stderr:
-                raise FailedError(f"{wanted} is not shown: {done}")
+def check_errors(language: str, folder: Path, certificate: Certificate) -> None:
+    """Checks that a client says what an error comes with, and repeats no call in vain."""
+    with serving(folder, None, "[budgets.address]\nmatches_per_hour = 1\n") as server:
+        check_error(language, server, ("--game", "whist"), ("GAME_NOT_FOUND",))
+        check_error(language, server, ("--game", "?"), ("INVALID_FIELD", "name", "STRING_PATTERN"))
+        # One match of four may be created. The next one may in an hour, which is too long to wait.
+        wanted = ("BUDGET_EXHAUSTED", "matches_per_hour", "quota", "retry after")
+        check_error(language, server, ("--iterations", "20"), wanted)
+    with serving(folder, certificate, "") as server:
+        check_error(language, server, ("--tls",), ("certificat",))
+    print(f"{language}: shows errors", flush=True)
+
+
+def check_error(
+    language: str, server: Server, options: Sequence[str], wanted: Sequence[str]
+) -> None:
+    """Checks that a client fails, and that some texts are in what it says."""
+    command = [*command_of(language), "--server", server.address, *options]
+    began = time.monotonic()
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=MATCH_SECONDS, check=False
+    )
+    took = time.monotonic() - began
+    missing = [text for text in wanted if text not in done.stderr]
+    if done.returncode != 1 or missing or took > REFUSAL_SECONDS:
+        raise FailedError(f"{options}: {missing} missing after {took:.0f} s: {done}")
 
 
 def print_table(
