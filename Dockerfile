@@ -11,10 +11,10 @@ RUN python -m venv /tools \
         setuptools cython grpcio-tools protovalidate
 COPY . .
 RUN PYTHON_FOR_WEB=/tools/bin/python scripts/web.sh build
-RUN /tools/bin/pip wheel --no-build-isolation --no-deps -w /wheels .
+RUN /tools/bin/pip wheel --no-build-isolation --no-deps -w /wheels ./clients/python .
 RUN python -m venv /opt/croupier \
     && /opt/croupier/bin/pip install --no-cache-dir -c constraints.txt \
-        "$(echo /wheels/*.whl)[jwt,postgres]"
+        /wheels/croupier_client-*.whl "$(echo /wheels/croupier-*.whl)[jwt,postgres]"
 
 FROM python:3.11-slim
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin croupier \

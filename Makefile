@@ -6,7 +6,7 @@ JOBS ?= auto
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PYTEST := $(PY) -m pytest
-SOURCES := setup.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
+SOURCES := setup.py clients/python/build_proto.py $(wildcard proto/croupier/v1/*.proto) $(shell find engine ai lab service -name '*.pyx' -o -name '*.pxd')
 # Searches run at the lowest priority. Tests run at it too, so that they do not starve the searches.
 LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS ARGS
@@ -84,7 +84,8 @@ fuzz: tools ## fuzz the decoders and a server over the wire (hours; ARGS='--shar
 leaks: tools ## play pairs of matches that differ in hidden cards only, and compare all that is sent (half an hour)
 	CROUPIER_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
 
-wheel: tools web ## build the sdist and the wheel in dist/
+wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
+	$(PY) -m build -q --no-isolation --outdir dist clients/python
 	$(PY) -m build -q --no-isolation
 
 constraints: build ## pin the newest versions that pyproject.toml allows
@@ -104,8 +105,8 @@ clean: ## remove everything that was built
 	$(PY) setup.py -q build_proto --inplace build_ext --inplace && touch $@
 
 # This follows the extensions, so that a compiler error appears without pip's wrapping.
-.venv/linked: .venv/installed pyproject.toml setup.py | .venv/compiled
-	$(PIP) install --no-build-isolation -c constraints.txt -e '.[jwt,postgres]'
+.venv/linked: .venv/installed pyproject.toml setup.py clients/python/pyproject.toml clients/python/setup.py | .venv/compiled
+	$(PIP) install --no-build-isolation -c constraints.txt -e clients/python -e '.[jwt,postgres]'
 	@touch $@
 
 .venv/tools: .venv/linked

@@ -1,4 +1,7 @@
-"""What pyproject.toml cannot say: the Cython extensions and what is generated from the schemas.
+"""What pyproject.toml cannot say: the Cython extensions and what is declared from the schemas.
+
+The stubs belong to the client, a distribution of its own (clients/python). Its command build_proto
+is here too, since the build of a checkout begins with it.
 
 Three switches in the environment, for `make coverage`, `make sanitize` and `make fuzz`:
 CROUPIER_COVERAGE=1 counts how often each Cython line runs, nogil code included;
@@ -8,14 +11,15 @@ CROUPIER_FUZZ=1 reports each basic block and each comparison to a coverage-guide
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from setuptools import Command, Extension, setup
-from setuptools.command.build import build
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+sys.path.insert(0, str(Path(__file__).parent / "clients/python"))
+from build_proto import BuildProto, protoc, schemas
 
 COVERAGE = os.environ.get("CROUPIER_COVERAGE") == "1"
 SANITIZE = os.environ.get("CROUPIER_SANITIZE") == "1"
@@ -55,8 +59,6 @@ if FUZZ:
 FOLDERS = ["engine", "ai", "lab", "service/wire"]  # Where extensions are.
 if SANITIZE:
     FOLDERS.append("tests/planted")  # Faults that the sanitizers must report.
-VALIDATE = "buf/validate/validate.proto"
-DESCRIPTORS = "croupier/v1/schemas.binpb"  # Of all schemas, with comments: for `croupier schema`.
 DECLARATIONS = "build/declarations"  # Generated .pxd files; outside the sources, so never shipped.
 
 
@@ -111,68 +113,6 @@ class BuildExt(build_ext):
         self.build_lib, self.build_temp = thrown_away
 
 
-class BuildProto(Command):
-    """Compile proto/ with protoc, so that no generated file is in git.
-
-    The path of a schema under proto/ is the package of its stubs.
-    """
-
-    description = "generate the protobuf and gRPC stubs"
-    user_options = [
-        ("build-lib=", "d", "directory to write to"),
-        ("inplace", "i", "write beside the sources instead"),
-    ]
-    boolean_options = ["inplace"]
-
-    def initialize_options(self) -> None:
-        self.build_lib = None
-        self.inplace = False
-        self.editable_mode = False
-
-    def finalize_options(self) -> None:
-        self.set_undefined_options("build", ("build_lib", "build_lib"))
-
-    def run(self) -> None:
-        out = Path("." if self.inplace or self.editable_mode else self.build_lib)
-        (out / "croupier/v1").mkdir(parents=True, exist_ok=True)
-        for stale in (out / "croupier/v1").glob("*_pb2*"):
-            stale.unlink()
-        outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-        outputs += [f"--descriptor_set_out={out / DESCRIPTORS}"]
-        outputs += ["--include_imports", "--include_source_info"]
-        protoc(*outputs, *schemas(), VALIDATE)
-
-    def get_source_files(self) -> list[str]:
-        return [f"proto/{name}" for name in schemas()]
-
-    def get_outputs(self) -> list[str]:
-        names = [*schemas(), VALIDATE]
-        stems = [f"{self.build_lib}/{name.removesuffix('.proto')}" for name in names]
-        stubs = [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
-        return [*stubs, f"{self.build_lib}/{DESCRIPTORS}"]
-
-    def get_output_mapping(self) -> dict[str, str]:
-        if not self.editable_mode:
-            return {}
-        return {path: os.path.relpath(path, self.build_lib) for path in self.get_outputs()}
-
-
-def schemas() -> list[str]:
-    """Return the paths of the schemas under proto/."""
-    paths = sorted(path.relative_to("proto") for path in Path("proto").rglob("*.proto"))
-    return [path.as_posix() for path in paths]
-
-
-def protoc(*arguments: str) -> None:
-    """Run protoc; raise CalledProcessError if it fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        dependencies = Path(folder, "dependencies.binpb")
-        dependencies.write_bytes(imported_descriptors())
-        command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto"]
-        command += [f"--descriptor_set_in={dependencies}"]
-        subprocess.run([*command, *arguments], check=True)
-
-
 def declare_field_numbers() -> None:
     """Declare the field numbers of each schema for Cython, in a module `<schema>_fields`.
 
@@ -203,29 +143,5 @@ def declare_field_numbers() -> None:
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 
-
-def imported_descriptors() -> bytes:
-    """Return a FileDescriptorSet of the schemas that ours import, and of what those import.
-
-    The package protovalidate ships its schema compiled, not as source; any of its messages leads to
-    it. The others are in googleapis-common-protos.
-    """
-    from google.api import field_behavior_pb2, resource_pb2
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet
-    from protovalidate import ViolationPb
-
-    file = ViolationPb.desc().file
-    assert file.name == VALIDATE, f"protovalidate has moved its schema to {file.name}"
-    descriptors = FileDescriptorSet()
-    for each in (*file.dependencies, file):
-        descriptors.file.add().ParseFromString(each.proto.to_binary())
-    for module in (field_behavior_pb2, resource_pb2):  # Both import only descriptor.proto.
-        descriptors.file.add().ParseFromString(module.DESCRIPTOR.serialized_pb)
-    return descriptors.SerializeToString()
-
-
-# First, and a sub-command rather than a build_py of our own: an editable install would hide
-# the failure of that one.
-build.sub_commands.insert(0, ("build_proto", None))
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExt, "build_proto": BuildProto})

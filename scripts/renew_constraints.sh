@@ -6,9 +6,9 @@ cd "$(dirname "$0")/.."
 rm -rf build/constraints
 "${PYTHON:-python3}" -m venv build/constraints
 .venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev |
-    build/constraints/bin/pip install -q -r /dev/stdin '.[jwt,openspiel,plot,postgres]'
+    build/constraints/bin/pip install -q -r /dev/stdin ./clients/python '.[jwt,openspiel,plot,postgres]'
 {
     sed -n '/^#/p' constraints.txt
-    build/constraints/bin/pip freeze --all --exclude pip --exclude croupier
+    build/constraints/bin/pip freeze --all --exclude pip --exclude croupier --exclude croupier-client
 } >build/constraints.txt
 mv build/constraints.txt constraints.txt

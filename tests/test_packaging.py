@@ -19,9 +19,12 @@ def by_name(lines):
 
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CLIENT = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())
 BUILD = by_name(PYPROJECT["build-system"]["requires"])
 RUN = by_name(PYPROJECT["project"]["dependencies"])
-EXTRAS = PYPROJECT["project"]["optional-dependencies"]
+CLIENT_BUILD = by_name(CLIENT["build-system"]["requires"])
+CLIENT_RUN = by_name(CLIENT["project"]["dependencies"])
+EXTRAS = PYPROJECT["project"]["optional-dependencies"] | CLIENT["project"]["optional-dependencies"]
 GROUPS = PYPROJECT["dependency-groups"]
 CONSTRAINTS = by_name(
     line for line in (ROOT / "constraints.txt").read_text().splitlines() if line[:1] != "#"
@@ -29,25 +32,32 @@ CONSTRAINTS = by_name(
 
 
 def test_stubs_are_generated_by_the_oldest_grpc_that_may_run_them():
-    pin = str(BUILD["grpcio-tools"].specifier).removeprefix("==")
-    assert f">={pin}" in str(RUN["grpcio"].specifier)
-    assert RUN["protobuf"].specifier == by_name(requires("grpcio-tools"))["protobuf"].specifier
+    pin = str(CLIENT_BUILD["grpcio-tools"].specifier).removeprefix("==")
+    assert f">={pin}" in str(CLIENT_RUN["grpcio"].specifier)
+    wanted = by_name(requires("grpcio-tools"))["protobuf"].specifier
+    assert CLIENT_RUN["protobuf"].specifier == wanted
+
+
+def test_client_and_server_agree():
+    version = PYPROJECT["project"]["version"]
+    assert CLIENT["project"]["version"] == version
+    needed = RUN["croupier-client"]
+    assert (str(needed.specifier), needed.extras) == (f"=={version}", {"terminal"})
+    shared = [(name, BUILD[name], each) for name, each in CLIENT_BUILD.items()]
+    extras = by_name(CLIENT["project"]["optional-dependencies"]["terminal"])
+    shared += [(name, RUN[name], each) for name, each in (CLIENT_RUN | extras).items()]
+    assert len(shared) > 8
+    for name, ours, theirs in shared:
+        assert ours.specifier == theirs.specifier, name
 
 
 def test_every_dependency_is_pinned_within_its_range():
-    wanted = [*BUILD.values(), *RUN.values()]
+    wanted = [each for name, each in (BUILD | RUN).items() if name != "croupier-client"]
     wanted += [Requirement(line) for lines in (EXTRAS | GROUPS).values() for line in lines]
     pinned = {name.lower().replace("_", "-"): each for name, each in CONSTRAINTS.items()}
     for requirement in wanted:
         version = str(pinned[requirement.name].specifier).removeprefix("==")
         assert requirement.specifier.contains(version), requirement
-
-
-def test_every_package_is_listed():
-    listed = PYPROJECT["tool"]["setuptools"]["packages"]
-    for top in {name.split(".")[0] for name in listed}:
-        for init in (ROOT / top).rglob("__init__.py"):
-            assert ".".join(init.parent.relative_to(ROOT).parts) in listed
 
 
 def sources(*folders):
@@ -71,30 +81,41 @@ def test_sdist_holds_every_source_and_nothing_built(tmp_path):
         names = {name.partition("/")[2] for name in tar.getnames()}
     assert sources("ai", "cli", "croupier", "engine", "lab", "proto", "service", "tests") <= names
     assert {"pyproject.toml", "setup.py", "constraints.txt", "LICENSE"} <= names
+    assert "clients/python/build_proto.py" in names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.*")} <= names
     by_hand = {"tests/support/faulty_disk.c", "tests/fuzz/block_counters.c"}
     assert {name for name in names if name.endswith(BUILT)} == by_hand
 
 
-def test_wheel_holds_modules_stubs_and_declarations(tmp_path):
-    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path / "info"]
-    command += ["build_proto", "-d", tmp_path / "lib", "build_py", "-d", tmp_path / "lib"]
-    (tmp_path / "info").mkdir()
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    wheel = tmp_path / "lib"
-    names = {path.relative_to(wheel).as_posix() for path in wheel.rglob("*") if path.is_file()}
+def built_files(project, folder, *commands):
+    """The names of what a wheel of a project would hold, without its extensions."""
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder / "info"]
+    for each in commands:
+        command += [each, "-d", folder / "lib"]
+    (folder / "info").mkdir()
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    wheel = folder / "lib"
+    return {path.relative_to(wheel).as_posix() for path in wheel.rglob("*") if path.is_file()}
 
+
+def test_wheel_of_the_server_holds_modules_and_declarations(tmp_path):
+    names = built_files(ROOT, tmp_path, "build_py")
     ours = {
         name
-        for name in sources("ai", "cli", "croupier", "engine", "lab", "service")
+        for name in sources("ai", "cli", "engine", "lab", "service")
         if not name.endswith(".pyx")
     }
+    static = (ROOT / "service/web/static").rglob("*")  # The table, if it was built.
+    table = {path.relative_to(ROOT).as_posix() for path in static if path.is_file()}
+    assert names == ours | table
+
+
+def test_wheel_of_the_client_holds_modules_and_stubs(tmp_path):
+    names = built_files(ROOT / "clients/python", tmp_path, "build_proto", "build_py")
     schemas = [name.removeprefix("proto/") for name in sources("proto")]
     stubs = {
         schema.removesuffix(".proto") + end
         for schema in [*schemas, "buf/validate/validate.proto"]
         for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
     }
-    static = (ROOT / "service/web/static").rglob("*")  # The table, if it was built.
-    table = {path.relative_to(ROOT).as_posix() for path in static if path.is_file()}
-    assert names == ours | stubs | table | {"croupier/v1/schemas.binpb"}
+    assert names == sources("croupier") | stubs | {"croupier/v1/schemas.binpb"}

@@ -70,7 +70,7 @@ def _open(client: Client, settings: Settings, console: Console) -> Session:
         console.print("Your friend joins with:", style="dim")
         # Not wrapped, so that it can be copied.
         tls = " --tls" if any(settings.security._replace(insecure=False)) else ""
-        command = f"croupier play --server {settings.server}{tls} --join {invitation}"
+        command = f"{settings.program} --server {settings.server}{tls} --join {invitation}"
         console.print(command, soft_wrap=True, markup=False)
     opponent = FRIEND if settings.invite else f"{settings.opponent} bot"
     draw = drawing.find(game, settings.seat, opponent)

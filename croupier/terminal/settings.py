@@ -13,6 +13,7 @@ class Settings:
     """What is played, against whom and how."""
 
     server: str  # "HOST:PORT".
+    program: str = "croupier play"  # What a friend joins with.
     game: str = ""  # Its id; empty if an invitation names the match.
     seat: int = 0
     opponent: str = "casual"  # The strength of the bot.

@@ -1,0 +1,174 @@
+"""A command that plays a match in the terminal: `croupier play`, and alone `croupier-play`."""
+
+import argparse
+import sys
+from contextlib import suppress
+
+from rich.console import Console
+
+from croupier.client import STRENGTHS
+from croupier.terminal import arguments
+from croupier.terminal.arguments import CommandError, UsageError
+from croupier.terminal.play import PlayError, SettingsError, play
+from croupier.terminal.settings import HINT_ITERATIONS, Settings
+
+ALONE = "croupier-play"
+WIDTH = 100
+MAX_SECONDS = 60
+MAX_CLOCK_SECONDS = 86400
+
+
+DESCRIPTION = (
+    "Plays a match in the terminal, on a server that is running: against a bot, or with --invite"
+    " against a friend, who joins with --join."
+)
+
+
+def main() -> None:
+    """Runs `croupier-play` and exits with its status."""
+    parser = argparse.ArgumentParser(prog=ALONE, description=DESCRIPTION)
+    add_arguments(parser)
+    try:
+        status = run(parser.parse_args(), ALONE)
+    except CommandError as error:
+        print(f"{ALONE}: {error}", file=sys.stderr)
+        status = error.status
+    sys.exit(status)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what the command takes."""
+    add = parser.add_argument
+    add(
+        "game",
+        metavar="GAME",
+        nargs="?",
+        help="the game, such as champion_chess; the server lists its games. Not with --join",
+    )
+    arguments.add_server(parser)
+    add(
+        "--seat",
+        type=int,
+        choices=(0, 1),
+        help="the seat that you play (default: 0)",
+    )
+    opponent = parser.add_mutually_exclusive_group()
+    opponent.add_argument(
+        "--opponent",
+        choices=tuple(STRENGTHS),
+        help="the bot (default: casual)",
+    )
+    opponent.add_argument(
+        "--invite",
+        action="store_true",
+        help="play against a friend: print an invitation, and wait until your friend has joined",
+    )
+    opponent.add_argument(
+        "--join",
+        metavar="INVITATION",
+        help="join the match of a friend who has invited you",
+    )
+    add(
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="an option of the game; can be repeated",
+    )
+    add(
+        "--language",
+        metavar="CODE",
+        default="",
+        help="the language of the names and texts of the game, such as de, if the server has it",
+    )
+    add(
+        "--clock",
+        type=arguments.whole(1, MAX_CLOCK_SECONDS),
+        metavar="S",
+        help="seconds that you, and a friend, have for a decision",
+    )
+    add("--auto", action="store_true", help="let hints play your seat to the end")
+    add(
+        "--seed",
+        type=arguments.whole(),
+        metavar="N",
+        help="repeat a match, with its bot and hints; the server must run with --allow-seeds",
+    )
+    limit = parser.add_mutually_exclusive_group()
+    limit.add_argument(
+        "--hint-iterations",
+        type=arguments.whole(),
+        metavar="N",
+        help=f"iterations of the search for a hint (default: {HINT_ITERATIONS})",
+    )
+    limit.add_argument(
+        "--hint-time",
+        type=arguments.seconds(MAX_SECONDS),
+        metavar="S",
+        help="seconds of the search for a hint",
+    )
+    add(
+        "--delay",
+        type=arguments.seconds(MAX_SECONDS),
+        default=0.0,
+        metavar="S",
+        help="seconds between decisions of --auto (default: none)",
+    )
+    arguments.add_no_color(parser)
+
+
+def run(chosen: argparse.Namespace, program: str) -> int:
+    """Plays as the command line says; `program` is how a friend starts the same command."""
+    if chosen.auto and chosen.seed is not None and chosen.hint_time is not None:
+        raise UsageError("--seed repeats a match only with --hint-iterations, not with --hint-time")
+    _check_join(chosen)
+    settings = Settings(
+        program=program,
+        server=chosen.server,
+        security=arguments.security(chosen),
+        game=chosen.game or "",
+        seat=chosen.seat or 0,
+        opponent=chosen.opponent or "casual",
+        invite=chosen.invite,
+        invitation=chosen.join or "",
+        options=chosen.option,
+        language=chosen.language,
+        clock=chosen.clock,
+        auto=chosen.auto,
+        seed=chosen.seed,
+        hint_iterations=chosen.hint_iterations,
+        hint_time=chosen.hint_time,
+        delay=chosen.delay,
+    )
+    try:
+        return play(settings, _console(chosen.no_color))
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+    except PlayError as error:
+        raise CommandError(str(error)) from error
+
+
+def _check_join(chosen: argparse.Namespace) -> None:
+    if chosen.join is None:
+        if chosen.game is None:
+            raise UsageError("name a GAME, or join a match with --join")
+        return
+    given = {
+        "GAME": chosen.game,
+        "--seat": chosen.seat,
+        "--option": chosen.option or None,
+        "--clock": chosen.clock,
+        "--seed": chosen.seed,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name} does not go with --join: your friend has chosen it")
+
+
+def _console(no_color: bool) -> Console:
+    with suppress(AttributeError):  # A stream that a test has put in place of stdout.
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    console = Console(highlight=False, color_system=None if no_color else "auto")
+    if not console.is_terminal or console.width > WIDTH:
+        console.width = WIDTH
+    return console

@@ -1,0 +1,14 @@
+"""The program `croupier-play` of the distribution croupier-client."""
+
+import sys
+
+
+def main() -> None:
+    """Plays a match; says what is missing where the extra `terminal` is not installed."""
+    try:
+        from croupier.terminal import command
+    except ModuleNotFoundError as error:
+        if error.name != "rich":
+            raise
+        sys.exit("croupier-play needs rich: pip install 'croupier-client[terminal]'")
+    command.main()
