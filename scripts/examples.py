@@ -4,7 +4,8 @@ The server has a SQLite log in a temporary folder. In each match it is stopped o
 killed once (SIGKILL), and started again with the same port and the same log. It allows a seat few
 calls per second, and every second match is played over TLS. The matches of a game have the same
 seed, so they must end alike in every language. Then each client must show what some errors come
-with. At the end there is a table of what each match came to.
+with, and the one in TypeScript must also play with the packed package. At the end there is a table
+of what each match came to.
 
 A language whose tools are not installed is left out, and a line says so.
 Exit status: 0 if every match that was played has ended as it should, else 1.
@@ -126,6 +127,8 @@ def main() -> int:
         for language in built:
             try:
                 check_errors(language, Path(folder), certificate)
+                if language == "typescript":
+                    check_package(Path(folder))
             except FailedError as error:
                 failures.append(f"{language}: {error}")
 
@@ -190,9 +193,13 @@ def write_schemas() -> None:
 def build(language: str) -> None:
     """Builds a client; its output goes to a file."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    path = LOGS / f"{language}.log"
+    carry_out(LANGUAGES[language].build, LOGS / f"{language}.log")
+
+
+def carry_out(steps: Sequence[Step], path: Path) -> None:
+    """Runs commands one after the other; their output goes to a file."""
     with path.open("w") as log:
-        for step in LANGUAGES[language].build:
+        for step in steps:
             done = subprocess.run(
                 step.command,
                 cwd=ROOT / step.folder,
@@ -356,6 +363,25 @@ def check_errors(language: str, folder: Path, certificate: Certificate) -> None:
     with serving(folder, certificate, "") as server:
         check_error(language, server, ("--tls",), ("certificat",))
     print(f"{language}: shows errors", flush=True)
+
+
+def check_package(folder: Path) -> None:
+    """Checks that the client in TypeScript plays with the package as `npm pack` makes it."""
+    user = folder / "user"
+    user.mkdir()
+    (user / "package.json").write_text('{"private": true, "type": "module"}')
+    wanted = json.loads((EXAMPLES / "typescript/package.json").read_text())["dependencies"]
+    node = f"@connectrpc/connect-node@{wanted['@connectrpc/connect-node']}"
+    pack = ("npm", "pack", "--pack-destination", str(folder))
+    install = ("npm", "install", "--prefer-offline", "--no-audit", "--no-fund", node)
+    carry_out([Step("clients/typescript", pack)], LOGS / "pack.log")
+    [tarball] = folder.glob("*.tgz")
+    carry_out([Step(str(user), (*install, str(tarball)))], LOGS / "install.log")
+    shutil.copy(EXAMPLES / "typescript/dist/main.js", user)
+    with serving(folder, None, "") as server:
+        command = ("node", "main.js", "--server", server.address, "--game", "castle_rampage")
+        carry_out([Step(str(user), command)], LOGS / "user.log")
+    print("typescript: plays with the packed package", flush=True)
 
 
 def check_error(

@@ -110,7 +110,7 @@ func (m *match) watch(ctx context.Context) iter.Seq2[*croupier.WatchMatchRespons
 		ctx, cancel := context.WithCancel(m.authorize(ctx))
 		defer cancel() // Ends the stream if the loop was left early.
 		request := &croupier.WatchMatchRequest{Name: m.name}
-		var patience patience
+		var losses patience
 		for {
 			stream, err := m.client.matches.WatchMatch(ctx, request)
 			for err == nil {
@@ -119,7 +119,7 @@ func (m *match) watch(ctx context.Context) iter.Seq2[*croupier.WatchMatchRespons
 					break
 				}
 				request.AfterVersion = proto.Uint64(change.Version)
-				patience = patience.renewed()
+				losses = patience{} // The server has answered: the time starts over.
 				if !yield(change, nil) {
 					return
 				}
@@ -127,7 +127,7 @@ func (m *match) watch(ctx context.Context) iter.Seq2[*croupier.WatchMatchRespons
 			if errors.Is(err, io.EOF) {
 				return // The match is over.
 			}
-			if err := patience.wait(ctx, err); err != nil {
+			if err := losses.wait(ctx, err); err != nil {
 				yield(nil, err)
 				return
 			}

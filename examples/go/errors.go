@@ -31,7 +31,7 @@ func (c *client) persist(ctx context.Context, method string, request, reply any,
 	if strings.HasSuffix(method, "/SuggestAction") {
 		timeout += searchTimeout
 	}
-	var patience patience
+	var losses patience
 	for {
 		attempt, cancel := context.WithTimeout(ctx, timeout)
 		err := invoke(attempt, method, request, reply, connection, options...)
@@ -39,7 +39,7 @@ func (c *client) persist(ctx context.Context, method string, request, reply any,
 		if err == nil {
 			return nil
 		}
-		if err := patience.wait(ctx, err); err != nil {
+		if err := losses.wait(ctx, err); err != nil {
 			return err
 		}
 		c.retries++
@@ -51,9 +51,6 @@ type patience struct {
 	pause time.Duration
 	until time.Time
 }
-
-// renewed returns the patience after an answer: the time starts over.
-func (patience) renewed() patience { return patience{} }
 
 // wait returns nil when it is time for the next attempt, and err if there should be none.
 func (p *patience) wait(ctx context.Context, err error) error {

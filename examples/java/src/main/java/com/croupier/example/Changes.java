@@ -27,7 +27,7 @@ final class Changes implements AutoCloseable {
     while (true) {
       try {
         if (stream == null) {
-          stream = context.call(() -> matches.watchMatch(request.build()));
+          context.run(() -> stream = matches.watchMatch(request.build()));
         }
         if (!stream.hasNext()) {
           return null;
@@ -38,8 +38,6 @@ final class Changes implements AutoCloseable {
         return change;
       } catch (StatusRuntimeException error) {
         patience.await(error);
-      } catch (Exception error) {
-        throw new IllegalStateException(error); // Opening a stream throws nothing else.
       }
       stream = null;
       client.countResume();

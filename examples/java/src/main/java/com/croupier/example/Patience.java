@@ -20,10 +20,10 @@ final class Patience {
     if (until == null) {
       until = Instant.now().plus(PATIENCE);
     }
-    var now = Errors.retryDelay(error);
     // A fifth more or less, so that the clients of a lost server come back apart.
     var share = ThreadLocalRandom.current().nextDouble(0.8, 1.2);
-    var delay = now.orElse(Duration.ofMillis((long) (pause.toMillis() * share)));
+    var ours = Duration.ofMillis((long) (pause.toMillis() * share));
+    var delay = Errors.retryDelay(error).orElse(ours);
     if (!mayPass(error) || Instant.now().plus(delay).isAfter(until)) {
       throw error;
     }
