@@ -23,7 +23,11 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._rpcs = Counter(
-            "croupier_rpcs", "Calls that have ended.", ["method", "code"], registry=self.registry
+            "croupier_rpcs",
+            "Calls that have ended, by the protocol of their client: grpc, connect, grpc-web or "
+            "json.",
+            ["method", "code", "protocol"],
+            registry=self.registry,
         )
         self._rpc_seconds = Histogram(
             "croupier_rpc_seconds",
@@ -33,7 +37,7 @@ class Metrics:
             registry=self.registry,
         )
         self.calls = 0  # That have ended, of all methods.
-        self._ended: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        self._ended: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
         self._refused = Counter(
             "croupier_budget_refusals",
             "Calls that were refused because a budget was used up, by what the caller is counted "
@@ -152,14 +156,15 @@ class Metrics:
             )
         self._certificate_expiry.set(at)
 
-    def rpc(self, method: str, code: str, seconds: float) -> None:
+    def rpc(self, method: str, code: str, protocol: str, seconds: float) -> None:
         """A call has ended."""
         self.calls += 1
-        ended = self._ended.get((method, code))
+        ended = self._ended.get((method, code, protocol))
         if ended is None:
             # Finding a metric by its labels takes longer than counting.
-            ended = self._rpcs.labels(method, code), self._rpc_seconds.labels(method)
-            self._ended[method, code] = ended
+            counter = self._rpcs.labels(method, code, protocol)
+            ended = counter, self._rpc_seconds.labels(method)
+            self._ended[method, code, protocol] = ended
         ended[0].inc()
         ended[1].observe(seconds)
 

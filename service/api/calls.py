@@ -74,10 +74,12 @@ class Calls:
         servicer: Callable[[Any, Context], Awaitable[Response]],
         read: Callable[[], Message],
         context: Context,
+        protocol: str,
     ) -> Response:
         """The response to a unary call of a method, as "/croupier.v1.MatchService/GetView".
 
-        `read` parses the request; it and this raise Refusal, whatever goes wrong.
+        `read` parses the request; it and this raise Refusal, whatever goes wrong. The metrics count
+        the call under `protocol`.
         """
         began = self._begin()
         try:
@@ -85,8 +87,8 @@ class Calls:
             response = await servicer(_checked(read()), context)
         # Also the cancellation of a call whose caller has gone, which is counted.
         except BaseException as error:
-            raise await self._failed(method, error, began) from None
-        self._count(method, "OK", began)
+            raise await self._failed(method, protocol, error, began) from None
+        self._count(method, "OK", protocol, began)
         return response
 
     async def stream(
@@ -95,6 +97,7 @@ class Calls:
         servicer: Callable[[Any, Context], AsyncIterator[Response]],
         read: Callable[[], Message],
         context: Context,
+        protocol: str,
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`."""
         began = self._begin()
@@ -107,8 +110,8 @@ class Calls:
                     async for response in responses:
                         yield response
         except BaseException as error:
-            raise await self._failed(method, error, began) from None
-        self._count(method, "OK", began)
+            raise await self._failed(method, protocol, error, began) from None
+        self._count(method, "OK", protocol, began)
 
     def _admit(self, context: Context) -> None:
         if self.draining:
@@ -119,7 +122,9 @@ class Calls:
         self._running += 1
         return time.perf_counter()
 
-    async def _failed(self, method: str, error: BaseException, began: float) -> BaseException:
+    async def _failed(
+        self, method: str, protocol: str, error: BaseException, began: float
+    ) -> BaseException:
         # What the door is told: a Refusal, or that the caller has gone.
         code = "CANCELLED"
         if isinstance(error, Refusal):
@@ -133,14 +138,14 @@ class Calls:
             if isinstance(error, BudgetExhausted):
                 await self._admission.wait_to_refuse(error)
         finally:
-            self._count(method, code, began)
+            self._count(method, code, protocol, began)
         return error
 
-    def _count(self, method: str, code: str, began: float) -> None:
+    def _count(self, method: str, code: str, protocol: str, began: float) -> None:
         self._running -= 1
         self._ended.set()
         seconds = time.perf_counter() - began
-        self._metrics.rpc(method.removeprefix(OUR_METHODS), code, seconds)
+        self._metrics.rpc(method.removeprefix(OUR_METHODS), code, protocol, seconds)
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
 

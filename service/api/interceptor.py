@@ -11,6 +11,8 @@ from grpc_status import rpc_status
 from service.api.calls import OUR_METHODS, Calls, Response, unreadable
 from service.errors import Refusal
 
+PROTOCOL = "grpc"  # In the metrics.
+
 GrpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
@@ -51,13 +53,17 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def answer(data: bytes, context: GrpcContext) -> Response:
             try:
-                return await calls.answer(method, handler.unary_unary, reader(data), context)
+                return await calls.answer(
+                    method, handler.unary_unary, reader(data), context, PROTOCOL
+                )
             except Refusal as refusal:
                 await _abort(context, refusal)
                 raise
 
         async def stream(data: bytes, context: GrpcContext) -> AsyncIterator[Response]:
-            responses: Any = calls.stream(method, handler.unary_stream, reader(data), context)
+            responses: Any = calls.stream(
+                method, handler.unary_stream, reader(data), context, PROTOCOL
+            )
             try:
                 async with aclosing(responses):
                     async for response in responses:

@@ -24,6 +24,9 @@ COMMON_HEADERS: Headers = [
     (b"referrer-policy", b"no-referrer"),
 ]
 NOT_STORED = (b"cache-control", b"no-store")
+# A call by GET needs no token (the schema allows GET for the catalog alone), and is answered alike
+# to everybody until a newer server takes over.
+STORED = (b"cache-control", b"public, max-age=300")
 
 
 class WebApplication:
@@ -105,7 +108,9 @@ class WebApplication:
 
         async def send_shared(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *shared, NOT_STORED]
+                stored = scope["method"] == "GET" and message["status"] == 200
+                caching = STORED if stored else NOT_STORED
+                message["headers"] = [*message["headers"], *shared, caching]
             await send(message)
 
         await self._services(scope, receive, send_shared)

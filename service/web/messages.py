@@ -57,6 +57,11 @@ class JsonCodec(Codec[Answer, Reader]):
         return partial(_read_json, message_class, bytes(data))
 
 
+def is_json(read: Reader) -> bool:
+    """Whether a request came as JSON."""
+    return isinstance(read, partial) and read.func is _read_json
+
+
 def _read_binary(message_class: type[Message], data: bytes) -> Message:
     try:
         return message_class.FromString(data)

@@ -21,7 +21,7 @@ from service.admission.identification import Metadata
 from service.api.calls import Calls
 from service.connections import MAX_REQUEST_BYTES
 from service.errors import Refusal
-from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader
+from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader, is_json
 
 GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
 
@@ -100,12 +100,14 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
 
     async def answer(read: Reader, request: "RequestContext[Any, Any]") -> Answer:
         try:
-            return Answer(await calls.answer(path, servicer, read, _Context(request)), output)
+            context, protocol = _Context(request), _protocol(request, read)
+            return Answer(await calls.answer(path, servicer, read, context, protocol), output)
         except Refusal as refusal:
             raise connect_error(refusal) from None
 
     async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[Answer]:
-        responses: Any = calls.stream(path, servicer, read, _Context(request))
+        context, protocol = _Context(request), _protocol(request, read)
+        responses: Any = calls.stream(path, servicer, read, context, protocol)
         try:
             async with aclosing(responses):
                 async for response in responses:
@@ -116,6 +118,13 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
     if method.server_streaming:
         return Endpoint.server_stream(method=info, function=stream)
     return Endpoint.unary(method=info, function=answer)
+
+
+def _protocol(request: "RequestContext[Any, Any]", read: Reader) -> str:
+    # As the metrics name it. JSON is also a form of Connect, but not the one of its libraries.
+    if request.request_headers.get("content-type", "").startswith("application/grpc-web"):
+        return "grpc-web"
+    return "json" if is_json(read) else "connect"
 
 
 CODES: Mapping[int, Code] = {

@@ -1,11 +1,16 @@
 """Over each protocol of the door, calls get what they get over gRPC."""
 
+import base64
+import http.client
 import json
 import re
 import time
 import uuid
+from contextlib import closing
+from urllib.parse import urlencode, urlsplit
 
 import pytest
+from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2
@@ -337,14 +342,65 @@ def test_a_wrong_key_is_refused(url):
         assert (failure.code, failure.reason) == ("UNAUTHENTICATED", "KEY_INVALID")
 
 
-def test_calls_are_counted(url, web):
-    def count():
-        labels = {"method": "CatalogService/ListGames", "code": "OK"}
-        return web[0].metrics.registry.get_sample_value("croupier_rpcs_total", labels) or 0
+def counted(web, protocol, method="CatalogService/ListGames"):
+    labels = {"method": method, "code": "OK", "protocol": protocol}
+    return web[0].metrics.registry.get_sample_value("croupier_rpcs_total", labels) or 0
 
-    before = count()
-    Caller(url).call("CatalogService.ListGames", catalog_pb2.ListGamesRequest())
-    assert count() == before + 1
+
+def test_calls_are_counted_by_their_protocol(url, web, grpc_client):
+    before = {protocol: counted(web, protocol) for protocol in (*PROTOCOLS, "grpc")}
+    for protocol in PROTOCOLS:
+        Caller(url, protocol).call("CatalogService.ListGames", catalog_pb2.ListGamesRequest())
+        assert counted(web, protocol) == before[protocol] + 1
+    grpc_client.catalog.ListGames(catalog_pb2.ListGamesRequest())
+    assert all(counted(web, protocol) == before[protocol] + 1 for protocol in before)
+
+
+def get(url, method, message, headers=(), encoding="json", **parameters):
+    """A call by GET, as the specification of Connect says: its status, headers and body."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    query = urlencode({"connect": "v1", "encoding": encoding, "message": message, **parameters})
+    connection.request("GET", f"/croupier.v1.{method}?{query}", headers=dict(headers))
+    response = connection.getresponse()
+    with closing(connection):
+        return response.status, response.headers, response.read()
+
+
+def test_the_catalog_by_get(url, web):
+    before = counted(web, "json", "CatalogService/GetGame")
+    request = '{"name": "games/skystones", "languageCode": "de"}'
+    status, headers, body = get(url, "CatalogService/GetGame", request)
+    assert status == 200
+    assert json.loads(body)["game"]["title"] == "Himmelssteine"
+    assert headers["cache-control"] == "public, max-age=300"
+    assert {each.lower() for each in headers.get_all("vary")} == {"origin", "accept-encoding"}
+    assert counted(web, "json", "CatalogService/GetGame") == before + 1
+    # Binary, in base64.
+    message = catalog_pb2.GetGameRequest(name="games/skystones").SerializeToString()
+    encoded = base64.urlsafe_b64encode(message).decode().rstrip("=")
+    status, _, body = get(url, "CatalogService/GetGame", encoded, encoding="proto", base64="1")
+    assert status == 200
+    assert catalog_pb2.GetGameResponse.FromString(body).game.title == "Skystones"
+
+
+def test_nothing_but_the_catalog_by_get(url):
+    # Whatever needs a token, or changes something, is not called by an address alone.
+    allowed = {
+        method.full_name
+        for file in (catalog_pb2, hint_pb2, match_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+        if method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+    }
+    assert allowed == {"croupier.v1.CatalogService.ListGames", "croupier.v1.CatalogService.GetGame"}
+    status, headers, _ = get(url, "MatchService/GetView", '{"name": "matches/a"}')
+    assert status == 405
+    assert headers["cache-control"] == "no-store"
+    status, headers, _ = get(url, "CatalogService/GetGame", '{"name": "games/whist"}')
+    assert (status, headers["cache-control"]) == (404, "no-store")
+    foreign = [("origin", "https://foreign.example.org")]
+    assert get(url, "CatalogService/ListGames", "{}", foreign)[0] == 403
+    assert get(url, "CatalogService/ListGames", "{}", [("sec-fetch-site", "cross-site")])[0] == 403
 
 
 def test_json_is_as_protobuf_defines_it(url):
