@@ -53,10 +53,15 @@ class Admission:
             principal, payers = self.identification.identify(metadata, peer)
         except Refusal:
             # Keys are guessed at the expense of the address.
-            self._ledger.spend(self.identification.address_payers(metadata, peer), Budget.CALLS)
+            self.admit_address(metadata, peer)
             raise
         current_principal.set(principal)
         current_payers.set(payers)
+        self._ledger.spend(payers, Budget.CALLS)
+
+    def admit_address(self, metadata: Metadata, peer: str) -> None:
+        """Counts what is no call, such as a file, as one of its address; raises Refusal."""
+        payers = self.identification.address_payers(metadata, peer)
         self._ledger.spend(payers, Budget.CALLS)
 
     async def wait_to_refuse(self, refusal: BudgetExhausted) -> None:

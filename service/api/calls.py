@@ -113,6 +113,14 @@ class Calls:
             raise await self._failed(method, protocol, error, began) from None
         self._count(method, "OK", protocol, began)
 
+    async def admit_file(self, metadata: Metadata, peer: str) -> None:
+        """Counts a request for a file as a call of its address; raises BudgetExhausted."""
+        try:
+            self._admission.admit_address(metadata, peer)
+        except BudgetExhausted as exhausted:
+            await self._admission.wait_to_refuse(exhausted)
+            raise
+
     def _admit(self, context: Context) -> None:
         if self.draining:
             raise shutting_down()

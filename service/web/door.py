@@ -18,9 +18,9 @@ from service.connections import (
 )
 from service.web.application import WebApplication
 from service.web.connections import Connections
+from service.web.counted_site import CountedSite
 from service.web.origins import Origins
 from service.web.rpc import RpcApplication, Service
-from service.web.site import Site
 
 BACKLOG = 1024
 LOOPBACK_NAMES = ("localhost",)
@@ -61,7 +61,9 @@ class WebDoor:
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
         listening = self._listen()
-        application = WebApplication(self._origins(), RpcApplication(self._calls, services), Site())
+        application = WebApplication(
+            self._origins(), RpcApplication(self._calls, services), CountedSite(self._calls)
+        )
         self._connections = Connections(
             application, max_connections(self._limits, doors=2), self._limits.idle, self._context
         )

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from croupier.v1 import catalog_pb2
+from service.admission.budgets import Budget
+from service.web.door import WebOptions
 from service.web.site import Site
 from tests.service.web.conftest import FRIEND
 from tests.support.web import get_url, path_of
@@ -212,3 +214,21 @@ def test_unknown_methods(ask):
     ):
         response, _ = ask("POST", path, b"{}", **JSON)
         assert response.status in (404, 405)
+
+
+def test_files_count_as_calls_of_their_address(web_servers, tmp_path):
+    callers = tmp_path / "callers.toml"
+    callers.write_text(
+        f'trusted_proxies = ["127.0.0.0/8"]\n[budgets.address]\n{Budget.CALLS} = 3\n'
+    )
+    server, _ = web_servers.start(web=WebOptions(port=0), callers_file=callers)
+    ask = Http(server.web_url)
+    # A budget of calls refills, so a slow machine needs some more of them.
+    statuses = []
+    while len(statuses) < 100 and 429 not in statuses:
+        response, _ = ask("GET", "/", x_forwarded_for="192.0.2.1")
+        statuses.append(response.status)
+    assert statuses[:3] == [200, 200, 200] and statuses[-1] == 429
+    assert response.headers["retry-after"] == "1"
+    assert ask("GET", "/", x_forwarded_for="192.0.2.2")[0].status == 200
+    web_servers.stop(server)
