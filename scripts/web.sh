@@ -5,6 +5,8 @@
 #   scripts/web.sh check     format, linter, types
 #   scripts/web.sh test      unit tests
 #   scripts/web.sh browser   the tests in a browser (CHROMIUM= is its path)
+#   scripts/web.sh pictures  the pictures for the documentation, into build/pictures/, if a source is newer
+#   scripts/web.sh site      the tests of the documentation in a browser
 #
 # Without Node.js in the PATH, one from PyPI is installed into .venv. If that fails too, this says so
 # and exits with 0: the server runs without the table.
@@ -58,8 +60,17 @@ build)
 check) npm run --silent check ;;
 test) npm run --silent test ;;
 browser) npm run --silent browser -- ${ARGS:-} ;;
+site) npm run --silent site ;;
+pictures)
+    if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
+        echo 'No pictures are taken: there is no Chromium (apt-get install chromium; CHROMIUM= is its path).'
+    elif stale "$root/build/pictures/.taken" src tests/pictures index.html package-lock.json; then
+        npm run --silent pictures
+        touch "$root/build/pictures/.taken"
+    fi
+    ;;
 *)
-    echo "usage: scripts/web.sh build|check|test|browser" >&2
+    echo "usage: scripts/web.sh build|check|test|browser|pictures|site" >&2
     exit 2
     ;;
 esac

@@ -1,0 +1,207 @@
+// Takes the pictures of the documentation into build/pictures: screens in both themes, and each card.
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chance, playWithMouse } from "../browser/players";
+import { type Server, startServer } from "../browser/server";
+import { browserIsHere, CHROMIUM, deal, launch, visit } from "../browser/visitor";
+
+// Of each game, how many of which things make a picture worth looking at.
+const ENOUGH = {
+	champion_chess: [".hand .card", 5],
+	skystones: [".squares .tile", 3],
+	powershot_soccer: [".hand .card", 4],
+	castle_rampage: [".hand .card", 4],
+} as const;
+const GAMES = Object.keys(ENOUGH) as (keyof typeof ENOUGH)[];
+const OUT = process.env.PICTURES ?? "../build/pictures";
+const SEED = Number(process.env.SEED ?? 7);
+// What a standalone drawing needs of its style sheet.
+const STYLES = [
+	"fill",
+	"fill-opacity",
+	"stroke",
+	"stroke-width",
+	"stroke-linecap",
+	"stroke-linejoin",
+	"stroke-dasharray",
+	"opacity",
+	"font-family",
+	"font-size",
+	"font-weight",
+	"font-style",
+	"letter-spacing",
+	"text-anchor",
+	"dominant-baseline",
+	"paint-order",
+];
+
+if (!browserIsHere) console.log(`No pictures: no browser at ${CHROMIUM}.`);
+
+describe.skipIf(!browserIsHere)("pictures", () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		rmSync(OUT, { recursive: true, force: true });
+		mkdirSync(OUT, { recursive: true });
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	/** Takes a picture of the window, in both themes. */
+	async function take(page: Page, name: string) {
+		for (const colorScheme of ["light", "dark"] as const) {
+			await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+			await page.mouse.move(0, 0);
+			await page.screenshot({ path: join(OUT, `${name}-${colorScheme}.png`) });
+		}
+		await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+	}
+
+	async function open(options: BrowserContextOptions = {}) {
+		const { page } = await visit(browser, server.url, {
+			viewport: { width: 1180, height: 760 },
+			deviceScaleFactor: 1.5,
+			colorScheme: "light",
+			...options,
+		});
+		await page.waitForSelector(".gametile:last-child .face");
+		return page;
+	}
+
+	const PHONE = { viewport: { width: 390, height: 800 }, deviceScaleFactor: 2 };
+
+	/** Plays until there is something to see, and this seat has to choose and has begun nothing. */
+	async function play(page: Page, game: keyof typeof ENOUGH) {
+		let clicks = 14;
+		const fresh = ".tablearea:not(:has(.chosen)) [data-can]:not(:disabled)";
+		const [things, enough] = ENOUGH[game];
+		await playWithMouse(
+			page,
+			chance(SEED),
+			async () =>
+				clicks-- <= 0 &&
+				(await page.locator(fresh).count()) > 0 &&
+				(await page.locator(things).count()) >= enough,
+		);
+		await page.evaluate(() => scrollTo(0, 0));
+	}
+
+	it("of the lobby and of a new match", async () => {
+		const page = await open({ viewport: { width: 1180, height: 1130 } });
+		await take(page, "lobby");
+		await page.setViewportSize({ width: 1180, height: 760 });
+		await page.click("[data-testid=play-skystones]");
+		await page.waitForSelector("dialog[open]");
+		await take(page, "new-match");
+		await page.context().close();
+	});
+
+	it.each(GAMES)("of a board of %s", async (game) => {
+		const page = await open({ viewport: { width: 1180, height: 1040 } });
+		await deal(page, game, { strength: "CASUAL", seat: "0" });
+		await play(page, game);
+		await take(page, `${game}-board`);
+		await page.context().close();
+	});
+
+	it("of a hint", async () => {
+		const page = await open({ viewport: { width: 1180, height: 1130 } });
+		await deal(page, "skystones", { strength: "CASUAL", seat: "0" });
+		await play(page, "skystones");
+		await page.click(".tabs button:nth-child(2)");
+		await page.click(".hintpanel .primary");
+		await page.waitForSelector(".heat li");
+		await page.waitForFunction(() =>
+			document.querySelector(".hintpanel .primary")?.matches(":not(:disabled)"),
+		);
+		await page.waitForFunction(() => document.querySelectorAll(".sparkline .curve").length > 0);
+		await take(page, "hint");
+		await page.context().close();
+	});
+
+	it("of a phone", async () => {
+		const page = await open(PHONE);
+		await deal(page, "skystones", { strength: "CASUAL", seat: "0" });
+		await play(page, "skystones");
+		await take(page, "phone");
+		await page.context().close();
+	});
+
+	it("of an invitation", async () => {
+		const host = await open();
+		await deal(host, "champion_chess", { opponent: "friend", seat: "0" });
+		await host.waitForSelector(".invite [data-testid=link]");
+		await take(host, "invitation");
+		const { page: guest } = await visit(
+			browser,
+			await host.inputValue(".invite [data-testid=link]"),
+			PHONE,
+		);
+		await guest.waitForSelector("[data-testid=join]");
+		await take(guest, "join");
+		await host.context().close();
+		await guest.context().close();
+	});
+
+	it("of a replay and of a verified deal", async () => {
+		const page = await open();
+		await deal(page, "skystones", { strength: "RANDOM", seat: "0" });
+		await playWithMouse(page, chance(SEED));
+		await take(page, "ending");
+		await page.click("text=Replay");
+		await page.waitForSelector("[data-testid=replay]");
+		await page.click("[data-testid=verify]");
+		await page.waitForSelector("[data-testid=verdict]");
+		await page.click("[aria-label='One step back']");
+		await page.locator("[data-testid=verdict]").scrollIntoViewIfNeeded();
+		await take(page, "replay");
+		await page.context().close();
+	});
+
+	it.each(GAMES)("of the cards of %s", async (game) => {
+		const page = await open();
+		await page.click(`.gametile.game-${game} .buttons button:nth-child(2)`);
+		await page.waitForSelector(".gallery svg.face");
+		const drawings = await page.evaluate((styles) => {
+			return [...document.querySelectorAll<SVGElement>(".gallery svg.face")].map((drawn) => {
+				const copy = drawn.cloneNode(true) as SVGElement;
+				const parts = [drawn, ...drawn.querySelectorAll<SVGElement>("*")];
+				const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
+				parts.forEach((part, index) => {
+					const computed = getComputedStyle(part);
+					const before = part.parentElement && getComputedStyle(part.parentElement);
+					for (const name of styles) {
+						const value = computed.getPropertyValue(name);
+						// What is inherited is said once. Opacity is not inherited.
+						const same = part !== drawn && before?.getPropertyValue(name) === value;
+						if (value && (name === "opacity" ? value !== "1" : !same))
+							copies[index]!.setAttribute(name, value);
+					}
+					copies[index]!.removeAttribute("class");
+				});
+				copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+				return new XMLSerializer().serializeToString(copy);
+			});
+		}, STYLES);
+		const names = await page.evaluate(async (name) => {
+			const response = await fetch("croupier.v1.CatalogService/GetGame", {
+				method: "POST",
+				headers: { "content-type": "application/json" },
+				body: JSON.stringify({ name: `games/${name}` }),
+			});
+			const { game } = (await response.json()) as { game: { cards: { id: string | number }[] } };
+			return game.cards.map(({ id }) => String(id));
+		}, game);
+		expect(drawings.length).toBe(names.length);
+		mkdirSync(join(OUT, "cards", game), { recursive: true });
+		names.forEach((name, index) => {
+			writeFileSync(join(OUT, "cards", game, `${name}.svg`), drawings[index]!);
+		});
+		await page.context().close();
+	});
+});

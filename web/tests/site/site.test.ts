@@ -1,0 +1,60 @@
+// The built site of the documentation in a browser, from the file system and without a network.
+import { existsSync, readdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { browserIsHere, CHROMIUM, launch } from "../browser/visitor";
+
+const SITE = resolve(process.env.SITE ?? "../build/site");
+const PAGES = readdirSync(SITE, { recursive: true, encoding: "utf8" })
+	.filter((path) => path.endsWith(".html") && path !== "404.html")
+	.sort();
+
+if (!browserIsHere) console.log(`Skipped: no browser at ${CHROMIUM}.`);
+
+describe.skipIf(!browserIsHere)("the site", () => {
+	let browser: Browser;
+	beforeAll(async () => {
+		browser = await launch();
+	});
+	afterAll(() => browser?.close());
+
+	it.each([
+		{ width: 1280, height: 900, colorScheme: "light" },
+		{ width: 390, height: 844, colorScheme: "dark" },
+	] as const)("loads nothing from elsewhere and fits, $width wide", async (window) => {
+		const { colorScheme, ...viewport } = window;
+		const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
+		const page = await context.newPage();
+		const faults: string[] = [];
+		let at = "";
+		page.on("request", (request) => {
+			if (/^(https?|wss?):/.test(request.url())) faults.push(`${at}: asks for ${request.url()}`);
+		});
+		page.on("requestfailed", (request) => faults.push(`${at}: no ${request.url()}`));
+		page.on("pageerror", (error) => faults.push(`${at}: ${error.message}`));
+		for (at of PAGES) {
+			await page.goto(pathToFileURL(`${SITE}/${at}`).href);
+			const wider = await page.evaluate(() => document.body.scrollWidth - innerWidth);
+			if (wider > 0) faults.push(`${at}: ${wider} pixels wider than the window`);
+		}
+		expect(faults).toEqual([]);
+		expect(PAGES.length).toBeGreaterThan(30);
+		await context.close();
+	});
+
+	it("finds words, and draws the diagrams", async () => {
+		const page = await browser.newPage();
+		await page.goto(pathToFileURL(`${SITE}/architecture.html`).href);
+		if (existsSync(`${SITE}/mermaid.min.js`))
+			await page.waitForFunction(
+				() =>
+					document.querySelectorAll(".mermaid").length === 2 &&
+					[...document.querySelectorAll(".mermaid")].every((each) =>
+						(each.shadowRoot ?? each).querySelector("svg, :host"),
+					),
+			);
+		await page.close();
+	});
+});

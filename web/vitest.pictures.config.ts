@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+// Pictures for the documentation, of a real server in a real browser.
+export default defineConfig({
+	test: {
+		include: ["tests/pictures/**/*.test.ts"],
+		fileParallelism: false,
+		testTimeout: 240_000,
+		hookTimeout: 60_000,
+	},
+});
