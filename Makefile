@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS ARGS
 
 .DEFAULT_GOAL := help
-.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena siege records reference schemas examples coverage sanitize fuzz leaks wheel constraints clean
+.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena siege records reference docs schemas examples coverage sanitize fuzz leaks wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -45,6 +45,12 @@ proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy whil
 
 reference: tools ## write the reference of the API as Markdown, in build/reference
 	$(PY) scripts/write_reference.py $(ARGS)
+
+docs: web .venv/docs ## build the site of the documentation in build/site (ARGS=8000 to serve it on this port)
+	scripts/web.sh pictures
+	$(PY) scripts/build_docs.py
+	scripts/web.sh site
+	$(if $(ARGS),$(PY) -m http.server --directory build/site --bind 127.0.0.1 $(ARGS))
 
 schemas: tools ## compile the output of `croupier schema` for Go, Rust and TypeScript
 	scripts/compile_schemas.sh $(ARGS)
@@ -112,3 +118,7 @@ clean: ## remove everything that was built
 .venv/tools: .venv/linked
 	@echo 'Installing the packages for tests into .venv. This takes a minute.'
 	scripts/install_tools.sh && touch $@
+
+.venv/docs: .venv/linked
+	$(PY) scripts/list_requirements.py dependency-groups.docs | $(PIP) install -c constraints.txt -r /dev/stdin
+	@touch $@

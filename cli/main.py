@@ -10,15 +10,20 @@ from cli.arguments import CommandError
 COMMANDS = (serve, key, games, health, play, arena, exploit, verify, export, import_, schema)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one command and exits with its status."""
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands and their options."""
     parser = argparse.ArgumentParser(
         prog="croupier", description="Hosts card games with hidden information over gRPC."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add_parser(commands)
-    chosen = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and exits with its status."""
+    chosen = make_parser().parse_args(arguments)
     try:
         status = chosen.run(chosen)
     except CommandError as error:

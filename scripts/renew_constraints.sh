@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 rm -rf build/constraints
 "${PYTHON:-python3}" -m venv build/constraints
-.venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev |
+.venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev dependency-groups.docs |
     build/constraints/bin/pip install -q -r /dev/stdin ./clients/python '.[jwt,openspiel,plot,postgres]'
 {
     sed -n '/^#/p' constraints.txt
