@@ -312,6 +312,7 @@ def play(
 ) -> tuple[object, str]:
     """Plays a match while its server dies twice; returns how it ended, and that in words."""
     budgets = f"[budgets.person]\ncalls_per_second = {CALLS_PER_SECOND}\n"
+    budgets += f"searches_per_second = {CALLS_PER_SECOND}\n"
     with serving(folder, certificate, budgets) as server:
         command = [*command_of(language), "--server", server.address]
         command += ["--game", game, "--seed", str(SEED)]
