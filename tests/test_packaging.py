@@ -1,5 +1,6 @@
 """Packages match the sources: versions are pinned consistently, and no file is missing or extra."""
 
+import json
 import subprocess
 import sys
 import tarfile
@@ -41,6 +42,8 @@ def test_stubs_are_generated_by_the_oldest_grpc_that_may_run_them():
 def test_client_and_server_agree():
     version = PYPROJECT["project"]["version"]
     assert CLIENT["project"]["version"] == version
+    typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())
+    assert typescript["version"] == version
     needed = RUN["croupier-client"]
     assert (str(needed.specifier), needed.extras) == (f"=={version}", {"terminal"})
     shared = [(name, BUILD[name], each) for name, each in CLIENT_BUILD.items()]
