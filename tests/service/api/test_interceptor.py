@@ -359,6 +359,19 @@ def test_a_malformed_creation(client, ruleset, seats, reason, field):
     assert refusal[:3] == (INVALID, reason, [field])
 
 
+@pytest.mark.parametrize("seconds", [2**63 - 1, -(2**63), 315_576_000_001])
+@pytest.mark.parametrize("field", ["per_decision", "per_match", "increment"])
+@pytest.mark.parametrize("on_expiry", ["FORFEIT", "DEFAULT_ACTION"])
+def test_a_duration_that_there_is_not(client, seconds, field, on_expiry):
+    times = {"per_match": Duration(seconds=9), field: Duration(seconds=seconds)}
+    expiry = f"EXPIRY_POLICY_{on_expiry}"
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of(GAME), seats=[OPEN, OPEN], time_control={**times, "on_expiry": expiry}
+    )
+    refusal = refused(lambda: client.matches.CreateMatch(request, timeout=TIMEOUT))
+    assert refusal[:3] == (INVALID, "INVALID_FIELD", [f"time_control.{field}"])
+
+
 def test_a_seed_where_seeds_are_not_allowed(servers):
     server, address = servers.start()
     refusal = refused(Client(address).create, ruleset_of(GAME), (), 1)
