@@ -39,7 +39,8 @@ const STYLES = [
 
 if (!browserIsHere) console.log(`No pictures: no browser at ${CHROMIUM}.`);
 
-describe.skipIf(!browserIsHere)("pictures", () => {
+// Together, since most of the time goes into waiting.
+describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 	let server: Server;
 	let browser: Browser;
 	beforeAll(async () => {

@@ -11,6 +11,8 @@ const PAGES = readdirSync(SITE, { recursive: true, encoding: "utf8" })
 	.filter((path) => path.endsWith(".html") && path !== "404.html")
 	.sort();
 
+const LANES = 4;
+
 if (!browserIsHere) console.log(`Skipped: no browser at ${CHROMIUM}.`);
 
 describe.skipIf(!browserIsHere)("the site", () => {
@@ -20,29 +22,33 @@ describe.skipIf(!browserIsHere)("the site", () => {
 	});
 	afterAll(() => browser?.close());
 
-	it.concurrent.each([
+	it.each([
 		{ width: 1280, height: 900, colorScheme: "light" },
 		{ width: 390, height: 844, colorScheme: "dark" },
 	] as const)("loads nothing from elsewhere and fits, $width wide", async (window) => {
 		const { colorScheme, ...viewport } = window;
 		const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
-		const page = await context.newPage();
 		const faults: string[] = [];
-		let at = "";
-		page.on("request", (request) => {
-			if (/^(https?|wss?):/.test(request.url())) faults.push(`${at}: asks for ${request.url()}`);
+		// Some pages at a time, since most of the time goes into waiting.
+		const lanes = [...Array(LANES).keys()].map(async (lane) => {
+			const page = await context.newPage();
+			let at = "";
+			page.on("request", (request) => {
+				if (/^(https?|wss?):/.test(request.url())) faults.push(`${at}: asks for ${request.url()}`);
+			});
+			page.on("requestfailed", (request) => {
+				// What is under way when the next page is opened is given up.
+				if (request.failure()?.errorText !== "net::ERR_ABORTED")
+					faults.push(`${at}: no ${request.url()}`);
+			});
+			page.on("pageerror", (error) => faults.push(`${at}: ${error.message}`));
+			for (at of PAGES.filter((_, index) => index % LANES === lane)) {
+				await page.goto(pathToFileURL(`${SITE}/${at}`).href);
+				const wider = await page.evaluate(() => document.body.scrollWidth - innerWidth);
+				if (wider > 0) faults.push(`${at}: ${wider} pixels wider than the window`);
+			}
 		});
-		page.on("requestfailed", (request) => {
-			// What is under way when the next page is opened is given up.
-			if (request.failure()?.errorText !== "net::ERR_ABORTED")
-				faults.push(`${at}: no ${request.url()}`);
-		});
-		page.on("pageerror", (error) => faults.push(`${at}: ${error.message}`));
-		for (at of PAGES) {
-			await page.goto(pathToFileURL(`${SITE}/${at}`).href);
-			const wider = await page.evaluate(() => document.body.scrollWidth - innerWidth);
-			if (wider > 0) faults.push(`${at}: ${wider} pixels wider than the window`);
-		}
+		await Promise.all(lanes);
 		expect(faults).toEqual([]);
 		expect(PAGES.length).toBeGreaterThan(30);
 		await context.close();
