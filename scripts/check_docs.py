@@ -20,6 +20,7 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -106,9 +107,16 @@ def missing(root: Path, line: str) -> Iterator[str]:
             continue
         files = list(root.glob(re.sub(r"<\w+>", "*", path).rstrip("/")))
         if not files:
-            yield f"no {path}"
+            if not is_built(root, path):
+                yield f"no {path}"
         elif name and not any(contains(file, name) for file in files):
             yield f"no {name} in {path}"
+
+
+def is_built(root: Path, path: str) -> bool:
+    """Whether git ignores a path, since only a build makes it."""
+    command = ["git", "-C", str(root), "check-ignore", "--quiet", path]
+    return subprocess.run(command, check=False).returncode == 0
 
 
 def contains(file: Path, name: str) -> bool:

@@ -63,29 +63,32 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		},
 	);
 
-	it("plays a whole match with the keyboard alone", async () => {
-		const { page, complaints } = await visit(browser, server.url);
-		// From the lobby on: Tab to the game, Enter, and Enter in the form.
-		await page.waitForSelector("[data-testid=play-champion_chess]:not(:disabled)");
-		while (
-			!(await page.evaluate(() =>
-				document.activeElement?.matches("[data-testid=play-champion_chess]"),
-			))
-		)
-			await page.keyboard.press("Tab");
-		await page.keyboard.press("Enter");
-		await page.waitForSelector("dialog[open]");
-		while (!(await page.evaluate(() => document.activeElement?.matches("input[name=strength]"))))
-			await page.keyboard.press("Tab");
-		await page.keyboard.press("ArrowLeft");
-		await page.keyboard.press("ArrowLeft");
-		await page.keyboard.press("Enter");
-		await page.waitForSelector("[data-testid=match]");
-		await playWithKeys(page, chance(SEED));
-		expect(await page.textContent("[data-testid=outcome]")).toMatch(/\S/);
-		expect(complaints).toEqual([]);
-		await page.context().close();
-	});
+	it.each(SHORT ? ["champion_chess"] : GAMES)(
+		"plays a whole match of %s with the keyboard alone",
+		async (game) => {
+			const { page, complaints } = await visit(browser, server.url);
+			const tabTo = async (selector: string) => {
+				while (
+					!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector))
+				)
+					await page.keyboard.press("Tab");
+			};
+			// From the lobby on: Tab to the game, Enter, and Enter in the form.
+			await page.waitForSelector(`[data-testid=play-${game}]:not(:disabled)`);
+			await tabTo(`[data-testid=play-${game}]`);
+			await page.keyboard.press("Enter");
+			await page.waitForSelector("dialog[open]");
+			await tabTo("input[name=strength]");
+			await page.keyboard.press("ArrowLeft");
+			await page.keyboard.press("ArrowLeft");
+			await page.keyboard.press("Enter");
+			await page.waitForSelector("[data-testid=match]");
+			await playWithKeys(page, chance(SEED));
+			expect(await page.textContent("[data-testid=outcome]")).toMatch(/\S/);
+			expect(complaints).toEqual([]);
+			await page.context().close();
+		},
+	);
 
 	it.each(["light", "dark"] as const)("has no barrier on any screen, %s", async (colorScheme) => {
 		const { page, complaints } = await visit(browser, server.url, { colorScheme });
