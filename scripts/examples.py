@@ -355,12 +355,12 @@ def play(
 
 def check_errors(language: str, folder: Path, certificate: Certificate) -> None:
     """Checks that a client says what an error comes with, and repeats no call in vain."""
-    with serving(folder, None, "[budgets.address]\nmatches_per_hour = 1\n") as server:
+    with serving(folder, None, "[budgets.address]\nmatches_per_hour = 0\n") as server:
         check_error(language, server, ("--game", "whist"), ("GAME_NOT_FOUND",))
         check_error(language, server, ("--game", "?"), ("INVALID_FIELD", "name", "STRING_PATTERN"))
-        # One match of four may be created. The next one may in an hour, which is too long to wait.
+        # It says to come back in an hour, which is too long to wait.
         wanted = ("BUDGET_EXHAUSTED", "matches_per_hour", "quota", "retry after")
-        check_error(language, server, ("--iterations", "20"), wanted)
+        check_error(language, server, ("--game", "skystones"), wanted)
     with serving(folder, certificate, "") as server:
         check_error(language, server, ("--tls",), ("certificat",))
     print(f"{language}: shows errors", flush=True)
