@@ -10,7 +10,7 @@ from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
 from service.connections import ConnectionLimits
 from service.process import run as run_server
-from service.server import Options
+from service.server import Options, Server
 from service.tls import Files
 from service.web.door import WebOptions
 from service.web.origins import read_origin
@@ -260,7 +260,7 @@ def run(chosen: argparse.Namespace) -> int:
         web=_web_options(chosen),
     )
     try:
-        uvloop.run(run_server(options))
+        uvloop.run(run_server(lambda: Server(options)))
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
     return 0

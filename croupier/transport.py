@@ -54,20 +54,31 @@ def open_channel(
     unless `security.insecure` is set. Raises OSError for a file that cannot be read, and ValueError
     for settings that contradict each other.
     """
-    tls = security.tls or bool(security.ca or security.cert or security.key)
-    if tls and security.insecure:
-        raise ValueError("TLS and insecure exclude each other")
-    if bool(security.cert) != bool(security.key):
-        raise ValueError("the certificate of a client needs its key, and the key its certificate")
-    if tls:
-        credentials = grpc.ssl_channel_credentials(
-            _read(security.ca), _read(security.key), _read(security.cert)
-        )
+    credentials = channel_credentials(security)
+    if credentials is not None:
         return grpc.secure_channel(address, credentials, options)
     channel = grpc.insecure_channel(address, options)
     if security.insecure or is_local(address):
         return channel
     return grpc.intercept_channel(channel, _SecretGuard(address))
+
+
+def channel_credentials(security: Security) -> grpc.ChannelCredentials | None:
+    """Returns the credentials of a channel with TLS; None for one in the clear.
+
+    Raises OSError for a file that cannot be read, and ValueError for settings that contradict each
+    other.
+    """
+    tls = security.tls or bool(security.ca or security.cert or security.key)
+    if tls and security.insecure:
+        raise ValueError("TLS and insecure exclude each other")
+    if bool(security.cert) != bool(security.key):
+        raise ValueError("the certificate of a client needs its key, and the key its certificate")
+    if not tls:
+        return None
+    return grpc.ssl_channel_credentials(
+        _read(security.ca), _read(security.key), _read(security.cert)
+    )
 
 
 def is_local(address: str) -> bool:

@@ -9,6 +9,7 @@ import logging
 import math
 import traceback
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.duration_pb2 import Duration
@@ -108,6 +109,18 @@ class Refusal(Exception):
             packed = Any()
             packed.Pack(detail)
             self.status.details.append(packed)
+
+    @classmethod
+    def of(cls, status: status_pb2.Status) -> "Refusal":
+        """The refusal of another server, whose status names a reason; raises ValueError."""
+        info = error_details_pb2.ErrorInfo()
+        for detail in status.details:
+            if detail.Unpack(info) and info.domain == DOMAIN:
+                reason = cast(ErrorReason, ErrorReason.Value(f"ERROR_REASON_{info.reason}"))
+                refusal = cls(reason, status.message)
+                refusal.status = status
+                return refusal
+        raise ValueError(f"no reason: {status.message}")
 
 
 def invalid_field(path: str, reason: str, rule: str) -> Refusal:

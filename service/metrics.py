@@ -112,6 +112,13 @@ class Metrics:
             ["kind", "limit"],
             registry=self.registry,
         )
+        self._search_server_calls = Counter(
+            "croupier_search_server_calls",
+            "Searches sent to search servers: answered, lost with a server (and sent to another "
+            "one), or unanswered (and done by this process).",
+            ["kind", "outcome"],
+            registry=self.registry,
+        )
         self._commits = Histogram(
             "croupier_store_commit_seconds",
             "How long a commit of the log took.",
@@ -210,6 +217,10 @@ class Metrics:
     def search_refused(self, kind: str, limit: str) -> None:
         """A search was refused, because too many were waiting by a limit."""
         self._searches_refused.labels(kind, limit).inc()
+
+    def search_server_call(self, kind: str, outcome: str) -> None:
+        """A search server has answered, was lost, or no server has answered."""
+        self._search_server_calls.labels(kind, outcome).inc()
 
     def pool(self, kind: str, running: int, paused: int, waiting: int) -> None:
         """How many searches of a pool run now, are paused, and wait in its queue."""

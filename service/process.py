@@ -4,19 +4,21 @@ import asyncio
 import gc
 import logging
 import signal
+from collections.abc import Callable
 
 from service.connections import raise_file_limit
-from service.server import Options, Server
+from service.search_server import SearchServer
+from service.server import Server
 
 GARBAGE_THRESHOLD = 5_000  # New objects between two collections of the youngest generation.
 
 _log = logging.getLogger(__name__)
 
 
-async def run(options: Options) -> None:
+async def run(make_server: Callable[[], Server | SearchServer]) -> None:
     """Serves until a signal comes; raises OSError or ValueError if the server cannot start."""
     raise_file_limit()
-    server = Server(options)
+    server = make_server()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -25,15 +27,20 @@ async def run(options: Options) -> None:
     except (OSError, ValueError):
         await server.stop()
         raise
-    # The objects that exist by now stay. Each full collection would take 10 to 25 ms for them, in
-    # which no call is answered, and takes 30 to 150 ms for the cached matches. With the
-    # interpreter's own threshold there was one every 1,500 actions; with this one they are rarer.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD, 10, 10)
+    settle()
     print(f"croupier serves on {address}", flush=True)
     if server.web_url:
         print(f"in a browser: {server.web_url}", flush=True)
     await stopped.wait()
     _log.info("stopping")
     await server.stop()
+
+
+def settle() -> None:
+    """Lets garbage collections leave what exists by now, when a server has started."""
+    # The objects that exist by now stay. Each full collection would take 10 to 25 ms for them, in
+    # which no call is answered, and takes 30 to 150 ms for the cached matches. With the
+    # interpreter's own threshold there was one every 1,500 actions; with this one they are rarer.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD, 10, 10)

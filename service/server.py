@@ -2,21 +2,14 @@
 
 import asyncio
 import logging
-import os
 import secrets
-import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from wsgiref.simple_server import WSGIServer
 
-import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
-
-from ai.results import Parameters
-from croupier.transport import is_loopback
+from croupier.transport import CLEARTEXT, Security, is_local
 from croupier.v1 import (
     catalog_pb2,
     catalog_pb2_grpc,
@@ -30,12 +23,12 @@ from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator
 from service.api.calls import Calls
 from service.api.catalog_service import CatalogService
+from service.api.door import GrpcDoor, cannot_listen, check_free
 from service.api.hint_service import HintService
-from service.api.interceptor import CallInterceptor
 from service.api.match_service import MatchService
 from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
-from service.connections import ConnectionLimits, channel_options
+from service.connections import ConnectionLimits
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.idle_matches import IdleMatches
@@ -45,25 +38,24 @@ from service.hosting.retention import Retention
 from service.hosting.scheduler import Scheduler
 from service.hosting.sweep import Sweep
 from service.metrics import Metrics
-from service.searching.pool import Quotas, SearchPool
+from service.searching.own_threads import OwnThreads
+from service.searching.pools import SearchOptions, open_pools
+from service.searching.processes import SearchProcesses
+from service.searching.search_servers import SearchServers
+from service.searching.searches import Searches
+from service.searching.tasks import Kind
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
 from service.tls import Certificate, Files
 from service.web.door import WebDoor, WebOptions
 from service.web.rpc import Service
 
-MAX_ALL_HINTS_WAITING = 512
-MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 GRACE_SECONDS = 5.0
 LAST_SECONDS = 0.5
-SERVICES = (
-    catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"].full_name,
-    match_pb2.DESCRIPTOR.services_by_name["MatchService"].full_name,
-    hint_pb2.DESCRIPTOR.services_by_name["HintService"].full_name,
-)
+READY_SECONDS = 10.0  # For which a server waits for its search processes when it starts.
 
-# Otherwise two servers could share a port without noticing.
-_OWN_PORT = ("grpc.so_reuseport", 0)
-_SERVING = health_pb2.HealthCheckResponse.SERVING
+_CATALOG = catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"]
+_MATCH = match_pb2.DESCRIPTOR.services_by_name["MatchService"]
+_HINT = hint_pb2.DESCRIPTOR.services_by_name["HintService"]
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +71,9 @@ class Options(NamedTuple):
     max_search_seconds: float = 60.0  # Of a hint.
     searches_running: int = 0  # Of one caller; 0: twice the threads, at least 4.
     searches_waiting: int = 64  # Of one caller.
+    search_processes: int = 0  # Of this server; 0: it searches itself.
+    search_at: str = ""  # The address of search servers, instead of processes of its own.
+    search_security: Security = CLEARTEXT  # Of the connections to them.
     token_key_file: Path | None = None
     store: str = "memory"  # Or "sqlite", or the URL of a PostgreSQL database.
     data: Path = Path()  # The directory of "sqlite".
@@ -91,6 +86,16 @@ class Options(NamedTuple):
     max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
     web: WebOptions | None = None  # None: gRPC only.
 
+    @property
+    def searching(self) -> SearchOptions:
+        """What searches may use."""
+        return SearchOptions(
+            self.search_threads,
+            self.max_search_seconds,
+            self.searches_running,
+            self.searches_waiting,
+        )
+
 
 class Server:
     """One server. It is started once and stopped once."""
@@ -100,7 +105,6 @@ class Server:
     ) -> None:
         """A store that is given is open, and is not closed. Raises OSError or ValueError."""
         self._options = options
-        threads = options.search_threads or os.cpu_count() or 1
         self._key = read_key(options.token_key_file) if options.token_key_file else None
         operator_file = options.operator_token_file
         self._operator_token = read_operator_token(operator_file) if operator_file else None
@@ -112,16 +116,10 @@ class Server:
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
         self.matches = Matches(self._store, self.metrics, self._clock, options.max_default_actions)
-        quotas = Quotas(
-            running=options.searches_running or max(MIN_HINTS_RUNNING, 2 * threads),
-            waiting=options.searches_waiting,
-            all_waiting=max(MAX_ALL_HINTS_WAITING, options.searches_waiting),
-        )
-        self.hints = SearchPool("hint", threads, self.metrics, quotas, options.max_search_seconds)
-        # A bot thinks as long about a single or a proven action as about others: otherwise its time
-        # would tell what it holds.
-        bots_search = Parameters(single_action=0, proven=0)
-        self._bot_searches = SearchPool("bot", threads, self.metrics, parameters=bots_search)
+        self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
+        self._search_processes = _search_processes(options)
+        self._search_servers = self._open_search_servers()
+        searches = Searches(self._own_threads, self._search_servers)
         share = LoopShare(lambda: self.metrics.calls)
         retained, idle = options.retain_finished, options.end_idle
         self._retention = (
@@ -130,22 +128,21 @@ class Server:
         self._idle_matches = (
             None if idle is None else IdleMatches(self.matches, share, idle, self._clock)
         )
-        bots = Bots(self.matches, self._bot_searches)
+        bots = Bots(self.matches, searches)
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, share
         )
-        self._health = health.aio.HealthServicer()
         self._metrics_server: WSGIServer | None = None
         callers_file = options.callers_file
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
         self._admission = Admission(callers, self.metrics)
         self._calls = Calls(self.metrics, self._admission)
-        self._grpc = grpc.aio.server(
-            interceptors=[CallInterceptor(self._calls)],
-            options=(
-                _OWN_PORT,
-                *channel_options(options.connections, doors=1 if options.web is None else 2),
-            ),
+        self._searches = searches
+        self._door = GrpcDoor(
+            self._calls,
+            options.connections,
+            None if self._certificate is None else self._certificate.credentials(),
+            doors=1 if options.web is None else 2,
         )
         self._web = None
         if options.web is not None:
@@ -156,7 +153,8 @@ class Server:
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
-        _check_free(host, port)
+        check_free(host, port)
+        await self._start_search_servers()
         if self._own_store:
             await self._store.open()
         await self._admission.open()
@@ -165,37 +163,51 @@ class Server:
         services = self._add_services(tokens)
         if self._web is not None:
             await self._open_web(self._web, services)
-        port = self._listen(f"{host}:{port}")
         if self._options.metrics_port:
             self._serve_metrics()
-        await self._grpc.start()
+        if self._search_processes is not None:
+            await self._wait_for_search_processes()
+        address = await self._door.open(f"{host}:{port}", [each.descriptor for each in services])
         self._scheduler.start()
         for sweep in self._sweeps():
             sweep.start()
-        for service in ("", *SERVICES):
-            await self._health.set(service, _SERVING)
-        return f"{host}:{port}"
+        return address
+
+    def _open_search_servers(self) -> SearchServers | None:
+        options, processes = self._options, self._search_processes
+        threads = options.searching.number_of_threads
+        if processes is not None:
+            return SearchServers(processes.address, threads, self.metrics)
+        if not options.search_at:
+            return None
+        security = options.search_security
+        servers = SearchServers(options.search_at, threads, self.metrics, security)
+        if not (servers.is_secure or security.insecure or is_local(options.search_at)):
+            _log.warning(
+                "the views of seats travel in the clear to the search servers at %s: use TLS,"
+                " unless the network up to there is private",
+                options.search_at,
+            )
+        return servers
+
+    async def _start_search_servers(self) -> None:
+        if self._search_processes is not None:
+            self._search_processes.start()
+        if self._search_servers is not None:
+            self._search_servers.open()
+
+    async def _wait_for_search_processes(self) -> None:
+        # What they have not begun to search would begin here.
+        assert self._search_servers is not None
+        if not await self._search_servers.wait_ready(READY_SECONDS):
+            _log.error("the search processes do not answer: this process searches itself")
 
     async def _open_web(self, web: WebDoor, services: Iterable[Service]) -> None:
         try:
             self.web_url = await web.start(services)
         except OSError as error:
             options = web.options
-            raise _cannot_listen(options.host, options.port, error) from None
-
-    def _listen(self, address: str) -> int:
-        try:
-            if self._certificate is not None:
-                return self._grpc.add_secure_port(address, self._certificate.credentials())
-            if not is_loopback(self._options.host):
-                _log.warning(
-                    "tokens travel in the clear on %s: give --tls-cert and --tls-key, unless a"
-                    " proxy with TLS is in front and the network up to here is private",
-                    address,
-                )
-            return self._grpc.add_insecure_port(address)
-        except RuntimeError as error:
-            raise OSError(f"cannot listen on {address}: {error}") from None
+            raise cannot_listen(options.host, options.port, error) from None
 
     async def _stored_key(self) -> bytes:
         # A token must outlast the server, as its match does.
@@ -215,19 +227,16 @@ class Server:
             self._clock,
             self._admission,
         )
-        hint_service = HintService(authenticator, self.hints, self._admission)
+        hint_service = HintService(self._searches, self._admission, authenticator)
         catalog_service = CatalogService()
-        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(catalog_service, self._grpc)
-        match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, self._grpc)
-        hint_pb2_grpc.add_HintServiceServicer_to_server(hint_service, self._grpc)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._grpc)
-        reflection.enable_server_reflection(
-            (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._grpc
-        )
+        grpc_server = self._door.server
+        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(catalog_service, grpc_server)
+        match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, grpc_server)
+        hint_pb2_grpc.add_HintServiceServicer_to_server(hint_service, grpc_server)
         return [
-            Service(catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"], catalog_service),
-            Service(match_pb2.DESCRIPTOR.services_by_name["MatchService"], match_service),
-            Service(hint_pb2.DESCRIPTOR.services_by_name["HintService"], hint_service),
+            Service(_CATALOG, catalog_service),
+            Service(_MATCH, match_service),
+            Service(_HINT, hint_service),
         ]
 
     def _sweeps(self) -> list[Sweep]:
@@ -238,7 +247,7 @@ class Server:
         try:
             self._metrics_server = self.metrics.serve(host, port)
         except OSError as error:
-            raise _cannot_listen(host, port, error) from None
+            raise cannot_listen(host, port, error) from None
         _log.info("metrics on http://%s:%d/metrics", host, port)
 
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
@@ -251,9 +260,9 @@ class Server:
         until = time.monotonic() + grace
         self._calls.drain()
         self._admission.close()
-        await self._health.enter_graceful_shutdown()
+        await self._door.begin_to_close()
         self.matches.close()
-        self.hints.end_searches()
+        self._end_searches()
         for sweep in self._sweeps():
             sweep.close()
         await self._scheduler.close()
@@ -261,16 +270,30 @@ class Server:
         # The last responses are still on their way.
         last = max(until - time.monotonic(), min(grace, LAST_SECONDS))
         if self._web is None:
-            await self._grpc.stop(last)
+            await self._door.close(last)
         else:
-            await asyncio.gather(self._grpc.stop(last), self._web.stop(last))
-        self.hints.close()
-        self._bot_searches.close()
+            await asyncio.gather(self._door.close(last), self._web.stop(last))
+        self._own_threads.close()
+        if self._search_servers is not None:
+            await self._search_servers.close()
+        if self._search_processes is not None:
+            await self._search_processes.close()
         if self._metrics_server is not None:
             self._metrics_server.shutdown()
             self._metrics_server.server_close()
         if self._own_store:
             await self._store.close()
+
+    def _end_searches(self) -> None:
+        # What the searches for hints have found is the answer. Bots decide again later.
+        self._own_threads.end_searches(Kind.HINT)
+        if self._search_servers is None:
+            return
+        if self._search_processes is not None:
+            self._search_servers.let_stop()
+            self._search_processes.stop()
+        else:
+            self._search_servers.end_searches()
 
 
 def open_store(options: Options, metrics: Metrics) -> Store:
@@ -288,17 +311,7 @@ def open_store(options: Options, metrics: Metrics) -> Store:
     raise ValueError(f"{options.store!r} is no store: it is sqlite, memory or postgresql://...")
 
 
-def _check_free(host: str, port: int) -> None:
-    # gRPC would report the same at length, and part of it on standard error.
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        socket.create_server((host.strip("[]"), port), family=family).close()
-    except OSError as error:
-        raise _cannot_listen(host, port, error) from None
-
-
-def _cannot_listen(host: str, port: int, error: OSError) -> OSError:
-    # When a host cannot be looked up, the number is not one of the system's errors.
-    number = error.errno or 0
-    why = os.strerror(number) if number > 0 else "the host has no address"
-    return OSError(f"cannot listen on {host}:{port}: {why}")
+def _search_processes(options: Options) -> SearchProcesses | None:
+    if options.search_at or not options.search_processes:
+        return None
+    return SearchProcesses(options.search_processes, options.searching)

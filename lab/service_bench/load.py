@@ -102,17 +102,18 @@ def hosting(
     calls: int,
     stored: int = 0,
     checkout: Path | None = None,
+    options: Sequence[str] = (),
 ) -> Iterator[Host]:
     """Runs a server in a new directory, with matches for `calls` calls and `stored` that are over.
 
-    The server is that of `checkout` if one is given.
+    The server is that of `checkout` if one is given, with further `options` of its command.
     """
     directory.mkdir()
     played = list(_named(scripts, calls))
     asyncio.run(_deal(directory, scripts, played, stored))
     tokens = Tokens(KEY)
     client = Client([requests(script, match_id, tokens) for match_id, script in played])
-    with serving(directory, checkout) as server:
+    with serving(directory, checkout, options) as server:
         searched = tokens.make(Caller(ANALYZED, scripts[0].decisions[0].seat))
         yield Host(
             server, client, searched, sum(file.stat().st_size for file in directory.iterdir())

@@ -13,7 +13,7 @@ import grpc
 import uvloop
 
 from service.process import run
-from service.server import Options
+from service.server import Options, Server
 from service.web.door import WebOptions
 
 ECHO = "/croupier.bench.Echo/Echo"
@@ -24,6 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="lab.service_bench.serve", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the directory of the log")
     parser.add_argument("--token-key-file", type=Path, required=True, help="the key of the tokens")
+    parser.add_argument("--search-processes", type=int, default=Options().search_processes)
     chosen = parser.parse_args()
     logging.getLogger("service").setLevel(logging.WARNING)
     make = grpc.aio.server
@@ -43,8 +44,9 @@ def main() -> None:
         data=chosen.data,
         token_key_file=chosen.token_key_file,
         web=WebOptions(port=0),
+        search_processes=chosen.search_processes,
     )
-    uvloop.run(run(options))
+    uvloop.run(run(lambda: Server(options)))
 
 
 async def _echo(data: bytes, context: Any) -> bytes:

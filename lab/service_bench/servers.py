@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -41,11 +41,13 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def serving(data: Path, checkout: Path | None = None) -> Iterator[Running]:
+def serving(
+    data: Path, checkout: Path | None = None, options: Sequence[str] = ()
+) -> Iterator[Running]:
     """Runs a server with a SQLite log in a directory, and with the echo.
 
-    With `checkout`, the server is `croupier serve` of that checkout, without the echo. Raises
-    RuntimeError if the server does not start.
+    `options` are further ones of its command. With `checkout`, the server is `croupier serve` of
+    that checkout, without the echo. Raises RuntimeError if the server does not start.
     """
     key_file = data / "token-key"
     key_file.write_bytes(KEY)
@@ -56,7 +58,7 @@ def serving(data: Path, checkout: Path | None = None) -> Iterator[Running]:
         cli = "cli" if (checkout / "cli").is_dir() else "service"
         command = [sys.executable, "-m", cli, "serve", "--listen", "127.0.0.1:0"]
         command += ["--metrics-port", "0", "--store", "sqlite", "--log-level", "warning"]
-    command += ["--data", str(data), "--token-key-file", str(key_file)]
+    command += ["--data", str(data), "--token-key-file", str(key_file), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout) as process:
         assert process.stdout is not None
         try:

@@ -1,7 +1,7 @@
 """Hint requests: read and checked completely, so that the search can answer them."""
 
-import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from croupier.v1 import game_pb2, hint_pb2
@@ -15,6 +15,7 @@ from service.errors import Refusal, invalid_field
 from service.hosting.caller import Caller, check_seat
 from service.hosting.match_state import MatchState
 from service.hosting.requests import check_decides, check_running
+from service.hosting.views import serialize_position
 from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.hints import CheckedHintRequest
 from service.searching.pool import Limits
@@ -29,6 +30,7 @@ class AskedPosition(NamedTuple):
     view: SeatView
     version: int
     deciders: tuple[int, ...]
+    write: Callable[[], bytes] | None = None  # The view as a message; None: it was sent.
 
 
 def read_limits(search: hint_pb2.Search, default: Limits) -> Limits:
@@ -51,7 +53,12 @@ def hosted_position(caller: Caller, state: MatchState) -> AskedPosition:
     check_seat(caller)
     check_running(state)
     check_decides(state, caller.seat)
-    return AskedPosition(state.dealt().view(caller.seat), state.version, state.deciders)
+    return AskedPosition(
+        state.dealt().view(caller.seat),
+        state.version,
+        state.deciders,
+        partial(serialize_position, state, caller.seat),
+    )
 
 
 def sent_position(message: game_pb2.View) -> AskedPosition:
@@ -74,11 +81,22 @@ def sent_position(message: game_pb2.View) -> AskedPosition:
     return AskedPosition(view, message.version, tuple(message.deciders))
 
 
-def check_search(search: hint_pb2.Search, asked: AskedPosition) -> CheckedHintRequest:
-    """Return a search, checked, with the sampler of its position; raise Refusal.
+def write_search(search: hint_pb2.Search, asked: AskedPosition) -> hint_pb2.Search:
+    """The search as a search server needs it: with the view instead of the name of the match."""
+    written = hint_pb2.Search()
+    written.CopyFrom(search)
+    if asked.write is not None:
+        written.view.ParseFromString(asked.write())
+    return written
 
-    It infers what the view says of hidden cards, which takes up to 20 ms: call it in a thread of
-    the search pool.
+
+def check_search(
+    search: hint_pb2.Search, asked: AskedPosition, details: bool = True
+) -> CheckedHintRequest:
+    """Return a search, which has a seed, checked, with the sampler of its position; raise Refusal.
+
+    `details` are whether the hint evaluates each action. Checking infers what the view says of
+    hidden cards, which takes up to 20 ms: call it in a thread of the search pool.
     """
     sampler = _checked_sampler(asked)
     return CheckedHintRequest(
@@ -86,8 +104,9 @@ def check_search(search: hint_pb2.Search, asked: AskedPosition) -> CheckedHintRe
         version=asked.version,
         sampler=sampler,
         actions=_read_actions(search, asked.view, sampler),
-        seed=search.seed if search.HasField("seed") else secrets.randbits(64),
+        seed=search.seed,
         belief_worlds=search.belief_worlds,
+        details=details,
     )
 
 

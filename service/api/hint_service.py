@@ -1,13 +1,17 @@
 """HintService: from what a seat knows to what it should play."""
 
-import asyncio
 import math
+import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from contextvars import copy_context
+from typing import Any
+
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
+from croupier.v1.error_pb2 import ErrorReason
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.admission.principals import current_principal
@@ -19,128 +23,131 @@ from service.api.hint_requests import (
     hosted_position,
     read_limits,
     sent_position,
+    write_search,
 )
-from service.searching.hints import Report, answer
-from service.searching.pool import Limits, SearchJob, SearchPool
+from service.errors import Refusal, invalid_field
+from service.searching.hints import Report
+from service.searching.pool import Limits
+from service.searching.searches import Searches
+from service.searching.tasks import Asker, Kind, SearchTask, read_asker
 
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)
 REPORT_SECONDS = 0.2
-LAST_SECONDS = 0.03  # Before a deadline: then the newest report is sent as the final one.
+# The fields for which a search must evaluate each action, or a part of it.
+_DETAILS = ("hint", "hint.actions", "hint.worlds_compared")
 
 
 class HintService(hint_pb2_grpc.HintServiceServicer):
     """Searches the position of a hosted match, or of a view that is sent."""
 
     def __init__(
-        self, authenticator: Authenticator, pool: SearchPool, admission: Admission
+        self,
+        searches: Searches,
+        admission: Admission,
+        authenticator: Authenticator | None = None,
     ) -> None:
+        """Without an authenticator it is that of a search server, whose callers name askers."""
+        self._searches = searches
         self._admission = admission
         self._authenticator = authenticator
-        self._pool = pool
 
     async def SuggestAction(
         self, request: hint_pb2.SuggestActionRequest, context: Context
     ) -> hint_pb2.SuggestActionResponse:
-        deadline = _deadline(context)
-        asked = await self._asked_position(request.search, context)
-        limits = read_limits(request.search, SUGGESTION)
-        # A partial report is worth its time only if the final one may come too late.
-        every = (deadline - time.monotonic()) / 2
-        async with aclosing(
-            self._reports(request.search, asked, limits, deadline, every)
-        ) as reports:
+        mask = _read_mask(request)
+        details = mask is None or any(path in _DETAILS for path in mask.paths)
+        task = await self._task(request.search, SUGGESTION, context, details=details)
+        async with aclosing(self._reports(task)) as reports:
             async for report, final in reports:
                 if final:
-                    return hint_pb2.SuggestActionResponse(**report._asdict())
+                    response = hint_pb2.SuggestActionResponse(**report._asdict())
+                    return response if mask is None else _masked(response, mask)
         raise AssertionError("the last report is final")
 
     async def AnalyzePosition(
         self, request: hint_pb2.AnalyzePositionRequest, context: Context
     ) -> AsyncIterator[hint_pb2.AnalyzePositionResponse]:
-        deadline = _deadline(context)
-        asked = await self._asked_position(request.search, context)
-        limits = read_limits(request.search, ANALYSIS)
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
-        async with aclosing(
-            self._reports(request.search, asked, limits, deadline, every)
-        ) as reports:
+        task = await self._task(request.search, ANALYSIS, context, every=every)
+        async with aclosing(self._reports(task)) as reports:
             async for report, final in reports:
                 yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final_report=final)
 
+    async def _task(
+        self,
+        search: hint_pb2.Search,
+        default: Limits,
+        context: Context,
+        details: bool = True,
+        every: float = 0.0,
+    ) -> SearchTask:
+        left = context.time_remaining()
+        deadline = math.inf if left is None else time.monotonic() + left
+        asked = await self._asked_position(search, context)
+        if not search.HasField("seed"):
+            # Wherever it is searched, and however often it is begun, the search is the same.
+            search.seed = secrets.randbits(64)
+        return SearchTask(
+            asker=self._asker(context),
+            limits=read_limits(search, default),
+            check=lambda: check_search(search, asked, details),
+            write=lambda: write_search(search, asked),
+            details=details,
+            deadline=deadline,
+            every=every,
+            charge=self._charge(),
+        )
+
     async def _asked_position(self, search: hint_pb2.Search, context: Context) -> AskedPosition:
         if search.WhichOneof("position") == "match_name":
+            if self._authenticator is None:
+                raise Refusal(
+                    ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
+                    "a search server hosts no matches: send a view",
+                )
             return hosted_position(*await self._authenticator.enter(context, search.match_name))
         self._admission.check_restriction("hint_without_match")
         return sent_position(search.view)
 
-    async def _reports(
-        self,
-        search: hint_pb2.Search,
-        asked: AskedPosition,
-        limits: Limits,
-        deadline: float,
-        every: float,
-    ) -> AsyncGenerator[tuple[Report, bool], None]:
-        """Reports of a search, and whether each is final; the last one is.
+    def _asker(self, context: Context) -> Asker:
+        owner = current_principal.get()
+        if self._authenticator is None:
+            return read_asker(context.invocation_metadata() or (), owner)
+        return Asker(Kind.HINT, owner)
 
-        Only the newest report is kept, so that a slow reader costs no memory.
-        """
-        loop = asyncio.get_running_loop()
-        newest: Report | None = None
-        news = asyncio.Event()
-
-        def set_newest(report: Report) -> None:
-            nonlocal newest
-            newest = report
-            news.set()
-
-        def work(job: SearchJob) -> Report:
-            checked = check_search(search, asked)
-            return answer(
-                checked,
-                job,
-                deadline,
-                every,
-                lambda report: loop.call_soon_threadsafe(set_newest, report),
-            )
-
-        self._admission.check(Budget.SEARCH_SECONDS)
-        self._admission.spend(Budget.SEARCH_RATE)
+    def _charge(self) -> Callable[[float], object]:
         context = copy_context()  # The search may end after its call.
 
         def charge(seconds: float) -> None:
             context.run(self._admission.charge, Budget.SEARCH_SECONDS, seconds)
 
-        owner = current_principal.get()
+        return charge
+
+    async def _reports(self, task: SearchTask) -> AsyncGenerator[tuple[Report, bool], None]:
+        self._admission.check(Budget.SEARCH_SECONDS)
+        self._admission.spend(Budget.SEARCH_RATE)
         with self._admission.hold(Budget.SEARCHES):
-            running = asyncio.create_task(self._pool.run(limits, work, owner, charge=charge))
-            running.add_done_callback(lambda _: news.set())
-            try:
-                while not running.done():
-                    left = deadline - LAST_SECONDS - time.monotonic()
-                    try:
-                        async with asyncio.timeout(left if left < math.inf else None):
-                            await news.wait()
-                    except TimeoutError:
-                        if newest is None:
-                            # There is nothing to say: the call ends by its deadline.
-                            await running
-                        break
-                    news.clear()
-                    if not running.done() and newest is not None:
-                        yield newest, False
-                if running.done():
-                    yield await running, True
-                elif newest is not None:
-                    # The search has got no processor in time.
-                    newest.hint.stop_reason = hint_pb2.StopReason.STOP_REASON_DEADLINE
-                    yield newest, True
-            finally:
-                running.cancel()
+            async with aclosing(self._searches.reports(task)) as reports:
+                async for report, final in reports:
+                    yield report, final
 
 
-def _deadline(context: Context) -> float:
-    # By the monotonic clock; infinite for none.
-    left = context.time_remaining()
-    return math.inf if left is None else time.monotonic() + left
+def _read_mask(request: hint_pb2.SuggestActionRequest) -> FieldMask | None:
+    # None for all fields.
+    if not request.read_mask.paths:
+        return None
+    described: Any = hint_pb2.SuggestActionResponse.DESCRIPTOR
+    if not request.read_mask.IsValidForDescriptor(described):
+        raise invalid_field(
+            "read_mask", "UNKNOWN_FIELD", "must name fields of SuggestActionResponse"
+        )
+    return request.read_mask
+
+
+def _masked(
+    response: hint_pb2.SuggestActionResponse, mask: FieldMask
+) -> hint_pb2.SuggestActionResponse:
+    masked = hint_pb2.SuggestActionResponse()
+    mask.MergeMessage(response, masked)
+    return masked

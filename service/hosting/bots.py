@@ -3,14 +3,20 @@
 import hashlib
 
 from ai.strengths import slip
+from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
+from engine.sampler import Sampler
 from service import wire
 from service.errors import Refusal
 from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
+from service.hosting.views import serialize_position
 from service.searching.bot_strengths import BOT_STRENGTHS
-from service.searching.pool import Limits, SearchPool
+from service.searching.hints import CheckedHintRequest
+from service.searching.pool import Limits
+from service.searching.searches import Searches
+from service.searching.tasks import Asker, Kind, SearchTask
 
 # The reasons of a refusal when another server, or a clock, was first.
 _DECIDED = (
@@ -25,9 +31,9 @@ _FOR_A_PERSON, _AMONG_BOTS = 0, 1
 class Bots:
     """Decides for the bot seats of all matches, which share the search threads fairly."""
 
-    def __init__(self, matches: Matches, pool: SearchPool) -> None:
+    def __init__(self, matches: Matches, searches: Searches) -> None:
         self._matches = matches
-        self._pool = pool
+        self._searches = searches
 
     async def decide(self, state: MatchState, seat: int) -> None:
         """Decides for a bot, also where the other seat has yet to decide at the same time.
@@ -35,30 +41,40 @@ class Bots:
         The decision is the same at every server and however often it is made, and counts once.
         """
         caller = Caller(state.header.match_id, seat)
-        action = wire.write_action(state.game, await self._choose(state, seat))
+        action = await self._choose(state, seat)
         try:
             await self._matches.submit(caller, state.version, action, "")
         except Refusal as refusal:
             if refusal.reason not in _DECIDED:
                 raise
 
-    async def _choose(self, state: MatchState, seat: int) -> int:
+    async def _choose(self, state: MatchState, seat: int) -> game_pb2.MatchAction:
         strength = BOT_STRENGTHS[state.header.bots[seat]]
         chance = _chance(state, seat)
-        match = state.dealt()
-        slipped = slip(strength, match.legal(seat), chance)
+        slipped = slip(strength, state.dealt().legal(seat), chance)
         if slipped is not None:
-            return slipped
-        # The search is given what the seat knows, and nothing else.
-        view = match.view(seat)
-        result, _ = await self._pool.search(
-            view,
-            Limits(strength.iterations),
-            chance % 2**64,
-            owner=state.header.match_id,
-            rank=_AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON,
+            return wire.write_action(state.game, slipped)
+        report = await self._searches.report(
+            _search_task(state, seat, strength.iterations, chance % 2**64)
         )
-        return result.action
+        return report.hint.action
+
+
+def _search_task(state: MatchState, seat: int, iterations: int, seed: int) -> SearchTask:
+    # The search is given what the seat knows, and nothing else.
+    def check() -> CheckedHintRequest:
+        view = state.dealt().view(seat)
+        return CheckedHintRequest(
+            view, state.version, Sampler.of(view), None, seed, belief_worlds=0, details=False
+        )
+
+    def write() -> hint_pb2.Search:
+        view = game_pb2.View.FromString(serialize_position(state, seat))
+        return hint_pb2.Search(view=view, limits={"iterations": iterations}, seed=seed)
+
+    rank = _AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON
+    asker = Asker(Kind.BOT, state.header.match_id, rank)
+    return SearchTask(asker, Limits(iterations), check, write, details=False)
 
 
 def _chance(state: MatchState, seat: int) -> int:

@@ -48,6 +48,17 @@ def _serialize_view(state: MatchState, viewer: int) -> bytes:
     return b"".join(parts)
 
 
+def serialize_position(state: MatchState, seat: int) -> bytes:
+    """What a search for a seat needs to know of a dealt match: a View without all the rest."""
+    parts = [wire.number_field(game_pb2.View.SEAT_FIELD_NUMBER, seat)]
+    if state.version:
+        parts.append(wire.number_field(game_pb2.View.VERSION_FIELD_NUMBER, state.version))
+    parts.append(wire.field(game_pb2.View.DECIDERS_FIELD_NUMBER, bytes(state.deciders)))
+    parts.append(wire.field(game_pb2.View.RULESET_FIELD_NUMBER, state.header.ruleset))
+    parts.append(wire.write_view(state.game, state.dealt().view(seat)))
+    return b"".join(parts)
+
+
 def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
     message = clock_pb2.Clocks()
     message.time.FromMilliseconds(state.time)

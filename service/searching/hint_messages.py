@@ -27,27 +27,17 @@ _HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
 
 
 def write_hint(
-    view: SeatView, version: int, result: Result, lines: PrincipalLines
+    view: SeatView, version: int, result: Result, lines: PrincipalLines | None
 ) -> hint_pb2.Hint:
     """What a search found for a view, the likeliest actions with the line expected to follow.
 
-    The message does not say why the search ended, since it may go on.
+    Without `lines`, it leaves out the evaluations of the actions. The message does not say why the
+    search ended, since it may go on.
     """
     hint = hint_pb2.Hint(
         action=wire.write_action(view.game, result.action),
         version=version,
         seat=view.seat,
-        actions=[
-            hint_pb2.ActionEvaluation(
-                action=wire.write_action(view.game, each.action),
-                visits=each.visits,
-                availability=each.availability,
-                expected_score=each.expected_score,
-                deviation=each.deviation,
-                probability=each.probability,
-            )
-            for each in result.actions
-        ],
         expected_score=result.expected_score,
         win=result.win,
         draw=result.draw,
@@ -57,6 +47,17 @@ def write_hint(
         nodes=result.nodes,
         full=result.full,
     )
+    if lines is None:
+        return hint
+    for each in result.actions:
+        hint.actions.add(
+            action=wire.write_action(view.game, each.action),
+            visits=each.visits,
+            availability=each.availability,
+            expected_score=each.expected_score,
+            deviation=each.deviation,
+            probability=each.probability,
+        )
     for i, each in enumerate(result.actions[:MAX_LINES]):
         hint.actions[i].line.extend(
             hint_pb2.ExpectedAction(seat=seat, action=wire.write_action(view.game, action))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from google.protobuf.duration_pb2 import Duration
 
 from ai.principal_lines import PrincipalLines
-from ai.results import StopReason
+from ai.results import Result, StopReason
 from ai.search import Search
 from croupier.v1 import hint_pb2
 from engine.game import SeatView
@@ -41,7 +41,8 @@ class CheckedHintRequest(NamedTuple):
     sampler: Sampler  # Of the worlds that fit the view.
     actions: tuple[int, ...] | None  # Legal actions to choose from; None for all.
     seed: int
-    belief_worlds: int  # To estimate beliefs from; 0: no beliefs.
+    belief_worlds: int = 0  # To estimate beliefs from; 0: no beliefs.
+    details: bool = True  # Whether the hint evaluates each action, with its line.
 
 
 class Report(NamedTuple):
@@ -89,7 +90,9 @@ def answer(
             )
             report(_report(hint, job))
 
-    kept = COMPARING_TIME + (BELIEFS_TIME if request.belief_worlds else 0.0)
+    kept = (COMPARING_TIME if request.details else 0.0) + (
+        BELIEFS_TIME if request.belief_worlds else 0.0
+    )
     search.run(
         iterations=job.limits.iterations,
         seconds=end.seconds(1 - kept),
@@ -133,15 +136,11 @@ def _duration(seconds: float) -> Duration:
 def _final_hint(
     request: CheckedHintRequest, job: SearchJob, search: Search, end: _End
 ) -> hint_pb2.Hint:
-    result, lines = search.result(), PrincipalLines(search)
-    compared = [each.action for each in result.actions[:MAX_COMPARED]]
-    playouts = int(COMPARING_ITERATIONS * result.iterations)
-    share = 0.5 if request.belief_worlds else 1.0
-    worlds, shares = lines.compare(compared, playouts, end.seconds(share), job.stop)
-    hint = write_hint(request.view, request.version, result, lines)
-    hint.worlds_compared = worlds
-    for i, best_share in enumerate(shares):
-        hint.actions[i].best_share = best_share
+    result = search.result()
+    if request.details:
+        hint = _detailed_hint(request, job, search, result, end)
+    else:
+        hint = write_hint(request.view, request.version, result, None)
     if request.belief_worlds:
 
         def interrupted() -> bool:
@@ -150,4 +149,19 @@ def _final_hint(
         beliefs = request.sampler.beliefs(request.belief_worlds, request.seed, interrupted)
         hint.beliefs.extend(write_beliefs(request.view.game, beliefs))
         hint.belief_worlds = beliefs.worlds
+    return hint
+
+
+def _detailed_hint(
+    request: CheckedHintRequest, job: SearchJob, search: Search, result: Result, end: _End
+) -> hint_pb2.Hint:
+    lines = PrincipalLines(search)
+    compared = [each.action for each in result.actions[:MAX_COMPARED]]
+    playouts = int(COMPARING_ITERATIONS * result.iterations)
+    share = 0.5 if request.belief_worlds else 1.0
+    worlds, shares = lines.compare(compared, playouts, end.seconds(share), job.stop)
+    hint = write_hint(request.view, request.version, result, lines)
+    hint.worlds_compared = worlds
+    for i, best_share in enumerate(shares):
+        hint.actions[i].best_share = best_share
     return hint

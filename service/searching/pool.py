@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from ai.results import Parameters, Result
+from ai.results import Parameters
 from ai.search import Search
 from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
@@ -188,33 +188,6 @@ class SearchPool:
             initializer=_lower_priority,
         )
         self._report()
-
-    async def search(
-        self,
-        view: SeatView,
-        limits: Limits,
-        seed: int,
-        prepare: Callable[[], object] = lambda: None,
-        owner: Hashable = ANYBODY,
-        rank: int = 0,
-    ) -> tuple[Result, float]:
-        """Searches a view when it is its turn; returns the result and the seconds that it took.
-
-        `prepare` is called first, in the same thread. Otherwise as `run`.
-        """
-        seconds = 0.0
-
-        def work(job: SearchJob) -> Result:
-            nonlocal seconds
-            prepare()
-            search = job.search(view, seed)
-            search.run(iterations=limits.iterations, seconds=limits.seconds, stop=job.stop)
-            result = search.result()
-            seconds = time.monotonic() - job.began
-            return result
-
-        result = await self.run(limits, work, owner, rank)
-        return result, seconds
 
     async def run(
         self,

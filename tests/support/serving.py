@@ -24,6 +24,8 @@ from croupier.v1 import (
 from engine.position import Position
 from service import wire
 from service.hosting.views import serialize_view
+from service.search_server import SearchServer, SearchServerOptions
+from service.searching.pools import SearchOptions
 from service.server import Options, Server
 from service.store import MemoryStore
 from tests.support.facts import facts_of
@@ -90,6 +92,16 @@ class Servers:
         server, address = self.run(self._start(store or MemoryStore(), chosen, clock))
         self._running.append(server)
         return server, address
+
+    def start_search_server(self, **options):
+        """Starts a search server on a free port, and returns it with its address."""
+        server, address = self.run(self._start_search_server(SearchOptions(**options)))
+        self._running.append(server)
+        return server, address
+
+    async def _start_search_server(self, options):
+        server = SearchServer(SearchServerOptions("127.0.0.1:0", options))
+        return server, await server.start()
 
     async def _start(self, store, options, clock):
         server = Server(options, store, clock)
@@ -170,6 +182,10 @@ class Table:
     def everyone(self):
         """The players, then the spectator."""
         return [*self.players.values(), self.spectator]
+
+    def player_views(self):
+        """The views of the players."""
+        return [each.view() for each in self.players.values()]
 
     def views(self):
         """The views of all players and the spectator, as bytes."""

@@ -11,9 +11,9 @@ from service.hosting.bots import Bots
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.metrics import Metrics
-from service.searching.pool import SearchPool
 from service.store import Entry, EntryKind, Header, MemoryStore
 from tests.support.play import seeded
+from tests.support.searching import bot_searches
 from tests.support.serving import OPEN, bot, hosted_cases, ruleset_of, simultaneous_games, view_of
 
 BEGINNER = BotStrength.BOT_STRENGTH_BEGINNER
@@ -104,12 +104,14 @@ def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
         )
         action = view_of(before, 0).legal_actions[0].SerializeToString()
         after = before.after(Entry(EntryKind.ACTION, 0, 0, action))
-        bots = Bots(Matches(MemoryStore(), Metrics()), SearchPool("bot", 1, Metrics()))
+        searches, pool = bot_searches()
+        bots = Bots(Matches(MemoryStore(), Metrics()), searches)
         for seed in range(10):
             one, other = (
                 state._replace(header=state.header._replace(secret=bytes([seed]) * 32))
                 for state in (before, after)
             )
             assert await bots._choose(one, 1) == await bots._choose(other, 1)
+        pool.close()
 
     asyncio.run(run())

@@ -18,9 +18,9 @@ from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
 from service.metrics import Metrics
-from service.searching.pool import SearchPool
 from service.store import DueMatch, EntryKind
 from tests.support.manual_clock import ManualClock
+from tests.support.searching import bot_searches
 from tests.support.server_process import ServeCommand
 from tests.support.serving import TIMEOUT, Client, bot, ruleset_of, view_of
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened
@@ -43,11 +43,11 @@ class ActingServer:
         clock = clock or Clock()
         self.metrics = Metrics()
         self.matches = Matches(store, self.metrics, clock)
-        self.pool = SearchPool("bot", 1, self.metrics)
+        searches, self.pool = bot_searches()
         self.scheduler = Scheduler(
             store,
             self.matches,
-            bots(self.matches, self.pool),
+            bots(self.matches, searches),
             self.metrics,
             clock,
             share or LoopShare(lambda: self.metrics.calls),
@@ -124,8 +124,8 @@ def test_a_killed_server_continues_its_matches_after_a_restart(tmp_path):
 class SlowBots(Bots):
     """Bots that decide only when `may_decide` is set."""
 
-    def __init__(self, matches, pool):
-        super().__init__(matches, pool)
+    def __init__(self, matches, searches):
+        super().__init__(matches, searches)
         self.thinking = asyncio.Event()
         self.may_decide = asyncio.Event()
         self.times = 0
@@ -207,8 +207,8 @@ def test_two_servers_share_due_matches_and_do_nothing_twice(place):
 class FailingBots(Bots):
     """Bots whose first `failures` decisions fail. Each attempt is queued in `tries`."""
 
-    def __init__(self, matches, pool):
-        super().__init__(matches, pool)
+    def __init__(self, matches, searches):
+        super().__init__(matches, searches)
         self.failures = 6
         self.tries = asyncio.Queue()
 

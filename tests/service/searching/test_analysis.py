@@ -26,7 +26,10 @@ from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
 from service.metrics import Metrics
 from service.searching.hints import CheckedHintRequest, answer
+from service.searching.own_threads import OwnThreads
 from service.searching.pool import Limits, SearchJob, SearchPool
+from service.searching.searches import Searches
+from service.searching.tasks import Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refused, ruleset_of
 
@@ -297,6 +300,9 @@ class NoContext:
     def time_remaining(self):
         return None
 
+    def invocation_metadata(self):
+        return ()
+
 
 def view_of_many_actions():
     match = Match(wire.hosted_games()["skystones"](), bytes(32))
@@ -317,9 +323,9 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
             search={"view": view, "limits": {"time": Duration(seconds=2)}},
             report_interval=OFTEN,
         )
-        reports = HintService(None, pool, Admission(Callers(), Metrics())).AnalyzePosition(
-            request, NoContext()
-        )
+        searches = Searches(OwnThreads({Kind.HINT: pool}))
+        service = HintService(searches, Admission(Callers(), Metrics()))
+        reports = service.AnalyzePosition(request, NoContext())
         first = await anext(reports)
         assert not first.final_report
         await until_idle(pool)  # The search runs for nearly 2 seconds without a reader.

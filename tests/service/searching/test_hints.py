@@ -20,6 +20,7 @@ from service import wire
 from service.metrics import Metrics
 from service.searching.pool import LOWEST_PRIORITY, Limits, SearchPool
 from tests.support.play import note_on_failure, seeded
+from tests.support.searching import search_in
 from tests.support.serving import Client, hosted_cases, play_on, read_error, ruleset_of
 
 LIMITS = hint_pb2.SearchLimits(iterations=300)
@@ -187,7 +188,7 @@ def test_searches_with_many_threads_run_in_order():
 
         async def search(threads, name):
             check = lambda: order.append(name)  # noqa: E731
-            await pool.search(view, Limits(iterations=200, threads=threads), 1, check)
+            await search_in(pool, view, Limits(iterations=200, threads=threads), 1, check)
 
         names = [(1, "a"), (2, "b"), (1, "c"), (9, "d"), (1, "e")]
         await asyncio.gather(*(search(threads, name) for threads, name in names))
@@ -204,7 +205,8 @@ def test_time_in_the_queue_is_not_search_time():
     async def run():
         pool = SearchPool("test", 1, Metrics())
         (_, first), (_, second) = await asyncio.gather(
-            pool.search(view, Limits(seconds=1), 1), pool.search(view, Limits(iterations=1), 1)
+            search_in(pool, view, Limits(seconds=1), 1),
+            search_in(pool, view, Limits(iterations=1), 1),
         )
         assert second < 1 <= first
         pool.close()
@@ -218,7 +220,9 @@ def test_a_cancelled_search_leaves_the_queue():
     async def run():
         metrics = Metrics()
         pool = SearchPool("test", 1, metrics)
-        tasks = [asyncio.create_task(pool.search(view, Limits(seconds=60), 1)) for _ in range(3)]
+        tasks = [
+            asyncio.create_task(search_in(pool, view, Limits(seconds=60), 1)) for _ in range(3)
+        ]
         await asyncio.sleep(0)
         value = metrics.registry.get_sample_value
         assert value("croupier_searches_waiting", {"kind": "test"}) == 2
@@ -227,7 +231,7 @@ def test_a_cancelled_search_leaves_the_queue():
         await asyncio.wait(tasks[:2])
         tasks[2].cancel()
         await asyncio.wait(tasks)
-        result, _ = await pool.search(view, Limits(iterations=50), 1)
+        result, _ = await search_in(pool, view, Limits(iterations=50), 1)
         assert result.iterations == 50
         assert pool._queue.free == 1
         assert value("croupier_searches_waiting", {"kind": "test"}) == 0
@@ -249,7 +253,7 @@ def test_searches_have_the_lowest_priority():
             seen.append(linux and os.sched_getscheduler(0) == os.SCHED_IDLE)
 
         view, limits = some_view("champion_chess"), Limits(iterations=5000)
-        result, _ = await pool.search(view, limits, 1, check)
+        result, _ = await search_in(pool, view, limits, 1, check)
         pool.close()
         # The priority does not change the result.
         assert result == search(view, iterations=5000, seed=1)
@@ -268,7 +272,7 @@ def test_cheaper_searches_run_first():
         gate = threading.Event()
 
         async def hint(iterations, prepare):
-            await pool.search(view, Limits(iterations=iterations), 1, prepare)
+            await search_in(pool, view, Limits(iterations=iterations), 1, prepare)
 
         first = asyncio.ensure_future(hint(1, lambda: gate.wait() and None))
         await asyncio.sleep(0)

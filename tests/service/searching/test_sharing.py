@@ -22,6 +22,7 @@ from service.metrics import Metrics
 from service.searching.hints import CheckedHintRequest, answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
+from tests.support.searching import search_in
 from tests.support.serving import TIMEOUT, Client, read_error, refused, ruleset_of
 
 LONG = Limits(seconds=60)
@@ -48,7 +49,7 @@ class Hosted:
         self.pool.close()
 
     def start(self, owner, limits, prepare=lambda: None, rank=0):
-        search = self.pool.search(some_view(), limits, 1, prepare, owner, rank)
+        search = search_in(self.pool, some_view(), limits, 1, prepare, owner, rank)
         return asyncio.create_task(search)
 
     def gauge(self, name):
@@ -299,13 +300,13 @@ def test_an_analysis_says_how_long_it_was_paused(narrow_client):
 def test_a_bot_of_a_person_goes_before_bots_among_themselves():
     seen = []
 
-    class Pool:
-        async def search(self, view, limits, seed, owner, rank):
-            seen.append((owner, rank))
-            return SimpleNamespace(action=1), 0.0
+    class Seen:
+        async def report(self, task):
+            seen.append((task.asker.owner, task.asker.rank))
+            return SimpleNamespace(hint=hint_pb2.Hint())
 
     async def run():
-        bots = Bots(None, Pool())
+        bots = Bots(None, Seen())
         for seats in ((0, CASUAL), (CASUAL, 0), (CASUAL, CASUAL)):
             ruleset = ruleset_of("champion_chess").SerializeToString()
             header = Header(f"{seats}", "champion_chess", ruleset, 1, bytes(32), "", seats, 0)

@@ -1,0 +1,105 @@
+"""The door for gRPC: a port, the services behind it, health and reflection."""
+
+import logging
+import os
+import socket
+from collections.abc import Sequence
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from croupier.transport import is_loopback
+from service.api.calls import Calls
+from service.api.interceptor import CallInterceptor
+from service.connections import ConnectionLimits, channel_options
+
+# Otherwise two servers could share a port without noticing.
+_OWN_PORT = ("grpc.so_reuseport", 0)
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+
+_log = logging.getLogger(__name__)
+
+
+class GrpcDoor:
+    """A gRPC server, to which services are added before it opens."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        limits: ConnectionLimits,
+        credentials: grpc.ServerCredentials | None = None,
+        doors: int = 1,
+    ) -> None:
+        """Without `credentials` it serves in the clear. `doors` share the files of the process.
+
+        Raises ValueError if there are too few."""
+        self._credentials = credentials
+        self._health = health.aio.HealthServicer()
+        self.server = grpc.aio.server(
+            interceptors=[CallInterceptor(calls)],
+            options=(_OWN_PORT, *channel_options(limits, doors)),
+        )
+
+    async def open(self, address: str, services: Sequence[ServiceDescriptor]) -> str:
+        """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
+
+        `services` are those that were added. Raises OSError if the address cannot be used.
+        """
+        names = [service.full_name for service in services]
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
+        reflection.enable_server_reflection(
+            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self.server
+        )
+        address = self._listen(address)
+        await self.server.start()
+        for name in ("", *names):
+            await self._health.set(name, _SERVING)
+        return address
+
+    async def begin_to_close(self) -> None:
+        """Tells those who ask about health that this server is going."""
+        await self._health.enter_graceful_shutdown()
+
+    async def close(self, grace: float) -> None:
+        """Closes the port; calls that run have `grace` seconds to end."""
+        await self.server.stop(grace)
+
+    def _listen(self, address: str) -> str:
+        is_socket = address.startswith("unix:")
+        host, _, port = address.rpartition(":")
+        if not is_socket:
+            check_free(host, int(port))
+        try:
+            if self._credentials is not None:
+                number = self.server.add_secure_port(address, self._credentials)
+            else:
+                if not is_socket and not is_loopback(host):
+                    _log.warning(
+                        "tokens travel in the clear on %s: give --tls-cert and --tls-key, unless a"
+                        " proxy with TLS is in front and the network up to here is private",
+                        address,
+                    )
+                number = self.server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from None
+        return address if is_socket else f"{host}:{number}"
+
+
+def check_free(host: str, port: int) -> None:
+    """Raises OSError if nobody can listen there."""
+    # gRPC would report the same at length, and part of it on standard error.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host.strip("[]"), port), family=family).close()
+    except OSError as error:
+        raise cannot_listen(host, port, error) from None
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> OSError:
+    """The error of an address that cannot be used, with the reason that the system gives."""
+    # When a host cannot be looked up, the number is not one of the system's errors.
+    number = error.errno or 0
+    why = os.strerror(number) if number > 0 else "the host has no address"
+    return OSError(f"cannot listen on {host}:{port}: {why}")

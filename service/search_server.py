@@ -1,0 +1,91 @@
+"""A search server: it hosts no matches and keeps nothing, and searches the views that it is sent.
+
+Match servers are its clients (`service/searching/search_servers.py`). It believes what they say of
+the caller for whom a search is, so nobody else should reach it.
+"""
+
+import asyncio
+import time
+from typing import NamedTuple
+from wsgiref.simple_server import WSGIServer
+
+from croupier.v1 import hint_pb2, hint_pb2_grpc
+from service.admission.admission import Admission
+from service.admission.callers_file import Callers
+from service.api.calls import Calls
+from service.api.door import GrpcDoor, cannot_listen
+from service.api.hint_service import HintService
+from service.connections import ConnectionLimits
+from service.metrics import Metrics
+from service.searching.own_threads import OwnThreads
+from service.searching.pools import SearchOptions, open_pools
+from service.searching.searches import Searches
+from service.searching.tasks import Kind
+from service.tls import Certificate, Files
+
+GRACE_SECONDS = 5.0
+LAST_SECONDS = 0.5
+
+_HINT = hint_pb2.DESCRIPTOR.services_by_name["HintService"]
+
+
+class SearchServerOptions(NamedTuple):
+    """The options of a search server."""
+
+    address: str  # HOST:PORT or unix:PATH.
+    searching: SearchOptions = SearchOptions()
+    connections: ConnectionLimits = ConnectionLimits()
+    tls: Files | None = None  # None: in the clear.
+    metrics_port: int = 0  # 0: none.
+
+
+class SearchServer:
+    """One search server. It is started once and stopped once."""
+
+    web_url = ""  # It has no door for browsers.
+
+    def __init__(self, options: SearchServerOptions) -> None:
+        """Raises OSError or ValueError."""
+        self._options = options
+        self.metrics = Metrics()
+        self._threads = OwnThreads(open_pools(options.searching, self.metrics))
+        # Match servers have admitted the callers.
+        self._admission = Admission(Callers(address={}), self.metrics)
+        self._calls = Calls(self.metrics, self._admission)
+        self._certificate = (
+            Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
+        )
+        self._metrics_server: WSGIServer | None = None
+        self._door = GrpcDoor(
+            self._calls,
+            options.connections,
+            None if self._certificate is None else self._certificate.credentials(),
+        )
+
+    async def start(self) -> str:
+        """Starts to serve; returns the address. Raises OSError."""
+        service = HintService(Searches(self._threads), self._admission)
+        hint_pb2_grpc.add_HintServiceServicer_to_server(service, self._door.server)
+        address = self._options.address
+        if self._options.metrics_port:
+            host = address.rpartition(":")[0].strip("[]")
+            try:
+                self._metrics_server = self.metrics.serve(host, self._options.metrics_port)
+            except OSError as error:
+                raise cannot_listen(host, self._options.metrics_port, error) from None
+        return await self._door.open(address, [_HINT])
+
+    async def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Stops: answers the searches that run with what they have found."""
+        until = time.monotonic() + grace
+        self._calls.drain()
+        self._admission.close()
+        await self._door.begin_to_close()
+        for kind in Kind:
+            self._threads.end_searches(kind)
+        await self._calls.wait_idle(until - time.monotonic())
+        await self._door.close(max(until - time.monotonic(), min(grace, LAST_SECONDS)))
+        await asyncio.to_thread(self._threads.close)
+        if self._metrics_server is not None:
+            self._metrics_server.shutdown()
+            self._metrics_server.server_close()

@@ -1,0 +1,102 @@
+"""Search processes: search servers on this machine that belong to one server and end with it.
+
+Searches leave the process that answers calls, so that both need not share an interpreter.
+"""
+
+import asyncio
+import json
+import logging
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from service.searching.pools import SearchOptions
+
+FIRST_PAUSE_SECONDS = 0.2  # Before an ended process is started again; each time twice as long,
+MAX_PAUSE_SECONDS = 10.0  # but at most this.
+KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
+MODULE = "service.search_process"
+
+_log = logging.getLogger(__name__)
+
+
+class SearchProcesses:
+    """A number of search processes, each of which is started again if it ends."""
+
+    def __init__(self, count: int, options: SearchOptions) -> None:
+        """They share the threads of `options`, of which each has at least one.
+
+        Raises OSError if there is no directory for temporary files.
+        """
+        self._options = options._replace(threads=max(1, options.number_of_threads // count))
+        self._folder = Path(tempfile.mkdtemp(prefix="croupier-"))
+        self._sockets = [self._folder / f"search-{number}" for number in range(count)]
+        self._keepers: list[asyncio.Task[None]] = []
+        self._processes: dict[Path, asyncio.subprocess.Process] = {}
+        self._stopping = False
+
+    @property
+    def address(self) -> str:
+        """The address of all of them, as gRPC writes it."""
+        return "unix:" + ",".join(map(str, self._sockets))
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that run."""
+        return [process.pid for process in self._processes.values()]
+
+    def start(self) -> None:
+        """Starts the processes."""
+        self._keepers = [asyncio.create_task(self._keep(socket)) for socket in self._sockets]
+
+    def stop(self) -> None:
+        """Tells the processes to stop: what their searches have found is the answer."""
+        self._stopping = True
+        for process in self._processes.values():
+            if process.stdin is not None:
+                process.stdin.close()
+
+    async def close(self) -> None:
+        """Returns when all processes have ended, which it enforces."""
+        self.stop()
+        for keeper in self._keepers:
+            try:
+                async with asyncio.timeout(KILL_SECONDS):
+                    await asyncio.shield(keeper)
+            except TimeoutError:
+                for process in self._processes.values():
+                    process.kill()
+                await keeper
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _keep(self, socket: Path) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopping:
+            began = asyncio.get_running_loop().time()
+            code = await self._run(socket)
+            if self._stopping:
+                return
+            if asyncio.get_running_loop().time() - began > MAX_PAUSE_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            _log.error("a search process ended with %d; it is started again", code)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+
+    async def _run(self, socket: Path) -> int:
+        # It ends when its standard input does: also if this process is killed.
+        socket.unlink(missing_ok=True)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", MODULE, stdin=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        self._processes[socket] = process
+        try:
+            assert process.stdin is not None
+            if self._stopping:
+                process.stdin.close()
+            else:
+                told = {"address": f"unix:{socket}", "options": self._options._asdict()}
+                process.stdin.write(json.dumps(told).encode() + b"\n")
+            return await process.wait()
+        finally:
+            del self._processes[socket]

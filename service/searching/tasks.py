@@ -1,0 +1,70 @@
+"""Search tasks: what is to be searched, for whom, in a form for either place where it can be done.
+
+A task is done by the threads of this process (`service/searching/own_threads.py`) or at a search
+server (`service/searching/search_servers.py`). Both give the same hint.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Hashable, Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from croupier.v1 import hint_pb2
+from service.searching.hints import CheckedHintRequest
+from service.searching.pool import Limits
+
+KIND_HEADER, OWNER_HEADER, RANK_HEADER = "x-search-kind", "x-search-owner", "x-search-rank"
+
+_OWNER_BYTES = 16
+
+
+class Kind(StrEnum):
+    """What a search is for; each kind has a pool of its own."""
+
+    HINT = "hint"
+    BOT = "bot"
+
+
+class Asker(NamedTuple):
+    """For whom a search is, which decides when it gets its turn."""
+
+    kind: Kind
+    owner: Hashable  # Who pays for it.
+    rank: int = 0  # Searches of a lower rank go first.
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """The asker as metadata of a call to a search server, without the name of the owner."""
+        owner = hashlib.shake_256(repr(self.owner).encode()).hexdigest(_OWNER_BYTES)
+        return (
+            (KIND_HEADER, self.kind.value),
+            (OWNER_HEADER, owner),
+            (RANK_HEADER, str(self.rank)),
+        )
+
+
+def read_asker(metadata: Iterable[tuple[str, str | bytes]], owner: Hashable) -> Asker:
+    """The asker that a call names in its metadata, or one of a hint for `owner`."""
+    sent = {name: value for name, value in metadata if isinstance(value, str)}
+    kind = Kind.BOT if sent.get(KIND_HEADER) == Kind.BOT.value else Kind.HINT
+    rank = sent.get(RANK_HEADER, "")
+    return Asker(kind, sent.get(OWNER_HEADER) or owner, int(rank) if rank.isdecimal() else 0)
+
+
+def _ignore(seconds: float) -> None:
+    pass
+
+
+class SearchTask(NamedTuple):
+    """One search that is asked for."""
+
+    asker: Asker
+    limits: Limits
+    # Checks the request completely, which takes up to 20 ms: to be called in a thread of a pool. It
+    # raises Refusal.
+    check: Callable[[], CheckedHintRequest]
+    write: Callable[[], hint_pb2.Search]  # The request for a search server, with view and seed.
+    details: bool = True  # Whether the hint evaluates each action.
+    deadline: float = math.inf  # By the monotonic clock.
+    every: float = 0.0  # Seconds between partial reports; 0: only the final one is wanted.
+    charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.

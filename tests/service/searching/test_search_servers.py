@@ -1,0 +1,330 @@
+"""Searches at search servers: the same hints and decisions, and no error when a server is lost."""
+
+import os
+import signal
+from contextlib import contextmanager
+
+import grpc
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from croupier.v1 import hint_pb2, match_pb2
+from service import wire
+from service.searching.tasks import Asker, Kind, read_asker
+from tests.support.play import note_on_failure, seeded
+from tests.support.searching import wait_for_metric
+from tests.support.serving import (
+    TIMEOUT,
+    Client,
+    bot,
+    hosted_cases,
+    play_on,
+    read_error,
+    refused,
+    ruleset_of,
+)
+
+LIMITS = hint_pb2.SearchLimits(iterations=300)
+LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
+MANY = hint_pb2.SearchLimits(iterations=50_000)
+SEED = 7
+
+
+def as_bytes(message):
+    return message.SerializeToString(deterministic=True)
+
+
+@pytest.fixture(scope="module")
+def processes(servers):
+    """A server that has its searches done by two processes, and a client of it."""
+    server, address = servers.start(search_processes=2, search_threads=2, allow_seeds=True)
+    return server, Client(address)
+
+
+@pytest.fixture
+def start(servers):
+    """Starts a server with search servers of its own, and returns all and a client."""
+    clients = []
+
+    def start(count, threads=1, **options):
+        workers = [servers.start_search_server(threads=threads) for _ in range(count)]
+        address = "ipv4:" + ",".join(address for _, address in workers)
+        server, here = servers.start(search_at=address, search_threads=1, **options)
+        clients.append(Client(here, [("grpc.use_local_subchannel_pool", 1)]))
+        return [worker for worker, _ in workers], server, clients[-1]
+
+    yield start
+    for client in clients:
+        client.close()
+
+
+def calls_to_search_servers(server, kind, outcome):
+    labels = {"kind": kind, "outcome": outcome}
+    value = server.metrics.registry.get_sample_value
+    return value("croupier_search_server_calls_total", labels) or 0
+
+
+@contextmanager
+def answered_elsewhere(server, kind):
+    """Checks that searches of a kind were answered by search servers."""
+    before = calls_to_search_servers(server, kind, "answered")
+    own = calls_to_search_servers(server, kind, "unanswered")
+    yield
+    assert calls_to_search_servers(server, kind, "answered") > before
+    assert calls_to_search_servers(server, kind, "unanswered") == own
+
+
+@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
+def test_a_hint_has_the_same_bytes(client, processes, game_id, name):
+    server, elsewhere = processes
+    for seed in range(2):
+        table = client.create(ruleset_of(game_id, name), seed=seed)
+        play_on(table, seeded(game_id, name, seed), most=6 * seed)
+        view = next((view for view in table.player_views() if view.seat in view.deciders), None)
+        if view is None:
+            continue
+        with note_on_failure(seed=seed, seat=view.seat), answered_elsewhere(server, "hint"):
+            here = client.hint(view, LIMITS, seed).hint
+            assert as_bytes(elsewhere.hint(view, LIMITS, seed).hint) == as_bytes(here)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_a_match_and_its_view_get_the_same_hint(processes, game_id):
+    _, client = processes
+    table = client.create(ruleset_of(game_id), seed=1)
+    view = next(view for view in table.player_views() if view.seat in view.deciders)
+    by_match = table.players[view.seat].hint(LIMITS, SEED)
+    assert as_bytes(by_match.hint) == as_bytes(client.hint(view, LIMITS, SEED).hint)
+    assert by_match.search_time.ToNanoseconds() > 0
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_bots_decide_alike(client, processes, game_id):
+    server, elsewhere = processes
+
+    def play(client):
+        table = client.create(
+            ruleset_of(game_id, "default"), [bot("BEGINNER"), bot("BEGINNER")], seed=SEED
+        )
+        list(table.spectator.watch())
+        return [entry.action for entry in table.spectator.record().entries]
+
+    with answered_elsewhere(server, "bot"):
+        assert play(elsewhere) == play(client)
+
+
+def test_reports_of_an_analysis_come_from_elsewhere(processes):
+    server, client = processes
+    player = client.create(ruleset_of("skystones"), seed=1).players[0]
+    request = hint_pb2.AnalyzePositionRequest(
+        search={"match_name": player.match, "limits": LIMITS, "seed": SEED, "belief_worlds": 64},
+        report_interval=Duration(nanos=20_000_000),
+    )
+    with answered_elsewhere(server, "hint"):
+        *_, last = client.hints.AnalyzePosition(request, metadata=player.metadata, timeout=TIMEOUT)
+    assert last.final_report
+    suggestion = hint_pb2.SuggestActionRequest(search=request.search)
+    hint = client.hints.SuggestAction(suggestion, metadata=player.metadata).hint
+    assert as_bytes(last.hint) == as_bytes(hint)
+
+
+def test_errors_are_those_of_the_search_server(processes):
+    _, client = processes
+    player = client.create(ruleset_of("skystones"), seed=1).players[0]
+    view = player.view()
+    other = client.create(ruleset_of("champion_chess"), seed=1).players[0].view().legal_actions[0]
+    request = hint_pb2.SuggestActionRequest(
+        search={"view": view, "limits": LIMITS, "include_actions": [other]}
+    )
+    refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
+    assert refusal.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert refusal.fields == ["search.include_actions[0].champion_chess"]
+
+
+def test_a_search_ends_near_the_deadline_of_its_caller(processes):
+    _, client = processes
+    player = client.create(ruleset_of("skystones"), seed=1).players[0]
+    request = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
+    response = client.hints.SuggestAction(request, metadata=player.metadata, timeout=1)
+    assert response.hint.stop_reason == hint_pb2.STOP_REASON_DEADLINE
+
+
+def test_a_search_server_whose_caller_leaves_stops_searching(start):
+    (worker,), _, client = start(1)
+    player = client.create(ruleset_of("skystones")).players[0]
+    request = hint_pb2.AnalyzePositionRequest(search={"match_name": player.match, "limits": LONG})
+    call = client.hints.AnalyzePosition(request, metadata=player.metadata, timeout=TIMEOUT)
+    next(call)
+    call.cancel()
+    wait_for_metric(worker.metrics, "croupier_searches_running", {"kind": "hint"}, 0)
+
+
+def test_a_killed_process_costs_no_error_and_is_replaced(servers):
+    server, address = servers.start(search_processes=2, search_threads=2, allow_seeds=True)
+    client = Client(address)
+    player = client.create(ruleset_of("skystones"), seed=1).players[0]
+    expected = as_bytes(player.hint(MANY, SEED).hint)
+    pids = server._search_processes.pids
+    for victim in pids:
+        searching = [
+            client.hints.SuggestAction.future(
+                hint_pb2.SuggestActionRequest(
+                    search={"match_name": player.match, "limits": MANY, "seed": SEED}
+                ),
+                metadata=player.metadata,
+                timeout=TIMEOUT,
+            )
+            for _ in range(2)  # They take turns, so that one of them is at the victim.
+        ]
+        os.kill(victim, signal.SIGKILL)
+        assert [as_bytes(call.result().hint) for call in searching] == [expected] * 2
+    assert calls_to_search_servers(server, "hint", "lost") >= 1
+    client.close()
+    servers.stop(server)
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start):
+    workers, server, client = start(2, allow_seeds=True)
+    player = client.create(ruleset_of("skystones"), seed=1).players[0]
+    calls = [
+        client.hints.SuggestAction.future(
+            hint_pb2.SuggestActionRequest(
+                search={"match_name": player.match, "limits": MANY, "seed": SEED}
+            ),
+            metadata=player.metadata,
+            timeout=TIMEOUT,
+        )
+        for _ in range(2)
+    ]
+    wait_for_metric(workers[0].metrics, "croupier_searches_running", {"kind": "hint"}, 1)
+    servers.stop(workers[0], grace=TIMEOUT)
+    hints = [call.result().hint for call in calls]
+    assert [hint.stop_reason for hint in hints] == [hint_pb2.STOP_REASON_ITERATIONS] * 2
+    assert as_bytes(hints[0]) == as_bytes(hints[1])
+    assert calls_to_search_servers(server, "hint", "lost") == 1
+
+
+def test_without_a_search_server_the_own_threads_search(client, servers):
+    server, address = servers.start(search_at="127.0.0.1:1", search_threads=1)
+    elsewhere = Client(address)
+    view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
+    here = client.hint(view, LIMITS, SEED).hint
+    assert as_bytes(elsewhere.hint(view, LIMITS, SEED).hint) == as_bytes(here)
+    assert calls_to_search_servers(server, "hint", "unanswered") == 1
+    elsewhere.close()
+
+
+def test_a_server_that_stops_answers_with_what_its_processes_have_found(servers):
+    server, address = servers.start(search_processes=1, search_threads=2)
+    client = Client(address)
+    player = client.create(ruleset_of("skystones")).players[0]
+    asked, followed = long_searches(client, player)
+    next(followed)
+    servers.stop(server, grace=TIMEOUT)
+    hint = asked.result().hint
+    assert hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
+    assert hint.iterations > 0
+    *_, last = followed
+    assert last.final_report
+    assert last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
+    client.close()
+
+
+def test_a_server_that_stops_does_not_wait_for_search_servers(servers, start):
+    _, server, client = start(1, threads=2)
+    player = client.create(ruleset_of("skystones")).players[0]
+    asked, followed = long_searches(client, player)
+    next(followed)
+    servers.stop(server, grace=TIMEOUT)
+    with pytest.raises(grpc.RpcError) as caught:
+        asked.result()
+    error = read_error(caught.value)
+    assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
+    *_, last = followed
+    assert last.final_report
+    assert last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
+
+
+def long_searches(client, player):
+    """A SuggestAction and an AnalyzePosition under way."""
+    suggestion = hint_pb2.SuggestActionRequest(search={"match_name": player.match, "limits": LONG})
+    analysis = hint_pb2.AnalyzePositionRequest(
+        search=suggestion.search, report_interval=Duration(nanos=20_000_000)
+    )
+    return (
+        client.hints.SuggestAction.future(suggestion, metadata=player.metadata, timeout=TIMEOUT),
+        client.hints.AnalyzePosition(analysis, metadata=player.metadata, timeout=TIMEOUT),
+    )
+
+
+def test_a_search_server_hosts_no_match(servers):
+    _, address = servers.start_search_server(threads=1)
+    client = Client(address)
+    request = hint_pb2.SuggestActionRequest(search={"match_name": "matches/a", "limits": LIMITS})
+    refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
+    assert refusal.reason == "MATCH_NOT_FOUND"
+    with pytest.raises(grpc.RpcError) as caught:
+        client.matches.GetView(match_pb2.GetViewRequest(name="matches/a"), timeout=TIMEOUT)
+    assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+    client.close()
+
+
+def test_callers_share_a_search_server_fairly(start, tmp_path):
+    callers = tmp_path / "callers.toml"
+    callers.write_text('trusted_proxies = ["127.0.0.1"]\n')
+    (worker,), _, client = start(1, callers_file=callers)
+    view = client.create(ruleset_of("skystones")).players[0].view()
+
+    def ask(address, limits):
+        request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": limits})
+        metadata = [("x-forwarded-for", address)]
+        return client.hints.SuggestAction.future(request, metadata=metadata, timeout=TIMEOUT)
+
+    one = ask("192.0.2.1", LONG)
+    wait_for_metric(worker.metrics, "croupier_searches_running", {"kind": "hint"}, 1)
+    # It would wait for a minute if both were one caller to the search server.
+    assert ask("192.0.2.2", LIMITS).result().hint.iterations == LIMITS.iterations
+    assert not one.done()
+    one.cancel()
+
+
+def test_an_asker_survives_the_way_to_a_search_server():
+    asker = Asker(Kind.BOT, "matches/a", 1)
+    read = read_asker(asker.metadata(), "nobody")
+    assert (read.kind, read.rank) == (Kind.BOT, 1)
+    assert read.owner != asker.owner  # Its name is not told.
+    assert read == read_asker(asker.metadata(), "somebody else")
+    assert read.owner != read_asker(asker._replace(owner="b").metadata(), "").owner
+    assert read_asker((), "nobody") == Asker(Kind.HINT, "nobody", 0)
+
+
+# Fields of the response
+
+
+def masked(client, view, *paths):
+    request = hint_pb2.SuggestActionRequest(
+        search={"view": view, "limits": LIMITS, "seed": SEED}, read_mask=FieldMask(paths=paths)
+    )
+    return client.hints.SuggestAction(request, timeout=TIMEOUT)
+
+
+def test_only_fields_of_the_mask_are_returned(client):
+    view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
+    whole = client.hint(view, LIMITS, SEED)
+    short = masked(client, view, "hint.action", "hint.expected_score")
+    assert short == hint_pb2.SuggestActionResponse(
+        hint={"action": whole.hint.action, "expected_score": whole.hint.expected_score}
+    )
+    assert masked(client, view, "hint.actions").hint.actions == whole.hint.actions
+    assert masked(client, view, "hint").hint == whole.hint
+
+
+def test_a_mask_with_an_unknown_field_is_refused(client):
+    view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
+    for path in ("hint.acton", "hint.actions.visits", ""):
+        refusal = refused(lambda path=path: masked(client, view, path))
+        assert (refusal.reason, refusal.fields) == ("INVALID_FIELD", ["read_mask"])

@@ -1,0 +1,52 @@
+"""Searches in one pool of this process, without a server."""
+
+import threading
+import time
+
+from service.metrics import Metrics
+from service.searching.own_threads import OwnThreads
+from service.searching.pool import ANYBODY, SearchPool
+from service.searching.searches import Searches
+from service.searching.tasks import Kind
+
+
+def bot_searches(threads=1):
+    """Searches for bots in a pool of its own, and the pool, which is to be closed."""
+    pool = SearchPool(Kind.BOT, threads, Metrics())
+    return Searches(OwnThreads({Kind.BOT: pool})), pool
+
+
+async def search_in(pool, view, limits, seed, prepare=lambda: None, owner=ANYBODY, rank=0):
+    """Searches a view in a pool; returns the result and the seconds that it took.
+
+    `prepare` is called first, in the same thread.
+    """
+    seconds = 0.0
+
+    def work(job):
+        nonlocal seconds
+        prepare()
+        search = job.search(view, seed)
+        search.run(iterations=limits.iterations, seconds=limits.seconds, stop=job.stop)
+        result = search.result()
+        seconds = time.monotonic() - job.began
+        return result
+
+    result = await pool.run(limits, work, owner, rank)
+    return result, seconds
+
+
+def wait_for_metric(metrics, name, labels, wanted, timeout=30):
+    """Waits until a gauge of search pools, asked for with each of their reports, has a value."""
+    changed = threading.Event()
+    report = metrics.pool
+
+    def tell(*arguments):
+        report(*arguments)
+        changed.set()
+
+    metrics.pool = tell
+    until = time.monotonic() + timeout
+    while metrics.registry.get_sample_value(name, labels) != wanted:
+        assert changed.wait(until - time.monotonic()), (name, labels, wanted)
+        changed.clear()
