@@ -4,9 +4,9 @@ The stubs belong to the client, a distribution of its own (clients/python). Its 
 is here too, since the build of a checkout begins with it.
 
 Three switches in the environment, for `make coverage`, `make sanitize` and `make fuzz`:
-CROUPIER_COVERAGE=1 counts how often each Cython line runs, nogil code included;
-CROUPIER_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers;
-CROUPIER_FUZZ=1 reports each basic block and each comparison to a coverage-guided fuzzer.
+BUILD_COVERAGE=1 counts how often each Cython line runs, nogil code included;
+BUILD_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers;
+BUILD_FUZZ=1 reports each basic block and each comparison to a coverage-guided fuzzer.
 """
 
 import os
@@ -21,9 +21,9 @@ from setuptools.command.build_ext import build_ext
 sys.path.insert(0, str(Path(__file__).parent / "clients/python"))
 from build_proto import BuildProto, protoc, schemas
 
-COVERAGE = os.environ.get("CROUPIER_COVERAGE") == "1"
-SANITIZE = os.environ.get("CROUPIER_SANITIZE") == "1"
-FUZZ = os.environ.get("CROUPIER_FUZZ") == "1"
+COVERAGE = os.environ.get("BUILD_COVERAGE") == "1"
+SANITIZE = os.environ.get("BUILD_SANITIZE") == "1"
+FUZZ = os.environ.get("BUILD_FUZZ") == "1"
 JOBS = 2
 
 # No -march=native: one image runs on every machine. No contraction to fused multiply-add either:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from cli.configuration import ConfiguredParser
 from croupier.terminal.arguments import (
     DEFAULT_ADDRESS,
     MAX_UINT64,
@@ -47,7 +48,7 @@ __all__ = [
     "whole",
 ]
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Commands: TypeAlias = "argparse._SubParsersAction[ConfiguredParser]"
 
 MAX_PORT = 65535
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

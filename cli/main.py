@@ -4,10 +4,37 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from cli import arena, exploit, export, games, health, import_, key, play, schema, serve, verify
+from cli import (
+    arena,
+    config,
+    exploit,
+    export,
+    games,
+    health,
+    import_,
+    key,
+    play,
+    schema,
+    serve,
+    verify,
+)
 from cli.arguments import CommandError
+from cli.configuration import ConfiguredParser
 
-COMMANDS = (serve, key, games, health, play, arena, exploit, verify, export, import_, schema)
+COMMANDS = (
+    serve,
+    config,
+    key,
+    games,
+    health,
+    play,
+    arena,
+    exploit,
+    verify,
+    export,
+    import_,
+    schema,
+)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -15,7 +42,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="croupier", description="Hosts card games with hidden information over gRPC."
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        required=True, metavar="COMMAND", parser_class=ConfiguredParser
+    )
     for command in COMMANDS:
         command.add_parser(commands)
     return parser

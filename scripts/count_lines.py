@@ -2,7 +2,7 @@
 
     python scripts/count_lines.py build/inplace
 
-A build with CROUPIER_COVERAGE=1 writes what it counts beside the objects in that folder. Prints a
+A build with BUILD_COVERAGE=1 writes what it counts beside the objects in that folder. Prints a
 line for each source with lines that were not reached, then the total.
 """
 

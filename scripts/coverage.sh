@@ -9,7 +9,7 @@ began=$(date +%s)
 
 scripts/copy_sources.sh build/coverage
 cd build/coverage
-CROUPIER_COVERAGE=1 "$python" setup.py -q build_proto --inplace build_ext --inplace
+BUILD_COVERAGE=1 "$python" setup.py -q build_proto --inplace build_ext --inplace
 echo "The build took $(($(date +%s) - began)) seconds."
 status=0
 nice -n 19 "$python" -m coverage run -m pytest -n "${JOBS:-auto}" --dist worksteal \

@@ -9,7 +9,7 @@ began=$(date +%s)
 
 if "$python" -c 'import atheris' 2>/dev/null; then
     scripts/copy_sources.sh build/fuzz
-    (cd build/fuzz && CROUPIER_FUZZ=1 "$python" setup.py -q build_proto --inplace build_ext --inplace)
+    (cd build/fuzz && BUILD_FUZZ=1 "$python" setup.py -q build_proto --inplace build_ext --inplace)
     echo "The traced build took $(($(date +%s) - began)) seconds."
 else
     echo "There is no atheris for this Python: nothing is guided by coverage."

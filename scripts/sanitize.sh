@@ -20,7 +20,7 @@ parts=(engine samplers hostile facts wire search)
 
 scripts/copy_sources.sh build/sanitize
 cd build/sanitize
-export CROUPIER_SANITIZE=1
+export BUILD_SANITIZE=1
 "$python" setup.py -q build_proto --inplace build_ext --inplace
 echo "The build took $SECONDS seconds."
 

@@ -5,11 +5,11 @@ set -eux
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
 
-CROUPIER_PLAY_STYLES=300 python -m pytest -o faulthandler_timeout=0 -n "${JOBS:-auto}" \
+TEST_PLAY_STYLES=300 python -m pytest -o faulthandler_timeout=0 -n "${JOBS:-auto}" \
     tests/engine/test_sampler.py -k has_worlds "$@"
-CROUPIER_MATCHES=2000 CROUPIER_SNAPSHOTS=1000 python -m pytest -o faulthandler_timeout=0 \
+TEST_MATCHES=2000 TEST_SNAPSHOTS=1000 python -m pytest -o faulthandler_timeout=0 \
     -n "${JOBS:-auto}" tests/engine/test_game.py tests/service/hosting/test_snapshots.py "$@"
-CROUPIER_SOAK=10000 python -m pytest tests/service/searching/test_analysis.py -k leave_nothing "$@"
-CROUPIER_ENDINGS=300 python -m pytest tests/ai/test_endings.py -k naive_solver "$@"
-CROUPIER_KILLS=200 CROUPIER_RACES=5000 python -m pytest -s -o faulthandler_timeout=0 \
+TEST_SOAK=10000 python -m pytest tests/service/searching/test_analysis.py -k leave_nothing "$@"
+TEST_ENDINGS=300 python -m pytest tests/ai/test_endings.py -k naive_solver "$@"
+TEST_KILLS=200 TEST_RACES=5000 python -m pytest -s -o faulthandler_timeout=0 \
     tests/service/test_crashes.py tests/service/test_races.py "$@"

@@ -11,6 +11,6 @@ export default defineConfig({
 		assetsInlineLimit: 0, // A data: address would need an exception in the content security policy.
 	},
 	server: {
-		proxy: { "/croupier.v1.": { target: process.env.CROUPIER_WEB ?? "http://127.0.0.1:8080" } },
+		proxy: { "/croupier.v1.": { target: process.env.DEV_SERVER ?? "http://127.0.0.1:8080" } },
 	},
 });

@@ -21,7 +21,7 @@ from tests.support.play import note_on_failure, random_joint, seeded
 from tests.support.sequence_form import LeftToChanceError, Rest, TooLargeError, step
 
 # Positions of each case; `make soak` sets more.
-POSITIONS = int(os.environ.get("CROUPIER_ENDINGS", "25"))
+POSITIONS = int(os.environ.get("TEST_ENDINGS", "25"))
 CHOICES = 20  # Tested for each answer: whether the opponent knows enough to choose.
 NODES = 4_000
 EXACT = 1e-7  # The precision of the linear programmes.

@@ -21,7 +21,7 @@ from tests.support.play import (
     seeded,
 )
 
-MATCHES = int(os.environ.get("CROUPIER_MATCHES", "120"))
+MATCHES = int(os.environ.get("TEST_MATCHES", "120"))
 CLOSELY = 0.2  # The share of states that are copied, restored and left by either seat first.
 
 

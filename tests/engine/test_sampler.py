@@ -29,7 +29,7 @@ from tests.support.play import (
 
 MATCHES = 8
 WORLDS = 8
-STYLED_MATCHES = int(os.environ.get("CROUPIER_PLAY_STYLES", "20"))
+STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "20"))
 SIMULATED = 40_000
 STEPS = 6  # Joint actions.
 MAX_VIEWS = 30  # Tested views: the most frequent ones after each number of steps,

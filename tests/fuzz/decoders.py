@@ -96,7 +96,7 @@ def fuzz(name, runs, seed, faults, folder, counters):
     from tests.fuzz.targets import MAX_BYTES, TARGETS, Refused
 
     if not counters.block_counters_used():
-        sys.exit("the extensions were built without CROUPIER_FUZZ=1: use scripts/fuzz.sh")
+        sys.exit("the extensions were built without BUILD_FUZZ=1: use scripts/fuzz.sh")
     target = TARGETS[name]()
     corpus = Path(folder, "corpus")
     corpus.mkdir()

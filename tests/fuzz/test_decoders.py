@@ -9,7 +9,7 @@ from tests.fuzz.decoders import fuzz_plainly
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import TARGETS, Refused, Target, Views, read_message
 
-SEED = int(os.environ.get("CROUPIER_FUZZ_SEED", "1"))
+SEED = int(os.environ.get("TEST_FUZZ_SEED", "1"))
 RUNS = {"records": 60, "actions": 300, "tokens": 3000, "snapshots": 3000}
 MOST = 2000  # Executions of the other targets.
 

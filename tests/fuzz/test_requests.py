@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz import requests
 
-SEED = int(os.environ.get("CROUPIER_FUZZ_SEED", "1"))
+SEED = int(os.environ.get("TEST_FUZZ_SEED", "1"))
 REQUESTS = 1500
 
 

@@ -12,9 +12,9 @@ from croupier.client import Client, Operator
 from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.postgresql import Postgres
 
-KILLS = int(os.environ.get("CROUPIER_KILLS", "4"))
+KILLS = int(os.environ.get("TEST_KILLS", "4"))
 TABLES = min(KILLS, 8)
-SEED = os.environ.get("CROUPIER_SEED", "1")
+SEED = os.environ.get("TEST_SEED", "1")
 OPERATOR = "the-operator-of-servers-that-are-killed"
 MODES = ("immediate", "fast")
 END = 600

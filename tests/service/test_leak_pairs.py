@@ -36,9 +36,9 @@ from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset
 from tests.support.web import Method, WebClient
 from tests.support.worlds import another_world, with_secret
 
-PAIRS = int(os.environ.get("CROUPIER_LEAK_PAIRS", "1"))
+PAIRS = int(os.environ.get("TEST_LEAK_PAIRS", "1"))
 BLOCK = 6  # Pairs of one test, so that processes share the long form.
-SEED = int(os.environ.get("CROUPIER_LEAK_SEED", "1"))
+SEED = int(os.environ.get("TEST_LEAK_SEED", "1"))
 ASKED = 0.15  # The share of the versions at which everything is asked.
 PATIENCE = 600  # Seconds. A hint that a deadline cuts short depends on the time.
 DECISIONS, DRAWS = 12, 24  # Tried in the second match, to show the viewer the same.

@@ -13,8 +13,8 @@ from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import SKILLED, random_match
 from tests.support.serving import hosted_cases
 
-# `make records` sets CROUPIER_RECORDS=1000 for the long form.
-RECORDS = int(os.environ.get("CROUPIER_RECORDS", "80"))
+# `make records` sets TEST_RECORDS=1000 for the long form.
+RECORDS = int(os.environ.get("TEST_RECORDS", "80"))
 LONG = RECORDS >= 1000
 
 # Kinds of matches, as arguments of `random_match`.

@@ -37,7 +37,7 @@ FEW = hint_pb2.SearchLimits(iterations=2000)
 LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
 OFTEN = Duration(nanos=20_000_000)
 # The number of searches that are cancelled one after the other; 10,000 in `make soak`.
-CANCELLED = int(os.environ.get("CROUPIER_SOAK", "300"))
+CANCELLED = int(os.environ.get("TEST_SOAK", "300"))
 
 
 def reason(name):

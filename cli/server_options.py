@@ -1,0 +1,348 @@
+"""The options of a server: each is declared here, once.
+
+An option whose name (`dest`) is a field of `service.server.Options` reaches the server as it is.
+"""
+
+import argparse
+from pathlib import Path
+
+from cli import arguments
+from cli.arguments import UsageError
+from cli.configuration import ConfiguredParser
+from service.connections import ConnectionLimits
+from service.server import Options
+from service.tls import Files
+from service.web.door import WebOptions
+from service.web.origins import read_origin
+
+MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
+MAX_SEARCH_SECONDS = 60  # As in the schema.
+MAX_SEARCHES = 10_000
+_LIMITS = ConnectionLimits()
+
+
+def add_options(parser: ConfiguredParser) -> None:
+    """Declares all options of a server."""
+    parser.add_file_option()
+    for add in (
+        _add_addresses,
+        _add_tls,
+        _add_callers,
+        _add_matches,
+        _add_searches,
+        _add_connections,
+        _add_logging,
+    ):
+        add(parser)
+
+
+def read_options(chosen: argparse.Namespace) -> Options:
+    """Returns the options of the server; raises UsageError if they do not fit together."""
+    same = {name: value for name, value in vars(chosen).items() if name in Options._fields}
+    host, port = chosen.listen
+    return Options(
+        **same,
+        host=host,
+        port=port,
+        connections=ConnectionLimits(
+            connections=chosen.max_connections,
+            streams=chosen.max_streams,
+            idle=chosen.max_idle,
+            age=chosen.max_age,
+        ),
+        tls=_tls_files(chosen),
+        web=_web_options(chosen),
+    )
+
+
+def _add_addresses(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("addresses")
+    parser.add_option(
+        group,
+        "--listen",
+        "where to serve gRPC; port 0 takes a free one; the address is printed",
+        arguments.DEFAULT_ADDRESS,
+        metavar="HOST:PORT",
+        type=arguments.address,
+    )
+    web = WebOptions()
+    parser.add_option(
+        group,
+        "--web",
+        "where to serve the table for a browser, and Connect, gRPC-Web and JSON; port 0 takes a "
+        "free one; off for nowhere; the URL is printed",
+        WebOptions(may_move=True),
+        f"{web.host}:{web.port}, or a free port if that one is taken",
+        metavar="HOST:PORT",
+        type=_web_address,
+        dest="web_address",
+    )
+    parser.add_option(
+        group,
+        "--web-origin",
+        "let pages of this origin call, as https://play.example.org; may be repeated",
+        [],
+        "only the pages of this server",
+        metavar="ORIGIN",
+        type=_web_origin,
+    )
+    parser.add_option(
+        group,
+        "--web-host",
+        "a name by which browsers know this server; may be repeated; requests to other names are "
+        "refused",
+        [],
+        "on a loopback address localhost, elsewhere any name",
+        metavar="NAME",
+    )
+    parser.add_option(
+        group,
+        "--metrics-port",
+        "where to serve metrics for Prometheus, on the host of --listen and always in the clear; 0 "
+        "for nowhere",
+        "9464",
+        metavar="PORT",
+        type=arguments.port,
+    )
+
+
+def _add_tls(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("TLS")
+    parser.add_option(
+        group,
+        "--tls-cert",
+        "serve with TLS: the server's certificate, followed by those of its issuers, in PEM "
+        "format; when the TLS files change, the server uses them without a restart",
+        otherwise="serve in the clear",
+        metavar="FILE",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--tls-key",
+        "the private key of --tls-cert",
+        otherwise="none",
+        metavar="FILE",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--tls-client-ca",
+        "admit only clients with a certificate that comes from these authorities (mutual TLS)",
+        otherwise="admit clients without a certificate",
+        metavar="FILE",
+        type=Path,
+    )
+
+
+def _add_callers(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("callers")
+    parser.add_option(
+        group,
+        "--callers-file",
+        "a TOML file: the API keys and the issuer of signed tokens that this server knows, the "
+        "proxies whose forwarded addresses it believes, and how much each caller may use "
+        "(docs/operations.md)",
+        otherwise="callers from this machine are not limited, others have the default budgets",
+        metavar="FILE",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--token-key-file",
+        "a file of at least 32 random bytes with which tokens are made; servers that share it "
+        "accept each other's tokens",
+        otherwise="a key that is kept with the matches",
+        metavar="FILE",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--operator-token-file",
+        "a file with a word of at least 32 characters: the token of the operator, who may list all "
+        "matches and export their records",
+        otherwise="nobody may",
+        metavar="FILE",
+        type=Path,
+    )
+
+
+def _add_matches(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("matches")
+    parser.add_option(
+        group,
+        "--store",
+        'where matches are kept: "sqlite", a file under --data; "postgresql://...", a database '
+        'that any number of servers share; or "memory", which ends with the process',
+        "sqlite",
+        metavar="WHERE",
+    )
+    parser.add_option(
+        group,
+        "--data",
+        'the directory of "sqlite", which one server at a time can use; the server creates it if '
+        "it is missing",
+        str(arguments.default_data()),
+        "$XDG_DATA_HOME/croupier, or ~/.local/share/croupier",
+        metavar="DIR",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--retain-finished",
+        "delete matches that have been over for this long, as 90d, 12h, 30m or 45s",
+        otherwise="never",
+        metavar="DURATION",
+        type=arguments.duration,
+    )
+    parser.add_option(
+        group,
+        "--end-idle",
+        "end a match without a clock in which nothing has happened for this long: the seat that "
+        "owes a decision loses; or never",
+        "30d",
+        metavar="DURATION",
+        type=arguments.duration_or_never,
+    )
+    parser.add_option(
+        group,
+        "--max-default-actions",
+        "end a match in which a seat lets its time run out once more after N actions in a row were "
+        "played for it by default; a match may ask for fewer; 0 for no limit",
+        str(Options().max_default_actions),
+        metavar="N",
+        type=arguments.whole(0, MAX_DEFAULT_ACTIONS),
+    )
+    parser.add_option(
+        group,
+        "--allow-seeds",
+        "let clients choose the seed of a match; for tests only, as a client that knows the seed "
+        "knows all cards",
+        False,
+    )
+
+
+def _add_searches(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("searches")
+    parser.add_option(
+        group,
+        "--search-threads",
+        "threads for the searches of bots, and as many for hints; 0 for one for each processor",
+        "0",
+        metavar="N",
+        type=arguments.whole(),
+    )
+    parser.add_option(
+        group,
+        "--max-search-time",
+        "how long the search for a hint may take from its start, whatever limits the caller sets",
+        str(MAX_SEARCH_SECONDS),
+        metavar="SECONDS",
+        type=arguments.whole(1, MAX_SEARCH_SECONDS),
+        dest="max_search_seconds",
+    )
+    parser.add_option(
+        group,
+        "--searches-running",
+        "how many searches for hints one caller may have under way at a time; others wait",
+        Options().searches_running,
+        "twice the search threads, at least 4",
+        metavar="N",
+        type=arguments.whole(1, MAX_SEARCHES),
+    )
+    parser.add_option(
+        group,
+        "--searches-waiting",
+        "how many searches for hints of one caller may wait for their turn; the server refuses "
+        "further ones",
+        str(Options().searches_waiting),
+        metavar="N",
+        type=arguments.whole(1, MAX_SEARCHES),
+    )
+
+
+def _add_connections(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("connections")
+    parser.add_option(
+        group,
+        "--max-connections",
+        "connections beyond this number are refused; 0 for as many as the process may have open "
+        "files, less 256",
+        str(_LIMITS.connections),
+        metavar="N",
+        type=arguments.whole(),
+    )
+    parser.add_option(
+        group,
+        "--max-streams",
+        "calls and streams of one connection at once; more wait at the client",
+        str(_LIMITS.streams),
+        metavar="N",
+        type=arguments.whole(1, 1 << 31),
+    )
+    parser.add_option(
+        group,
+        "--max-idle",
+        "close a connection that has had no call for this long",
+        "15m",
+        metavar="DURATION",
+        type=arguments.duration,
+    )
+    parser.add_option(
+        group,
+        "--max-age",
+        "ask a client to connect anew after this long; its streams end an hour later at most",
+        "12h",
+        metavar="DURATION",
+        type=arguments.duration,
+    )
+
+
+def _add_logging(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("logging")
+    parser.add_option(
+        group,
+        "--log-level",
+        "what to log on standard error",
+        "info",
+        choices=("debug", "info", "warning", "error"),
+    )
+
+
+# Types of arguments
+
+
+def _web_address(text: str) -> WebOptions | None:
+    if text == "off":
+        return None
+    host, port = arguments.address(text)
+    return WebOptions(host, port)
+
+
+def _web_origin(text: str) -> str:
+    try:
+        return read_origin(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+# Options of which several make one of the server
+
+
+def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
+    web: WebOptions | None = chosen.web_address
+    if web is not None:
+        return web._replace(origins=tuple(chosen.web_origin), hosts=tuple(chosen.web_host))
+    if chosen.web_origin or chosen.web_host:
+        raise UsageError("--web-origin and --web-host need --web")
+    return None
+
+
+def _tls_files(chosen: argparse.Namespace) -> Files | None:
+    if bool(chosen.tls_cert) != bool(chosen.tls_key):
+        raise UsageError("--tls-cert and --tls-key belong together")
+    if chosen.tls_cert is None:
+        if chosen.tls_client_ca is not None:
+            raise UsageError("--tls-client-ca needs --tls-cert and --tls-key")
+        return None
+    return Files(chosen.tls_cert, chosen.tls_key, chosen.tls_client_ca)
