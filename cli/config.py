@@ -94,6 +94,8 @@ def _without_password(text: Any) -> Any:
     user, at, place = parts.netloc.rpartition("@")
     query = parse_qsl(parts.query, keep_blank_values=True)
     kept = [(name, value) for name, value in query if name not in _SECRETS]
+    if parts.password is None and kept == query:
+        return text
     return parts._replace(
         netloc=user.partition(":")[0] + at + place,
         query=parts.query if kept == query else urlencode(kept),

@@ -10,7 +10,8 @@ from cli.arguments import CommandError, Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
 from service.process import run as run_server
-from service.server import Server
+from service.search_server import SearchServer, SearchServerOptions
+from service.server import Options, Server
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,11 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
         _log.warning(warning)
     options = read_options(chosen)
     try:
-        uvloop.run(run_server(lambda: Server(options)))
+        uvloop.run(run_server(lambda: _make(options)))
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
     return 0
+
+
+def _make(options: Options | SearchServerOptions) -> Server | SearchServer:
+    return Server(options) if isinstance(options, Options) else SearchServer(options)

@@ -4,12 +4,16 @@ An option whose name (`dest`) is a field of `service.server.Options` reaches the
 """
 
 import argparse
+from enum import StrEnum
 from pathlib import Path
 
 from cli import arguments
 from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
+from croupier.transport import Security
 from service.connections import ConnectionLimits
+from service.search_server import SearchServerOptions
+from service.searching.pools import SearchOptions
 from service.server import Options
 from service.tls import Files
 from service.web.door import WebOptions
@@ -18,13 +22,24 @@ from service.web.origins import read_origin
 MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
 MAX_SEARCH_SECONDS = 60  # As in the schema.
 MAX_SEARCHES = 10_000
+MAX_SEARCH_PROCESSES = 64
+# So that match servers soon find search servers that were added.
+MAX_SEARCH_CONNECTION_SECONDS = 300.0
 _LIMITS = ConnectionLimits()
+
+
+class Role(StrEnum):
+    """What a server is for."""
+
+    MATCH = "match"
+    SEARCH = "search"
 
 
 def add_options(parser: ConfiguredParser) -> None:
     """Declares all options of a server."""
     parser.add_file_option()
     for add in (
+        _add_role,
         _add_addresses,
         _add_tls,
         _add_callers,
@@ -36,8 +51,10 @@ def add_options(parser: ConfiguredParser) -> None:
         add(parser)
 
 
-def read_options(chosen: argparse.Namespace) -> Options:
+def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
     """Returns the options of the server; raises UsageError if they do not fit together."""
+    if chosen.role == Role.SEARCH:
+        return _search_server_options(chosen)
     same = {name: value for name, value in vars(chosen).items() if name in Options._fields}
     host, port = chosen.listen
     return Options(
@@ -52,6 +69,41 @@ def read_options(chosen: argparse.Namespace) -> Options:
         ),
         tls=_tls_files(chosen),
         web=_web_options(chosen),
+        search_security=_search_security(chosen),
+    )
+
+
+def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
+    # The other options are those of match servers, which may share a file of options with it.
+    host, port = chosen.listen
+    return SearchServerOptions(
+        f"{host}:{port}",
+        SearchOptions(
+            chosen.search_threads,
+            chosen.max_search_seconds,
+            chosen.searches_running,
+            chosen.searches_waiting,
+        ),
+        ConnectionLimits(
+            connections=chosen.max_connections,
+            streams=chosen.max_streams,
+            idle=chosen.max_idle,
+            age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS),
+        ),
+        _tls_files(chosen),
+        chosen.metrics_port,
+    )
+
+
+def _add_role(parser: ConfiguredParser) -> None:
+    group = parser.add_argument_group("role")
+    parser.add_option(
+        group,
+        "--role",
+        '"match" hosts matches; "search" hosts none and keeps nothing, and searches for match '
+        "servers that name it by --search-at: nobody else should reach it",
+        Role.MATCH.value,
+        choices=tuple(role.value for role in Role),
     )
 
 
@@ -259,6 +311,48 @@ def _add_searches(parser: ConfiguredParser) -> None:
         metavar="N",
         type=arguments.whole(1, MAX_SEARCHES),
     )
+    parser.add_option(
+        group,
+        "--search-processes",
+        "processes of their own for searches, which share the search threads; 0: searches run in "
+        "the process that answers calls",
+        "1",
+        metavar="N",
+        type=arguments.whole(0, MAX_SEARCH_PROCESSES),
+    )
+    parser.add_option(
+        group,
+        "--search-at",
+        "search servers instead of processes, as dns:///croupier-search:50051 or any other target "
+        "of gRPC; while none answers, this process searches",
+        "",
+        "search processes",
+        metavar="TARGET",
+    )
+    parser.add_option(
+        group,
+        "--search-tls-ca",
+        "speak TLS with the search servers, whose certificates come from these authorities",
+        otherwise="speak in the clear",
+        metavar="FILE",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--search-tls-cert",
+        "the certificate that this server shows to the search servers",
+        otherwise="none",
+        metavar="FILE",
+        type=Path,
+    )
+    parser.add_option(
+        group,
+        "--search-tls-key",
+        "the private key of --search-tls-cert",
+        otherwise="none",
+        metavar="FILE",
+        type=Path,
+    )
 
 
 def _add_connections(parser: ConfiguredParser) -> None:
@@ -336,6 +430,15 @@ def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
     if chosen.web_origin or chosen.web_host:
         raise UsageError("--web-origin and --web-host need --web")
     return None
+
+
+def _search_security(chosen: argparse.Namespace) -> Security:
+    files = (chosen.search_tls_ca, chosen.search_tls_cert, chosen.search_tls_key)
+    if any(files) and not chosen.search_at:
+        raise UsageError("--search-tls-ca, --search-tls-cert and --search-tls-key need --search-at")
+    if bool(files[1]) != bool(files[2]):
+        raise UsageError("--search-tls-cert and --search-tls-key belong together")
+    return Security(ca=files[0], cert=files[1], key=files[2])
 
 
 def _tls_files(chosen: argparse.Namespace) -> Files | None:

@@ -25,6 +25,7 @@ async def serve() -> None:
     if not first:
         return
     told = json.loads(first)
+    logging.getLogger("service").setLevel(told["log_level"])
     server = SearchServer(SearchServerOptions(told["address"], SearchOptions(**told["options"])))
     await server.start()
     settle()

@@ -87,7 +87,13 @@ class SearchProcesses:
         # It ends when its standard input does: also if this process is killed.
         socket.unlink(missing_ok=True)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", MODULE, stdin=asyncio.subprocess.PIPE, start_new_session=True
+            sys.executable,
+            "-m",
+            MODULE,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            # An interrupt from the terminal is for the server, which lets it end in order.
+            start_new_session=True,
         )
         self._processes[socket] = process
         try:
@@ -95,7 +101,11 @@ class SearchProcesses:
             if self._stopping:
                 process.stdin.close()
             else:
-                told = {"address": f"unix:{socket}", "options": self._options._asdict()}
+                told = {
+                    "address": f"unix:{socket}",
+                    "options": self._options._asdict(),
+                    "log_level": logging.getLogger("service").getEffectiveLevel(),
+                }
                 process.stdin.write(json.dumps(told).encode() + b"\n")
             return await process.wait()
         finally:

@@ -1,9 +1,12 @@
 """The server as a process of its own, and the command line."""
 
+import os
+import select
 import signal
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import grpc
 import pytest
@@ -12,13 +15,13 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
-from croupier.v1 import catalog_pb2, clock_pb2
+from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
 from service import wire
-from service.server import SERVICES
 from tests.support.play import seeded
 from tests.support.server_process import ServeCommand, free_port
 from tests.support.serving import OPEN, Client, bot, play_on, read_error, refused, ruleset_of
 
+SERVICES = tuple(f"croupier.v1.{name}Service" for name in ("Catalog", "Match", "Hint"))
 SERVING = health_pb2.HealthCheckResponse.SERVING
 COMMAND = [sys.executable, "-m", "cli"]
 SEED = 0x5EC2E75EED5EC2E7
@@ -116,6 +119,35 @@ def test_streams_end_when_the_server_stops(start):
     assert refusal.retry_seconds > 0
     server.process.communicate(timeout=END)
     assert server.process.returncode == 0
+
+
+def children(process):
+    """The processes that a process has started."""
+    return set(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+
+
+def test_a_killed_server_leaves_no_search_process(start):
+    server = start("--metrics-port", "0")
+    (child,) = children(server.process)
+    ends = select.poll()
+    ends.register(os.pidfd_open(int(child)), select.POLLIN)
+    server.process.kill()
+    assert ends.poll(1000 * END)
+
+
+def test_searches_run_at_a_search_server(start):
+    worker = start("--metrics-port", "0", "--role", "search")
+    server = start("--metrics-port", "0", "--search-at", f"ipv4:{worker.address}", "--allow-seeds")
+    assert not children(server.process)
+    client, limits = Client(server.address), hint_pb2.SearchLimits(iterations=100)
+    view = client.create(ruleset_of("skystones"), seed=SEED).players[0].view()
+    with_worker = client.hint(view, limits, seed=1).hint
+    with Client(worker.address).channel as channel:
+        services = ProtoReflectionDescriptorDatabase(channel).get_services()
+        assert "croupier.v1.HintService" in services
+        assert "croupier.v1.MatchService" not in services
+    assert worker.end()[0] == 0
+    assert client.hint(view, limits, seed=1).hint == with_worker
 
 
 def test_a_port_in_use_is_reported_in_one_line(start):

@@ -25,7 +25,9 @@ class Replica:
     def __init__(self, log, *options, command=SERVE):
         self.address = f"127.0.0.1:{_free_port()}"
         self.log = log
-        self._command = [*command, "--listen", self.address, "--metrics-port", "0", *options]
+        # A search process would take half a second of a processor at each start.
+        self._command = [*command, "--listen", self.address, "--metrics-port", "0"]
+        self._command += ["--search-processes", "0", *options]
         self._process = None
         self._serves = False
 

@@ -10,7 +10,9 @@ import urllib.request
 
 from tests.support.serving import Client
 
-COMMAND = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]
+SERVE = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]
+# A search process would take half a second of a processor at each start.
+COMMAND = [*SERVE, "--search-processes", "0"]
 END = 30
 
 
@@ -116,7 +118,7 @@ class ServeCommand:
     """`croupier serve` on a free port."""
 
     def __init__(self, *options):
-        command = [*COMMAND, "--store", "memory", *options]
+        command = [*SERVE, "--store", "memory", *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
