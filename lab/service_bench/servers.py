@@ -1,6 +1,7 @@
 """The servers that are measured, each in its own process, and their cost."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,11 +34,23 @@ class Running(NamedTuple):
         return used / 1e9
 
     def memory(self) -> int:
-        """Returns the resident memory in bytes."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return 1024 * int(line.split()[1])
-        raise AssertionError("Linux always says")
+        """Returns the resident memory in bytes, that of search processes included."""
+        started = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return sum(map(_memory, [self.pid, *map(int, started)]))
+
+
+def _memory(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return 1024 * int(line.split()[1])
+    return 0  # It has just ended.
+
+
+def free_port() -> int:
+    """Returns a port of the loopback interface that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+    return port
 
 
 @contextmanager

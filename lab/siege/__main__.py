@@ -14,6 +14,7 @@ import asyncio
 import multiprocessing
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -30,6 +31,7 @@ PEACE = "peace"
 
 Phase = dict[str, Latencies]  # By the kind of calls.
 Phases = dict[str, Phase]
+Stalls = dict[str, str]  # What stood still in a phase, for readers.
 
 
 def main() -> None:
@@ -88,36 +90,55 @@ async def _besiege(name: str, by: str, seconds: float) -> Phases:
         fortress = Fortress(Path(directory), callers_file)
         server = fortress.start()
         others = Others(others_place, SEED)
+        stalls: Stalls = {}
+
+        async def measure(phase: str) -> Phase:
+            stood = fortress.stalls()
+            found = await others.measure(seconds)
+            stalls[phase] = _describe(fortress.stalls() - stood, others.longest_lag)
+            return found
+
         try:
             await others.start(server.address)
             await others.measure(3.0)
-            peace = await others.measure(seconds)
+            peace = await measure(PEACE)
             before = server.memory()
             attacking = asyncio.get_running_loop().run_in_executor(
                 pool, attack, name, server.address, attacker, seconds + 4.0
             )
             await others.measure(3.0)
-            siege = await others.measure(seconds)
+            siege = await measure("siege")
             under_attack = server.memory()
             outcomes = await attacking
             await others.measure(RECOVERY_SECONDS)
-            after = await others.measure(seconds)
+            after = await measure("after")
             await others.close()
             server = fortress.restart()
             others = Others(others_place, SEED)
             await others.start(server.address)
             await others.measure(RECOVERY_SECONDS)
-            restarted = await others.measure(seconds)
+            restarted = await measure("restarted")
         finally:
             await others.close()
             fortress.stop()
     phases = {PEACE: peace, "siege": siege, "after": after, "restarted": restarted}
-    _show(name, by, phases, outcomes, before, under_attack)
+    _show(name, by, phases, stalls, outcomes, before, under_attack)
     return phases
 
 
+def _describe(stalls: Counter[str], longest_lag: float) -> str:
+    found = [f"{count} {what}" for what, count in sorted(stalls.items())] or ["none"]
+    return f"{', '.join(found)}; the others themselves {1000 * longest_lag:.0f} ms at most"
+
+
 def _show(
-    name: str, by: str, phases: Phases, outcomes: Outcomes, before: int, under_attack: int
+    name: str,
+    by: str,
+    phases: Phases,
+    stalls: Stalls,
+    outcomes: Outcomes,
+    before: int,
+    under_attack: int,
 ) -> None:
     print(f"\n{name}, callers told apart by {by}")
     print(f"  attacker: {', '.join(f'{what} {n:,}' for what, n in outcomes.most_common(6))}")
@@ -129,7 +150,10 @@ def _show(
             each = found[kind]
             row += f"{1000 * each.p50:17.1f} ms{1000 * each.p99:7.0f} ms{len(each.taken):6}"
         failed = sum(each.failed for each in found.values())
-        print(f"  {phase:10}{row}" + (f"  {failed} FAILED" if failed else ""), flush=True)
+        print(f"  {phase:10}{row}" + (f"  {failed} FAILED" if failed else ""))
+    print("  stood still for 0.1 s or more:")
+    for phase, described in stalls.items():
+        print(f"    {phase:10}{described}", flush=True)
 
 
 def _compare(attacks: dict[str, Phases], by: str) -> bool:

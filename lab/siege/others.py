@@ -18,6 +18,7 @@ from lab.siege.places import Metadata, Place, channel, relayed
 
 GAMES = ("champion_chess", "skystones", "powershot_soccer", "castle_rampage")
 THINK_SECONDS = 0.1
+LAG_SECONDS = 0.01
 HINT_SECONDS = 0.1
 TIMEOUT = 30.0
 SUBMIT, BOT, HINT = "SubmitAction", "bot's move", "hint"
@@ -59,10 +60,12 @@ class Others:
         self._tasks: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
         self._ids = itertools.count()
+        self.longest_lag = 0.0  # Of the event loop of the others, in the last measurement.
 
     async def start(self, address: str) -> None:
         """Sits down at the tables: for each game one of two people, and one with a bot."""
         near = await self._stack.enter_async_context(relayed(address, self._place))
+        self._begin(self._watch_own_loop())
         for game in GAMES:
             self._begin(self._play_on(near, game, False))
             self._begin(self._play_on(near, game, True))
@@ -80,6 +83,7 @@ class Others:
         """Returns how long each kind of call took that ended in the next seconds."""
         self._taken.clear()
         self._failed.clear()
+        self.longest_lag = 0.0
         await asyncio.sleep(seconds)
         return {
             kind: Latencies(tuple(sorted(self._taken[kind])), self._failed[kind]) for kind in KINDS
@@ -87,6 +91,14 @@ class Others:
 
     def _begin(self, work: Any) -> None:
         self._tasks.append(asyncio.create_task(work))
+
+    async def _watch_own_loop(self) -> None:
+        # What the others themselves wait for is no fault of the server.
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + LAG_SECONDS
+            await asyncio.sleep(LAG_SECONDS)
+            self.longest_lag = max(self.longest_lag, loop.time() - due)
 
     async def _again(self, kind: str, work: Callable[[], Any]) -> None:
         # A call that fails is counted, and the person sits down anew.

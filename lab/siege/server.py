@@ -2,9 +2,19 @@
 
 import subprocess
 import sys
+import urllib.request
+from collections import Counter
 from pathlib import Path
 
-from lab.service_bench.servers import Running
+from prometheus_client.parser import text_string_to_metric_families
+
+from lab.service_bench.servers import Running, free_port
+
+STALL_SECONDS = "0.1"  # As a bound of the server's histograms.
+STALLING = {
+    "croupier_store_commit_seconds": "commits",
+    "croupier_event_loop_lag_seconds": "pauses of the event loop",
+}
 
 
 class Fortress:
@@ -12,7 +22,8 @@ class Fortress:
 
     def __init__(self, directory: Path, callers_file: Path) -> None:
         self._command = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
-        self._command += ["--metrics-port", "0", "--log-level", "error"]
+        self._metrics_port = free_port()
+        self._command += ["--metrics-port", str(self._metrics_port), "--log-level", "error"]
         self._command += ["--data", str(directory / "data"), "--callers-file", str(callers_file)]
         self._process: subprocess.Popen[str] | None = None
 
@@ -31,6 +42,20 @@ class Fortress:
         self._process.kill()
         self._process.wait()
         return self.start()
+
+    def stalls(self) -> Counter[str]:
+        """Returns how often so far the server stood still for STALL_SECONDS, by what it did."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics") as answer:
+            text = answer.read().decode()
+        stalls: Counter[str] = Counter()
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                what = STALLING.get(sample.name.removesuffix("_bucket"))
+                if what is not None and sample.labels.get("le") in (STALL_SECONDS, "+Inf"):
+                    stalls[what] += round(
+                        sample.value if sample.labels["le"] == "+Inf" else -sample.value
+                    )
+        return stalls
 
     def stop(self) -> None:
         """Ends the server."""
