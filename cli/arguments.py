@@ -24,6 +24,7 @@ from croupier.terminal.arguments import (
     security,
     whole,
 )
+from service.server import check_store
 
 __all__ = [
     "DEFAULT_ADDRESS",
@@ -45,6 +46,7 @@ __all__ = [
     "seconds",
     "security",
     "sha256",
+    "store",
     "whole",
 ]
 
@@ -139,6 +141,14 @@ def sha256(text: str) -> bytes:
             f"{text!r} is not a hash: {2 * HASH_BYTES} hexadecimal digits"
         )
     return data
+
+
+def store(text: str) -> str:
+    """Reads where matches are kept."""
+    try:
+        return check_store(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def json_option(text: str) -> tuple[str, Any]:

@@ -108,7 +108,7 @@ class ConfiguredParser(configargparse.ArgumentParser):  # type: ignore[misc]
         _, arguments = self.get_source_to_settings_dict().get("command_line", {}).get("", (0, []))
         flags = option.action.option_strings
         given = configargparse.already_on_command_line(arguments, flags, self.prefix_chars)
-        return option.flag if given else "default"
+        return "flag" if given else "default"
 
     def unknown_variables(self, environment: Mapping[str, str] = os.environ) -> Iterable[str]:
         """Yields a warning for each environment variable that looks like an option and is none."""

@@ -31,6 +31,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--store",
         metavar="WHERE",
+        type=arguments.store,
         default="sqlite",
         help="the log, as for `croupier serve` (default: %(default)s)",
     )

@@ -3,6 +3,7 @@
 import argparse
 import logging
 from functools import partial
+from pathlib import Path
 
 import uvloop
 
@@ -36,6 +37,7 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     for warning in parser.unknown_variables():
         _log.warning(warning)
     options = read_options(chosen)
+    _check_files(parser, chosen)
     try:
         uvloop.run(run_server(lambda: _make(options)))
     except (OSError, ValueError) as error:
@@ -45,3 +47,16 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
 
 def _make(options: Options | SearchServerOptions) -> Server | SearchServer:
     return Server(options) if isinstance(options, Options) else SearchServer(options)
+
+
+def _check_files(parser: ConfiguredParser, chosen: argparse.Namespace) -> None:
+    # The server would find it out too, but does not know the name of the option.
+    for option in parser.options:
+        path = getattr(chosen, option.action.dest)
+        if option.action.metavar == "FILE" and isinstance(path, Path):
+            try:
+                path.open("rb").close()
+            except OSError as error:
+                source = parser.source(option)
+                said = f"argument {option.flag}: {path}: {error.strerror} ({source})"
+                raise CommandError(said) from error

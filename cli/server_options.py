@@ -228,6 +228,7 @@ def _add_matches(parser: ConfiguredParser) -> None:
         'that any number of servers share; or "memory", which ends with the process',
         "sqlite",
         metavar="WHERE",
+        type=arguments.store,
     )
     parser.add_option(
         group,

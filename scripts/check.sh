@@ -11,5 +11,6 @@ scripts/check_stubs.sh
 cython-lint $(find engine ai lab service -name '*.pyx' -o -name '*.pxd')
 python scripts/check_layers.py
 scripts/check_schemas.sh
+python scripts/write_options.py --check
 python scripts/check_docs.py
 scripts/web.sh check

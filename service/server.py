@@ -302,13 +302,21 @@ def open_store(options: Options, metrics: Metrics) -> Store:
         return MemoryStore()
     if options.store == "sqlite":
         return SqliteStore(options.data, metrics)
-    if options.store.startswith(("postgresql://", "postgres://")):
-        try:
-            from service.store.postgresql import PostgresStore
-        except ModuleNotFoundError:
-            raise ValueError("PostgreSQL needs asyncpg: install croupier[postgres]") from None
-        return PostgresStore(options.store, metrics)
-    raise ValueError(f"{options.store!r} is no store: it is sqlite, memory or postgresql://...")
+    url = check_store(options.store)
+    try:
+        from service.store.postgresql import PostgresStore
+    except ModuleNotFoundError:
+        raise ValueError("PostgreSQL needs asyncpg: install croupier[postgres]") from None
+    return PostgresStore(url, metrics)
+
+
+def check_store(store: str) -> str:
+    """Returns the name of a store; raises ValueError if it names none."""
+    if store in ("memory", "sqlite") or store.startswith(("postgresql://", "postgres://")):
+        return store
+    scheme, url, _ = store.partition("://")  # What follows may hold a password.
+    shown = repr(scheme + url + ("..." if url else ""))
+    raise ValueError(f"{shown} is no store: it is sqlite, memory or postgresql://...")
 
 
 def _search_processes(options: Options) -> SearchProcesses | None:

@@ -264,13 +264,6 @@ def test_a_second_server_on_the_same_data_is_refused_in_one_line(start, tmp_path
     assert line == f"croupier: {tmp_path} is in use by another server"
 
 
-def test_an_unknown_store_is_reported_in_one_line():
-    failed = run("serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", "--store", "mysql://x")
-    assert failed.returncode == 1
-    (line,) = failed.stderr.splitlines()
-    assert "'mysql://x' is no store" in line
-
-
 def test_two_servers_on_one_database_host_the_same_matches(start, postgres):
     options = ("--metrics-port", "0", "--store", postgres.url(postgres.new_schema()))
     one, two = (start(*options) for _ in range(2))
