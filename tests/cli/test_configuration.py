@@ -33,6 +33,7 @@ VALUES = {
     "ORIGIN": ("https://a.example", "https://b.example", "https://c.example"),
     "PORT": (1, 2, 3),
     "SECONDS": (1, 2, 3),
+    "TARGET": ("dns:///a", "dns:///b", "dns:///c"),
     "WHERE": ("memory", "postgresql://b", "postgres://c"),
 }
 
@@ -61,7 +62,8 @@ def values(option):
     if isinstance(option.action, argparse.BooleanOptionalAction):
         return (not option.action.default, option.action.default, not option.action.default)
     if option.action.choices:
-        return [each for each in option.action.choices if each != option.action.default][:3]
+        others = [each for each in option.action.choices if each != option.action.default]
+        return others[0], option.action.default, others[-1]
     return VALUES[option.action.metavar]
 
 
