@@ -1,33 +1,70 @@
-# The builder compiles; the image that runs has neither compiler nor sources.
-FROM python:3.11-slim AS builder
+# The builder compiles; the image that runs has neither compiler nor package manager of Python, nor sources
+# of what was compiled. docs/image.md says how to build and run it, and what takes the room.
+ARG PYTHON=python:3.11-slim
+
+FROM ${PYTHON} AS builder
+# Whoever builds behind a proxy with a certificate of its own mounts only this file.
+ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends gcc libc6-dev \
+    && apt-get install -y --no-install-recommends binutils gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # Tools and dependencies before the sources, which change more often.
-COPY constraints.txt ./
+COPY constraints.txt pyproject.toml ./
+COPY scripts/list_requirements.py scripts/
 RUN python -m venv /tools \
-    && /tools/bin/pip install --no-cache-dir -c constraints.txt \
-        setuptools cython grpcio-tools protovalidate
+    && /tools/bin/pip install -q -c constraints.txt build cyclonedx-bom $(python scripts/list_requirements.py build-system.requires)
 COPY . .
 RUN PYTHON_FOR_WEB=/tools/bin/python scripts/web.sh build
-RUN /tools/bin/pip wheel --no-build-isolation --no-deps -w /wheels ./clients/python .
-RUN python -m venv /opt/croupier \
-    && /opt/croupier/bin/pip install --no-cache-dir -c constraints.txt \
-        /wheels/croupier_client-*.whl "$(echo /wheels/croupier-*.whl)[jwt,postgres]"
+# Equal sources give equal wheels: `make image` gives the date of the last commit.
+ARG SOURCE_DATE_EPOCH=315532800
+RUN for project in clients/python .; do \
+        SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH /tools/bin/python -m build -q --no-isolation --wheel -o /wheels $project; \
+    done
+RUN python -m venv --without-pip /opt/croupier \
+    && /tools/bin/pip --python /opt/croupier/bin/python install -q --no-compile -c constraints.txt \
+        /wheels/croupier-*.whl "$(echo /wheels/croupier_server-*.whl)[jwt,postgres]"
+# The bill of materials, before the parts that no program reads are left out.
+RUN install -d /opt/croupier/share \
+    && /tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+        -o /opt/croupier/share/sbom.cdx.json /opt/croupier/bin/python \
+    && find /opt/croupier '(' -name '*.c' -o -name '*.h' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.pyi' \
+        -o -name '*.pyx' ')' -type f -delete \
+    && find /opt/croupier -name '*.so' -exec strip --strip-unneeded {} +
+COPY deploy/healthcheck /opt/croupier/bin/
 
-FROM python:3.11-slim
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin croupier \
-    && install -d -o croupier -g croupier /data
+FROM ${PYTHON}
+RUN groupadd --gid 10001 croupier \
+    && useradd --uid 10001 --gid croupier --no-create-home --home-dir /data --shell /usr/sbin/nologin croupier \
+    && install -d -o croupier -g croupier /data \
+    && find / -xdev -depth '(' -path '*/python3*/ensurepip' -o -path '*/site-packages/*' -o -path '*/dist-packages/*' \
+        -o -path '*/python-wheels' -o -path '/usr/*bin/pip*' ')' -exec rm -rf {} +
 COPY --from=builder /opt/croupier /opt/croupier
 # Log lines leave at once. gRPC would print one for each stranger who does not speak TLS.
 ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR
-USER 10001
+# A start writes the byte code of the modules that it imports. On a read-only root no later start could, and
+# each would compile them again.
+RUN cd / && timeout --preserve-status 5 croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory \
+    && python -c 'import asyncpg, jwt, service.store.postgresql'
+USER 10001:10001
 WORKDIR /data
 VOLUME /data
 # gRPC, browsers, metrics.
 EXPOSE 50051 8080 9464
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-    CMD ["croupier", "health", "--server", "127.0.0.1:50051"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["healthcheck"]
 ENTRYPOINT ["croupier"]
 CMD ["serve", "--listen", "0.0.0.0:50051", "--web", "0.0.0.0:8080", "--metrics-port", "9464", "--data", "/data"]
+
+# Last, since they change with each commit.
+ARG VERSION=
+ARG REVISION=
+ARG SOURCE=
+ARG CREATED=
+LABEL org.opencontainers.image.title="Croupier" \
+    org.opencontainers.image.description="A gRPC server for card games with hidden information" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.revision="$REVISION" \
+    org.opencontainers.image.source="$SOURCE" \
+    org.opencontainers.image.created="$CREATED"

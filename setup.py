@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: the Cython extensions and what is declared from the schemas.
 
 The stubs belong to the client, a distribution of its own (clients/python). Its command build_proto
-is here too, since the build of a checkout begins with it.
+is here too, since the build of a checkout begins with it, and so are its archives.
 
 Three switches in the environment, for `make coverage`, `make sanitize` and `make fuzz`:
 BUILD_COVERAGE=1 counts how often each Cython line runs, nogil code included;
@@ -20,6 +20,7 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "clients/python"))
 from build_proto import BuildProto, protoc, schemas
+from reproducible import Sdist
 
 COVERAGE = os.environ.get("BUILD_COVERAGE") == "1"
 SANITIZE = os.environ.get("BUILD_SANITIZE") == "1"
@@ -144,4 +145,7 @@ def declare_field_numbers() -> None:
             path.write_text(text)
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExt, "build_proto": BuildProto})
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build_ext": BuildExt, "build_proto": BuildProto, "sdist": Sdist},
+)

@@ -168,7 +168,7 @@ def _check_files(args: argparse.Namespace) -> None:
     if args.plot and args.plot.suffix not in PLOTS:
         raise UsageError(f"--plot writes {', '.join(PLOTS)}, not {args.plot.name}")
     if args.plot and not find_spec("matplotlib"):
-        raise UsageError("--plot needs matplotlib: pip install 'croupier[plot]'")
+        raise UsageError("--plot needs matplotlib: pip install 'croupier-server[plot]'")
 
 
 def _build(revision: str, console: Console) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import grpc
-from google.rpc import error_details_pb2
-from grpc_status import rpc_status
+from google.rpc import error_details_pb2, status_pb2
+
+DETAILS = "grpc-status-details-bin"  # The key of the trailing metadata with a google.rpc.Status.
 
 
 class FieldViolation(NamedTuple):
@@ -51,11 +52,11 @@ class CroupierError(Exception):
     def from_call(cls, call: Any) -> "CroupierError":
         """Returns the error of a failed call: a `grpc.RpcError` from a channel of this package."""
         error = cls(call.code(), call.details() or "")
-        try:
-            status = rpc_status.from_call(call)
-        except ValueError:  # A proxy has replaced the status, so its details mean nothing.
-            status = None
-        for detail in status.details if status else ():
+        trailing = dict(call.trailing_metadata() or ())
+        status = status_pb2.Status.FromString(trailing.get(DETAILS, b""))
+        if (status.code, status.message) != (error.code.value[0], error.message):
+            return error  # There are no details, or a proxy has replaced the status they belong to.
+        for detail in status.details:
             info = error_details_pb2.ErrorInfo()
             request = error_details_pb2.BadRequest()
             retry = error_details_pb2.RetryInfo()

@@ -393,7 +393,7 @@ def write_json(results: Sequence[Result], path: Path) -> None:
 def versions() -> dict[str, Any]:
     """The versions and the machine that the results depend on."""
     found = {
-        "croupier": metadata.version("croupier"),
+        "croupier": metadata.version("croupier-server"),
         "revision": _revision(),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",

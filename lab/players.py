@@ -224,7 +224,7 @@ def _openspiel(configuration: Configuration) -> Player:
         from lab.openspiel import OpenSpielPlayer
     except ImportError as error:
         raise ConfigurationError(
-            f"{configuration}: needs OpenSpiel ({error}): pip install 'croupier[openspiel]'"
+            f"{configuration}: needs OpenSpiel ({error}): pip install 'croupier-server[openspiel]'"
         ) from None
     values = configuration.take({"iterations": int, "exploration": float, "final": str})
     iterations, _ = configuration.limits(values)

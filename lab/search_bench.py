@@ -119,7 +119,7 @@ def show_openspiel(rounds: int) -> None:
     """Shows iterations a second beside OpenSpiel's ISMCTSBot, in the same games."""
     print("\nBeside OpenSpiel's ISMCTSBot (C++), from the first decision:")
     if not importlib.util.find_spec("pyspiel"):
-        print("open-spiel is not installed: pip install 'croupier[openspiel]'")
+        print("open-spiel is not installed: pip install 'croupier-server[openspiel]'")
         return
     print(f"{'game':18}{'iterations':>12}{'search':>14}{'OpenSpiel':>14}{'ratio':>8}")
     for game_id in ("kuhn_poker", "leduc_poker"):

@@ -306,7 +306,7 @@ def open_store(options: Options, metrics: Metrics) -> Store:
     try:
         from service.store.postgresql import PostgresStore
     except ModuleNotFoundError:
-        raise ValueError("PostgreSQL needs asyncpg: install croupier[postgres]") from None
+        raise ValueError("PostgreSQL needs asyncpg: install croupier-server[postgres]") from None
     return PostgresStore(url, metrics)
 
 

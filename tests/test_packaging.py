@@ -44,7 +44,7 @@ def test_client_and_server_agree():
     assert CLIENT["project"]["version"] == version
     typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())
     assert typescript["version"] == version
-    needed = RUN["croupier-client"]
+    needed = RUN["croupier"]
     assert (str(needed.specifier), needed.extras) == (f"=={version}", {"terminal"})
     shared = [(name, BUILD[name], each) for name, each in CLIENT_BUILD.items()]
     extras = by_name(CLIENT["project"]["optional-dependencies"]["terminal"])
@@ -55,7 +55,7 @@ def test_client_and_server_agree():
 
 
 def test_every_dependency_is_pinned_within_its_range():
-    wanted = [each for name, each in (BUILD | RUN).items() if name != "croupier-client"]
+    wanted = [each for name, each in (BUILD | RUN).items() if name != "croupier"]
     wanted += [Requirement(line) for lines in (EXTRAS | GROUPS).values() for line in lines]
     pinned = {name.lower().replace("_", "-"): each for name, each in CONSTRAINTS.items()}
     for requirement in wanted:

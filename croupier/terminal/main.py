@@ -1,4 +1,4 @@
-"""The program `croupier-play` of the distribution croupier-client."""
+"""The program `croupier-play` of the distribution croupier."""
 
 import sys
 
@@ -10,5 +10,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "rich":
             raise
-        sys.exit("croupier-play needs rich: pip install 'croupier-client[terminal]'")
+        sys.exit("croupier-play needs rich: pip install 'croupier[terminal]'")
     command.main()

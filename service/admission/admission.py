@@ -129,5 +129,5 @@ def _read_signed_tokens(configured: Jwt) -> "SignedTokens":
     try:
         from service.admission.signed_tokens import SignedTokens
     except ModuleNotFoundError:
-        raise ValueError("signed tokens need PyJWT: install croupier[jwt]") from None
+        raise ValueError("signed tokens need PyJWT: install croupier-server[jwt]") from None
     return SignedTokens(configured)

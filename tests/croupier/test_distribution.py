@@ -1,4 +1,4 @@
-"""The distribution croupier-client works where there is nothing but what it asks for."""
+"""The distribution croupier works where there is nothing but what it asks for."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def python(tmp_path_factory):
     target = ["--python", python, "install", "--no-index", "--no-deps", "--quiet", wheel]
     subprocess.run([sys.executable, "-m", "pip", *target], check=True)
     where = run(python, "-c", "import site; print(site.getsitepackages()[0])").stdout.strip()
-    link_dependencies("croupier-client", Path(where), set())
+    link_dependencies("croupier", Path(where), set())
     return python
 
 
@@ -92,12 +92,12 @@ def test_the_terminal_client_says_what_it_lacks(python):
     program = python.with_name("croupier-play")
     done = run(python, program, "skystones")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "croupier-play needs rich: pip install 'croupier-client[terminal]'\n"
+    assert done.stderr == "croupier-play needs rich: pip install 'croupier[terminal]'\n"
 
 
 def test_the_terminal_client_plays(python):
     site = run(python, "-c", "import site; print(site.getsitepackages()[0])").stdout.strip()
-    link_dependencies("croupier-client", Path(site), installed(python), frozenset({"terminal"}))
+    link_dependencies("croupier", Path(site), installed(python), frozenset({"terminal"}))
     program = python.with_name("croupier-play")
     with ServerProcess("--store", "memory") as server:
         options = [
