@@ -42,7 +42,8 @@ RUN groupadd --gid 10001 croupier \
         -o -path '*/python-wheels' -o -path '/usr/*bin/pip*' ')' -exec rm -rf {} +
 COPY --from=builder /opt/croupier /opt/croupier
 # Log lines leave at once. gRPC would print one for each stranger who does not speak TLS.
-ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR
+ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR \
+    CROUPIER_LISTEN=0.0.0.0:50051 CROUPIER_WEB=0.0.0.0:8080 CROUPIER_METRICS_PORT=9464 CROUPIER_DATA=/data
 # A start writes the byte code of the modules that it imports. On a read-only root no later start could, and
 # each would compile them again.
 RUN cd / && timeout --preserve-status 5 croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory \
@@ -54,7 +55,7 @@ VOLUME /data
 EXPOSE 50051 8080 9464
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["healthcheck"]
 ENTRYPOINT ["croupier"]
-CMD ["serve", "--listen", "0.0.0.0:50051", "--web", "0.0.0.0:8080", "--metrics-port", "9464", "--data", "/data"]
+CMD ["serve"]
 
 # Last, since they change with each commit.
 ARG VERSION=
