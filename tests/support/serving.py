@@ -93,14 +93,15 @@ class Servers:
         self._running.append(server)
         return server, address
 
-    def start_search_server(self, **options):
+    def start_search_server(self, tls=None, **options):
         """Starts a search server on a free port, and returns it with its address."""
-        server, address = self.run(self._start_search_server(SearchOptions(**options)))
+        chosen = SearchServerOptions("127.0.0.1:0", SearchOptions(**options), tls=tls)
+        server, address = self.run(self._start_search_server(chosen))
         self._running.append(server)
         return server, address
 
     async def _start_search_server(self, options):
-        server = SearchServer(SearchServerOptions("127.0.0.1:0", options))
+        server = SearchServer(options)
         return server, await server.start()
 
     async def _start(self, store, options, clock):

@@ -9,9 +9,12 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from croupier.v1 import hint_pb2, match_pb2
+from croupier.transport import Security
+from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
 from service import wire
 from service.searching.tasks import Asker, Kind, read_asker
+from service.tls import Files
+from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import wait_for_metric
 from tests.support.serving import (
@@ -271,6 +274,23 @@ def test_a_search_server_hosts_no_match(servers):
         client.matches.GetView(match_pb2.GetViewRequest(name="matches/a"), timeout=TIMEOUT)
     assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
     client.close()
+
+
+def test_a_search_server_asks_for_the_certificate_of_its_match_server(client, servers, tmp_path):
+    authority = Authority(tmp_path, "authority")
+    cert, key = authority.issue()
+    _, address = servers.start_search_server(
+        threads=1, tls=Files(cert, key, client_ca=authority.cert)
+    )
+    view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
+    known = Security(ca=authority.cert, cert=cert, key=key)
+    stranger = Security(ca=authority.cert)
+    for security, outcome in ((known, "answered"), (stranger, "unanswered")):
+        server, here = servers.start(search_at=address, search_security=security, search_threads=1)
+        with Client(here, [("grpc.use_local_subchannel_pool", 1)]).channel as channel:
+            request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": LIMITS})
+            hint_pb2_grpc.HintServiceStub(channel).SuggestAction(request, timeout=TIMEOUT)
+        assert calls_to_search_servers(server, "hint", outcome) == 1
 
 
 def test_callers_share_a_search_server_fairly(start, tmp_path):
