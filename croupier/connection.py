@@ -28,6 +28,8 @@ _CHANNEL = (
     # So that a stream whose server or proxy vanished in silence is found to be lost.
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 8_000),
+    # Otherwise a ping that measures the bandwidth waits for a minute, and keepalive with it.
+    ("grpc.http2.ping_timeout_ms", 8_000),
 )
 
 _Response = TypeVar("_Response")

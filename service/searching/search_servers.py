@@ -45,6 +45,8 @@ _CHANNEL = (
     # A server that vanished in silence is found to be lost.
     ("grpc.keepalive_time_ms", 12_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    # Otherwise a ping that measures the bandwidth waits for a minute, and keepalive with it.
+    ("grpc.http2.ping_timeout_ms", 5_000),
     ("grpc.client_idle_timeout_ms", 2**31 - 1),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", 16 << 20),
