@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS ARGS
 
 .DEFAULT_GOAL := help
-.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena siege records reference docs schemas examples coverage sanitize fuzz leaks wheel constraints clean
+.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena ray siege records reference docs schemas examples coverage sanitize fuzz leaks wheel constraints clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -71,6 +71,10 @@ bench: tools ## measure the speed and fingerprint of the search, random self-pla
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
+
+ray: tools ## test the arena and self-play on a Ray cluster of two machines, which run on this one
+	$(PY) scripts/list_requirements.py project.optional-dependencies.ray | $(PIP) install -c constraints.txt -r /dev/stdin
+	TEST_RAY=1 RAY_USAGE_STATS_ENABLED=0 $(PYTEST) -rs tests/lab/test_ray.py $(ARGS)
 
 siege: tools ## attack a server as one caller while others play: make siege ARGS='--attacks watchers'
 	$(PY) -m lab.siege $(ARGS)

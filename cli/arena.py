@@ -1,4 +1,4 @@
-"""`croupier arena`: plays matches between configurations on this machine, without a server."""
+"""`croupier arena`: plays matches between configurations, without a server."""
 
 import argparse
 import contextlib
@@ -18,11 +18,12 @@ from ai.strengths import STRENGTHS
 from cli import arguments
 from cli.arguments import Commands, UsageError
 from engine import games
-from lab import arena, elo
+from lab import arena, elo, workers
 from lab.arena import Pairing, Result
 from lab.player import ConfigurationError
 from lab.players import Configuration
 from lab.revision import build, folder_of
+from lab.workers import RayCluster, WorkersError
 
 WIDTH = 100
 TELL_EVERY = 10.0  # Seconds between lines, where there is no terminal.
@@ -86,12 +87,7 @@ def add_parser(commands: Commands) -> None:
         default=0.05,
         help="probability of accepting ELO0 when ELO1 is true (default: %(default)s)",
     )
-    add(
-        "--workers",
-        metavar="N",
-        type=arguments.whole(1),
-        help="processes (default: one for each processor)",
-    )
+    workers.add_options(parser)
     add("--json", metavar="FILE", type=Path, help="write the results to a file")
     add("--plot", metavar="FILE", type=Path, help="draw Elo over pairs: .png, .svg or .pdf")
     arguments.add_no_color(parser)
@@ -115,24 +111,26 @@ def run(args: argparse.Namespace) -> int:
     try:
         configurations = _configurations(args)
         pairings = arena.pairings(_game_ids(args.game), configurations, args.ladder)
-        workers = arena.workers_for(configurations, args.workers)
+        played_by = _workers(args, configurations)
         _check_files(args)
         for configuration in configurations:
             if configuration.revision:
                 _build(configuration.revision, console)
-    except ConfigurationError as error:
+    except (ConfigurationError, WorkersError) as error:
         raise UsageError(str(error)) from error
     results: list[Result] = []
     # Whatever ends the command, the results so far are reported.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for pairing in pairings:
-            _play(pairing, args, workers, console, results)
+            _play(pairing, args, played_by, console, results)
     except KeyboardInterrupt:
         return 130
     finally:
         # Also after an error, so that hours of games are not lost with the last one.
         _report(results, args, console)
+        if isinstance(played_by, RayCluster):
+            played_by.close()
     return 0
 
 
@@ -148,6 +146,15 @@ def _configurations(args: argparse.Namespace) -> list[Configuration]:
     if len(texts) > 2 and not (args.ladder or args.round_robin):
         raise UsageError("more than two players need --ladder or --round-robin")
     return [Configuration.read(text) for text in texts]
+
+
+def _workers(args: argparse.Namespace, configurations: Sequence[Configuration]) -> int | RayCluster:
+    if not args.ray:
+        return arena.workers_for(configurations, args.workers)
+    for each in configurations:
+        if each.revision:
+            raise UsageError(f"{each}: a revision is built on this machine only, not with --ray")
+    return RayCluster(args.ray, max(each.threads for each in configurations))
 
 
 def _game_ids(text: str) -> list[str]:
@@ -184,7 +191,7 @@ def _build(revision: str, console: Console) -> None:
 def _play(
     pairing: Pairing,
     args: argparse.Namespace,
-    workers: int,
+    played_by: int | RayCluster,
     console: Console,
     results: list[Result],
 ) -> None:
@@ -201,7 +208,7 @@ def _play(
             pairs=pairs,
             seed=args.seed,
             sprt=sprt,
-            workers=workers,
+            workers=played_by,
             on_pair=show,
             result=result,
         )

@@ -5,10 +5,10 @@ players do the same. The first configuration has seat 0 in the first game and se
 A player's own chance depends only on the pair, the seat and the version of the position, so a
 configuration that meets itself scores exactly half of every pair.
 
-Pairs are played in worker processes, and are counted in their order, not in the order in which they
-finish. With limits in iterations on one thread, the result is a function of the configurations, the
-game, the seed and the number of games, wherever an SPRT stops it. Limits in milliseconds depend on
-the machine.
+Pairs are played in processes or on a Ray cluster (lab/workers.py), and are counted in their order,
+not in the order in which they finish. With limits in iterations on one thread, the result is a
+function of the configurations, the game, the seed and the number of games, wherever an SPRT stops
+it. Limits in milliseconds depend on the machine.
 """
 
 import contextlib
@@ -16,16 +16,11 @@ import dataclasses
 import hashlib
 import json
 import math
-import multiprocessing
-import os
 import platform
-import signal
 import subprocess
-import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
@@ -38,13 +33,12 @@ from engine.match import Match
 from lab import elo
 from lab.player import ConfigurationError, Player
 from lab.players import Configuration
+from lab.workers import RayCluster, in_order, processors
 
 FORMAT = "croupier-arena/1"
 WIN, DRAW, LOSS = 1.0, 0.5, 0.0
 PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 FIRST, SECOND = 0, 1  # Configurations.
-PAIRS_AHEAD = 4  # Of each worker: begun or queued. The end of a test discards them.
-INTERRUPT_SECONDS = 0.1  # Until an interrupt is noticed.
 
 
 class Effort(NamedTuple):
@@ -255,7 +249,7 @@ def run(
     pairs: int,
     seed: int = 0,
     sprt: elo.Sprt | None = None,
-    workers: int = 1,
+    workers: int | RayCluster = 1,
     on_pair: Callable[[Result], None] = lambda result: None,
     result: Result | None = None,
 ) -> Result:
@@ -269,7 +263,7 @@ def run(
         Task(pairing.game_id, pairing.first.text, pairing.second.text, seed, number)
         for number in range(pairs)
     ]
-    with _play_pairs(tasks, min(workers, pairs)) as played:
+    with in_order(play_pair, tasks, workers) as played:
         for pair in played:
             result.add(pair)
             verdict = sprt.verdict(result.outcomes) if sprt else ""
@@ -283,78 +277,7 @@ def run(
     return result
 
 
-@contextlib.contextmanager
-def _play_pairs(tasks: Sequence[Task], workers: int) -> Iterator[Iterator[Pair]]:
-    # The pairs in the order of the tasks. At the end, workers that still run are terminated.
-    if workers <= 1:
-        yield map(play_pair, tasks)
-        return
-    others = set(multiprocessing.active_children())
-    # Spawned, not forked, because the progress bar has threads.
-    executor = ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
-    )
-    with _noted_interrupts() as interrupts:
-        try:
-            yield _in_order(executor, tasks, PAIRS_AHEAD * workers, interrupts)
-        finally:
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
-            executor.shutdown(wait=True)
-
-
-def _in_order(
-    executor: ProcessPoolExecutor, tasks: Sequence[Task], ahead: int, interrupts: list[int]
-) -> Iterator[Pair]:
-    waiting: deque[Future[Pair]] = deque()
-    for task in tasks:
-        waiting.append(executor.submit(play_pair, task))
-        if len(waiting) > ahead:
-            yield _result(waiting.popleft(), interrupts)
-    while waiting:
-        yield _result(waiting.popleft(), interrupts)
-
-
-def _result(future: Future[Pair], interrupts: list[int]) -> Pair:
-    while not interrupts:
-        if wait((future,), timeout=INTERRUPT_SECONDS).done:
-            return future.result()
-    raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _noted_interrupts() -> Iterator[list[int]]:
-    # An exception within the executor would leave its locks broken, so interrupts are only noted as
-    # long as there is one.
-    interrupts: list[int] = []
-    replaced = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) is signal.default_int_handler
-        and threading.current_thread() is threading.main_thread()
-    ]
-    for number in replaced:
-        signal.signal(number, lambda received, _: interrupts.append(received))
-    try:
-        yield interrupts
-    finally:
-        for number in replaced:
-            signal.signal(number, signal.default_int_handler)
-
-
-def _ignore_interrupts() -> None:
-    # Ctrl-C goes to the whole process group, and the parent process ends its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 # The machine and the results
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def workers_for(configurations: Sequence[Configuration], wanted: int | None) -> int:

@@ -23,6 +23,7 @@ import random
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from engine import games
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.skystones import playout
+from lab import workers
 
 MATCHES = 45
 ITERATIONS = 5_000
@@ -266,14 +268,18 @@ def main() -> None:
     parser.add_argument(
         "--policy-playouts", action="store_true", help="let the search play out by the policy"
     )
+    workers.add_options(parser)
     arguments = parser.parse_args()
+    played_by = workers.read_options(parser, arguments)
     parameters = Parameters(playout_policy=arguments.policy_playouts)
     fitted: list[Decision] = []
     held_out: list[Decision] = []
-    for number in range(arguments.matches):
-        found = decisions_of(arguments.seed + number, arguments.iterations, parameters)
-        (fitted if (number + 1) % HELD_OUT else held_out).extend(found)
-        _progress(f"match {number + 1} of {arguments.matches}")
+    one_match = partial(decisions_of, iterations=arguments.iterations, parameters=parameters)
+    seeds = range(arguments.seed, arguments.seed + arguments.matches)
+    with workers.in_order(one_match, seeds, played_by) as found:
+        for number, decisions in enumerate(found, 1):
+            (fitted if number % HELD_OUT else held_out).extend(decisions)
+            _progress(f"match {number} of {arguments.matches}")
     if not fitted or not held_out:
         parser.error(f"--matches must be at least {HELD_OUT}")
     in_use = default_constants()

@@ -9,11 +9,13 @@ import argparse
 import random
 import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from engine import games
 from engine.events import Event
 from engine.position import Position
+from lab import workers
 
 MATCHES = 1_000
 GOAL = 4  # In an exchange_decided of PowerShot Soccer.
@@ -96,11 +98,14 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(prog="lab.self_play", description=__doc__.split("\n\n")[0])
     parser.add_argument("--matches", type=int, default=MATCHES, help="matches of each game")
-    matches = parser.parse_args().matches
+    workers.add_options(parser)
+    chosen = parser.parse_args()
+    played_by = workers.read_options(parser, chosen)
     row = "{:18}{:26}{:14}{:9}{}".format
     print(row("game", "decisions (least-most)", "actions, most", "draws", "and"))
     for game_id, count in COUNTS.items():
-        played = [play(game_id, seed) for seed in range(matches)]
+        with workers.in_order(partial(play, game_id), range(chosen.matches), played_by) as results:
+            played = list(results)
         print(row(game_id, *figures(played, count)), flush=True)
         print(row("  another engine", *count.other_engine))
 

@@ -276,6 +276,14 @@ def test_config_refuses_what_serve_refuses(capsys):
     assert "--tls-cert and --tls-key belong together" in capsys.readouterr().err
 
 
+def test_an_abbreviated_flag_is_refused(capsys):
+    # It would not be seen to go before the variable.
+    with pytest.raises(SystemExit) as exit_:
+        main(["serve", "--metrics-p", "1"])
+    assert exit_.value.code == 2
+    assert "unrecognized arguments: --metrics-p" in capsys.readouterr().err
+
+
 def test_the_help_names_each_variable(capsys):
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
