@@ -18,11 +18,10 @@ from pathlib import Path
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
-    ("ai", "croupier"),
+    ("ai", "croupier", "service.errors"),
     (
         "service.clock",
         "service.connections",
-        "service.errors",
         "service.metrics",
         "service.validation",
     ),

@@ -21,7 +21,7 @@ DOMAIN = "croupier.v1"
 
 _log = logging.getLogger(__name__)
 
-_CODES = {
+CODES = {
     ErrorReason.ERROR_REASON_INVALID_FIELD: code_pb2.INVALID_ARGUMENT,
     ErrorReason.ERROR_REASON_TOKEN_MISSING: code_pb2.UNAUTHENTICATED,
     ErrorReason.ERROR_REASON_TOKEN_INVALID: code_pb2.UNAUTHENTICATED,
@@ -104,7 +104,7 @@ class Refusal(Exception):
                 subject=subject, description=description
             )
             details.append(error_details_pb2.QuotaFailure(violations=[violation]))
-        self.status = status_pb2.Status(code=_CODES[reason], message=message)
+        self.status = status_pb2.Status(code=CODES[reason], message=message)
         for detail in details:
             packed = Any()
             packed.Pack(detail)

@@ -1,19 +1,75 @@
-"""The metrics for the operator: counts and durations, which reveal no card and no player."""
+"""The metrics for the operator: counts and durations, which reveal no card and no player.
 
-from collections.abc import Iterator
+A series that is missing until its first event hides that event from `rate()`. So each metric begins
+with all its series, and labels have few values: calls are counted by method and code, and by
+protocol and code, but not by all three.
+"""
+
+import importlib.metadata
+import platform
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from wsgiref.simple_server import WSGIServer
+from itertools import product
 
+from google.rpc import code_pb2
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
+    GCCollector,
     Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
     disable_created_metrics,
-    start_http_server,
 )
 
-_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from service.errors import CODES
+
+# Whether the responses are a stream, by method, as "MatchService/GetView".
+METHODS = {
+    f"{service.name}/{method.name}": method.server_streaming
+    for module in (catalog_pb2, match_pb2, hint_pb2)
+    for service in module.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+}
+# How calls end: well, without an answer, or refused.
+ENDS = (
+    "OK",
+    "CANCELLED",
+    "DEADLINE_EXCEEDED",
+    *sorted(code_pb2.Code.Name(code) for code in set(CODES.values())),
+)
+PROTOCOLS = ("grpc", "connect", "grpc-web", "json")
+REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reason in CODES)
+GAMES = tuple(field.name for field in game_pb2.Ruleset.DESCRIPTOR.oneofs[0].fields)
+MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")
+SEARCH_KINDS = ("hint", "bot")
+SEARCH_LIMITS = ("caller", "server")
+SEARCH_SERVER_OUTCOMES = ("answered", "lost", "unanswered")
+STORE_KINDS = ("read", "write")
+
+# Each bucket is a series of every method and code.
+_UNARY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10)
+_STREAM_SECONDS = (0.1, 1, 10, 60, 600, 3600)
+_SEARCH_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+
+class _Method:
+    """The series of one method. Finding a series by its labels takes longer than counting."""
+
+    __slots__ = ("by_code", "in_flight", "server_errors")
+
+    def __init__(
+        self, name: str, in_flight: Gauge, server_errors: Counter, durations: Histogram
+    ) -> None:
+        self.in_flight = in_flight.labels(name)
+        self.server_errors = server_errors.labels(name)
+        self.by_code = {code: durations.labels(name, code) for code in ENDS}
 
 
 class Metrics:
@@ -22,170 +78,295 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self._rpcs = Counter(
+        Info("croupier_build", "The versions of what runs.", registry=self.registry).info(
+            {
+                "version": importlib.metadata.version("croupier-server"),
+                "python": platform.python_version(),
+                "grpcio": importlib.metadata.version("grpcio"),
+            }
+        )
+        self._rules_versions = self._gauge(
+            "croupier_rules_version",
+            "The version of the rules by which new matches of a game are played.",
+            "game",
+        )
+        self._loop_lag = self._histogram(
+            "croupier_event_loop_lag_seconds",
+            "How much later than due the event loop called what was due; ten samples a second.",
+            _LAG_SECONDS,
+        )
+        self._add_calls()
+        self._add_matches()
+        self._add_searches()
+        self._add_store()
+        self._certificate_expiry: Gauge | None = None
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+    # All metrics
+
+    def _add_calls(self) -> None:
+        unary = self._histogram(
+            "croupier_unary_rpc_seconds",
+            "How long a call with one response took.",
+            _UNARY_SECONDS,
+            "method",
+            "code",
+        )
+        streams = self._histogram(
+            "croupier_stream_rpc_seconds",
+            "How long a call with a stream of responses lasted until it ended.",
+            _STREAM_SECONDS,
+            "method",
+            "code",
+        )
+        in_flight = self._gauge("croupier_rpcs_in_flight", "Calls that run.", "method")
+        server_errors = self._counter(
+            "croupier_rpc_server_errors",
+            "Calls that this server could not carry out, through no fault of the caller: by an "
+            "internal error, because the log failed or was full, or not before a deadline of a "
+            "second or more.",
+            "method",
+        )
+        self._methods = {
+            name: _Method(name, in_flight, server_errors, streams if streaming else unary)
+            for name, streaming in METHODS.items()
+        }
+        self.calls = 0  # That have ended, of all methods.
+        rpcs = self._counter(
             "croupier_rpcs",
             "Calls that have ended, by the protocol of their client: grpc, connect, grpc-web or "
             "json.",
-            ["method", "code", "protocol"],
-            registry=self.registry,
+            "protocol",
+            "code",
         )
-        self._rpc_seconds = Histogram(
-            "croupier_rpc_seconds",
-            "How long a call took; of a stream, until it ended.",
-            ["method"],
-            buckets=_SECONDS,
-            registry=self.registry,
+        self._rpcs = {pair: rpcs.labels(*pair) for pair in product(PROTOCOLS, ENDS)}
+        refusals = self._counter(
+            "croupier_refusals",
+            "Calls that were refused, by the reason that the caller was given.",
+            "reason",
         )
-        self.calls = 0  # That have ended, of all methods.
-        self._ended: dict[tuple[str, str, str], tuple[Counter, Histogram]] = {}
-        self._refused = Counter(
+        self._refusals = {reason: refusals.labels(reason) for reason in REASONS}
+        self._budget_refusals = self._counter(
             "croupier_budget_refusals",
             "Calls that were refused because a budget was used up, by what the caller is counted "
             "as.",
-            ["budget", "principal"],
-            registry=self.registry,
+            "budget",
+            "principal",
         )
-        self._matches = Counter(
+        self._watchers = self._gauge("croupier_watchers", "Calls that follow or wait for a match.")
+
+    def _add_matches(self) -> None:
+        matches = self._counter(
             "croupier_matches",
             "Matches that this server has brought into a state: created, ended (by the rules), "
             "resigned, expired (a seat forfeited when its time was up), abandoned (default actions "
             "were played for a seat too often) or idle (nothing happened for too long).",
-            ["game", "state"],
-            registry=self.registry,
+            "game",
+            "state",
         )
-        self._expiries = Counter(
-            "croupier_clock_expiries",
-            "How often the time of a seat was up.",
-            ["game"],
-            registry=self.registry,
+        self._matches = {pair: matches.labels(*pair) for pair in product(GAMES, MATCH_STATES)}
+        expiries = self._counter(
+            "croupier_clock_expiries", "How often the time of a seat was up.", "game"
         )
-        self._watchers = Gauge(
-            "croupier_watchers", "Calls that follow or wait for a match.", registry=self.registry
-        )
-        self._overdue = Gauge(
+        self._expiries = {game: expiries.labels(game) for game in GAMES}
+        self._overdue = self._gauge(
             "croupier_overdue_seconds",
             "For how long a match has been due that no server has taken up: a bot must decide in "
             "it, or a clock has run out.",
-            registry=self.registry,
         )
-        self._bot_failures = Counter(
-            "croupier_bot_failures", "Decisions of bots that failed.", registry=self.registry
+        self._bot_failures = self._counter(
+            "croupier_bot_failures", "Decisions of bots that failed."
         )
-        self._searches = Counter(
-            "croupier_searches",
-            "Searches done, of bots and of hints.",
-            ["kind"],
-            registry=self.registry,
+        lookups = self._counter(
+            "croupier_match_cache_lookups",
+            "Matches that were looked for in memory; those that are missing are read from the log.",
+            "result",
         )
-        self._search_seconds = Counter(
-            "croupier_search_seconds", "Time spent searching.", ["kind"], registry=self.registry
+        self._hits, self._misses = lookups.labels("hit"), lookups.labels("miss")
+
+    def _add_searches(self) -> None:
+        self._search_threads = self._gauge(
+            "croupier_search_threads", "Threads for searches.", "kind"
         )
-        self._iterations = Counter(
-            "croupier_search_iterations",
-            "Iterations done; by croupier_search_seconds_total, they are iterations per second.",
-            ["kind"],
-            registry=self.registry,
-        )
-        self._running = Gauge(
-            "croupier_searches_running", "Searches that run.", ["kind"], registry=self.registry
-        )
-        self._paused = Gauge(
+        self._running = self._gauge("croupier_searches_running", "Searches that run.", "kind")
+        self._paused = self._gauge(
             "croupier_searches_paused",
             "Searches that were started, and are paused for searches of others.",
-            ["kind"],
-            registry=self.registry,
+            "kind",
         )
-        self._waiting = Gauge(
-            "croupier_searches_waiting", "Searches in the queue.", ["kind"], registry=self.registry
-        )
-        self._search_waits = Histogram(
+        self._waiting = self._gauge("croupier_searches_waiting", "Searches in the queue.", "kind")
+        self._search_waits = self._histogram(
             "croupier_search_wait_seconds",
             "How long a search waited in the queue before it started.",
-            ["kind"],
-            buckets=_SECONDS,
-            registry=self.registry,
+            _SEARCH_SECONDS,
+            "kind",
+            "game",
         )
-        self._searches_refused = Counter(
+        self._search_seconds = self._histogram(
+            "croupier_search_seconds",
+            "How long a search took from its start, pauses included.",
+            _SEARCH_SECONDS,
+            "kind",
+            "game",
+        )
+        self._iterations = self._counter(
+            "croupier_search_iterations",
+            "Iterations done; divided by croupier_search_seconds_sum, iterations per second.",
+            "kind",
+            "game",
+        )
+        self._searches_refused = self._counter(
             "croupier_searches_refused",
             "Searches refused because too many were waiting: of the caller, or of all callers "
             "(server).",
-            ["kind", "limit"],
-            registry=self.registry,
+            "kind",
+            "limit",
         )
-        self._search_server_calls = Counter(
+        server_calls = self._counter(
             "croupier_search_server_calls",
             "Searches sent to search servers: answered, lost with a server (and sent to another "
             "one), or unanswered (and done by this process).",
-            ["kind", "outcome"],
-            registry=self.registry,
+            "kind",
+            "outcome",
         )
-        self._commits = Histogram(
-            "croupier_store_commit_seconds",
-            "How long a commit of the log took.",
-            buckets=_SECONDS,
-            registry=self.registry,
+        pairs = product(SEARCH_KINDS, SEARCH_SERVER_OUTCOMES)
+        self._search_server_calls = {pair: server_calls.labels(*pair) for pair in pairs}
+        for kind in SEARCH_KINDS:
+            for gauge in (self._search_threads, self._running, self._paused, self._waiting):
+                gauge.labels(kind)
+            for game in GAMES:
+                for metric in (self._search_waits, self._search_seconds, self._iterations):
+                    metric.labels(kind, game)
+            for limit in SEARCH_LIMITS:
+                self._searches_refused.labels(kind, limit)
+        self._hint_delays = self._histogram(
+            "croupier_hint_delay_seconds",
+            "How much longer the answer to SuggestAction took than the search that it asked for.",
+            _SEARCH_SECONDS,
         )
-        self._committed = Counter(
-            "croupier_store_committed",
-            "Changes committed to the log: matches, entries and leases.",
-            registry=self.registry,
+
+    def _add_store(self) -> None:
+        self._commits = self._histogram(
+            "croupier_store_commit_seconds", "How long a commit of the log took.", _COMMIT_SECONDS
         )
-        self._store_failures = Counter(
-            "croupier_store_failures",
-            "How often the log could not be read or written.",
-            ["kind"],
-            registry=self.registry,
+        self._committed = self._counter(
+            "croupier_store_committed", "Changes committed to the log: matches, entries and leases."
         )
-        self._certificate_expiry: Gauge | None = None
-        self._store_failing = Gauge(
+        self._store_failures = self._counter(
+            "croupier_store_failures", "How often the log could not be read or written.", "kind"
+        )
+        self._store_failing = self._gauge(
             "croupier_store_failing",
             "1 from when the log could not be read or written until it can be again, else 0.",
-            ["kind"],
-            registry=self.registry,
+            "kind",
         )
-        for kind in ("read", "write"):
+        for kind in STORE_KINDS:
             self._store_failures.labels(kind)
             self.store_failing(kind, False)
 
-    def serve(self, host: str, port: int) -> WSGIServer:
-        """Serves the metrics over HTTP; raises OSError if the address cannot be used."""
-        server, _ = start_http_server(port, host, registry=self.registry)
-        return server
+    # Metrics that not every server has
+
+    def add_process(self) -> None:
+        """Adds what describes the process; it must have no other server."""
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+
+    def add_match_cache(self, matches: Callable[[], int]) -> None:
+        """Adds how many matches are in memory."""
+        cached = self._gauge("croupier_match_cache_matches", "Matches in memory.")
+        cached.set_function(matches)
+
+    def add_web(self, connections: Callable[[], int]) -> None:
+        """Adds how many connections the door for browsers has."""
+        opened = self._gauge("croupier_web_connections", "Connections of the door for browsers.")
+        opened.set_function(connections)
+
+    def add_database(
+        self,
+        most: int,
+        opened: Callable[[], int],
+        idle: Callable[[], int],
+        waiting: Callable[[], int],
+    ) -> None:
+        """Adds the pool of at most `most` connections to a database, and who waits for one."""
+        limit = self._gauge(
+            "croupier_store_connections_limit", "Connections that the pool may have."
+        )
+        limit.set(most)
+        for name, text, count in (
+            ("open", "Connections of the pool to the database, idle ones included.", opened),
+            ("idle", "Connections of the pool that nothing uses now.", idle),
+            ("waiting", "What waits for a connection of the pool.", waiting),
+        ):
+            self._gauge(f"croupier_store_connections_{name}", text).set_function(count)
+
+    def add_budgets(self, budgets: Iterable[str], principals: Iterable[str]) -> None:
+        """Adds the budgets, and the kinds of principals whose calls they limit."""
+        for pair in product(budgets, principals):
+            self._budget_refusals.labels(*pair)
 
     def certificate_expires(self, at: float) -> None:
         """The server has a certificate, which expires at a time in seconds since 1970."""
         if self._certificate_expiry is None:
             # A server without TLS shows no such metric, which would look like an expired one.
-            self._certificate_expiry = Gauge(
+            self._certificate_expiry = self._gauge(
                 "croupier_tls_certificate_expiry_timestamp_seconds",
                 "When the certificate of the server expires, in seconds since 1970.",
-                registry=self.registry,
             )
         self._certificate_expiry.set(at)
 
-    def rpc(self, method: str, code: str, protocol: str, seconds: float) -> None:
+    # What happens
+
+    def rules_version(self, game: str, version: int) -> None:
+        """The version of the rules of a game."""
+        self._rules_versions.labels(game).set(version)
+
+    def loop_lagged(self, seconds: float) -> None:
+        """A sample of how late the event loop is."""
+        self._loop_lag.observe(seconds)
+
+    def rpc_began(self, method: str) -> None:
+        """A call has begun."""
+        self._methods[method].in_flight.inc()
+
+    def rpc_ended(self, method: str, code: str, protocol: str, seconds: float) -> None:
         """A call has ended."""
         self.calls += 1
-        ended = self._ended.get((method, code, protocol))
-        if ended is None:
-            # Finding a metric by its labels takes longer than counting.
-            counter = self._rpcs.labels(method, code, protocol)
-            ended = counter, self._rpc_seconds.labels(method)
-            self._ended[method, code, protocol] = ended
-        ended[0].inc()
-        ended[1].observe(seconds)
+        series = self._methods[method]
+        series.in_flight.dec()
+        series.by_code[code].observe(seconds)
+        self._rpcs[protocol, code].inc()
 
-    def refused(self, budget: str, principal: str) -> None:
+    def rpc_failed(self, method: str) -> None:
+        """A call has ended because of a fault of the server."""
+        self._methods[method].server_errors.inc()
+
+    def refused(self, reason: str) -> None:
+        """A call was refused for a reason, without the prefix of the schema."""
+        self._refusals[reason].inc()
+
+    def over_budget(self, budget: str, principal: str) -> None:
         """A call was refused because a budget was used up."""
-        self._refused.labels(budget, principal).inc()
+        self._budget_refusals.labels(budget, principal).inc()
 
     def match(self, game: str, state: str) -> None:
         """This server has brought a match into a state."""
-        self._matches.labels(game, state).inc()
+        self._matches[game, state].inc()
 
     def expiry(self, game: str) -> None:
         """The time of a seat was up."""
-        self._expiries.labels(game).inc()
+        self._expiries[game].inc()
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -196,6 +377,10 @@ class Metrics:
         finally:
             self._watchers.dec()
 
+    def looked_up(self, found: bool) -> None:
+        """A match was looked for in memory."""
+        (self._hits if found else self._misses).inc()
+
     def overdue(self, seconds: float) -> None:
         """For how long the most overdue match has been due."""
         self._overdue.set(seconds)
@@ -204,15 +389,18 @@ class Metrics:
         """A bot could not decide."""
         self._bot_failures.inc()
 
-    def search(self, kind: str, iterations: int, seconds: float) -> None:
-        """A search is done."""
-        self._searches.labels(kind).inc()
-        self._search_seconds.labels(kind).inc(seconds)
-        self._iterations.labels(kind).inc(iterations)
+    def search_threads(self, kind: str, threads: int) -> None:
+        """How many threads there are for searches of a kind."""
+        self._search_threads.labels(kind).set(threads)
 
-    def search_waited(self, kind: str, seconds: float) -> None:
+    def search(self, kind: str, game: str, iterations: int, seconds: float) -> None:
+        """A search is done."""
+        self._search_seconds.labels(kind, game).observe(seconds)
+        self._iterations.labels(kind, game).inc(iterations)
+
+    def search_waited(self, kind: str, game: str, seconds: float) -> None:
         """A search has started, after some time in the queue."""
-        self._search_waits.labels(kind).observe(seconds)
+        self._search_waits.labels(kind, game).observe(seconds)
 
     def search_refused(self, kind: str, limit: str) -> None:
         """A search was refused, because too many were waiting by a limit."""
@@ -220,13 +408,17 @@ class Metrics:
 
     def search_server_call(self, kind: str, outcome: str) -> None:
         """A search server has answered, was lost, or no server has answered."""
-        self._search_server_calls.labels(kind, outcome).inc()
+        self._search_server_calls[kind, outcome].inc()
 
     def pool(self, kind: str, running: int, paused: int, waiting: int) -> None:
         """How many searches of a pool run now, are paused, and wait in its queue."""
         self._running.labels(kind).set(running)
         self._paused.labels(kind).set(paused)
         self._waiting.labels(kind).set(waiting)
+
+    def hint_answered(self, delay: float) -> None:
+        """A suggestion was answered, some seconds later than its search alone would have taken."""
+        self._hint_delays.observe(delay)
 
     def store_committed(self, count: int, seconds: float) -> None:
         """`count` changes were committed to the log at once."""

@@ -19,6 +19,7 @@ async def run(make_server: Callable[[], Server | SearchServer]) -> None:
     """Serves until a signal comes; raises OSError or ValueError if the server cannot start."""
     raise_file_limit()
     server = make_server()
+    server.metrics.add_process()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -7,16 +7,16 @@ the caller for whom a search is, so nobody else should reach it.
 import asyncio
 import time
 from typing import NamedTuple
-from wsgiref.simple_server import WSGIServer
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.calls import Calls
-from service.api.door import GrpcDoor, cannot_listen
+from service.api.door import GrpcDoor
 from service.api.hint_service import HintService
 from service.connections import ConnectionLimits
 from service.metrics import Metrics
+from service.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
 from service.searching.searches import Searches
@@ -48,6 +48,8 @@ class SearchServer:
         """Raises OSError or ValueError."""
         self._options = options
         self.metrics = Metrics()
+        add_rules_versions(self.metrics)
+        self._monitoring = Monitoring(self.metrics)
         self._threads = OwnThreads(open_pools(options.searching, self.metrics))
         # Match servers have admitted the callers.
         self._admission = Admission(Callers(address={}), self.metrics)
@@ -55,7 +57,6 @@ class SearchServer:
         self._certificate = (
             Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
         )
-        self._metrics_server: WSGIServer | None = None
         self._door = GrpcDoor(
             self._calls,
             options.connections,
@@ -64,20 +65,18 @@ class SearchServer:
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""
-        service = HintService(Searches(self._threads), self._admission)
+        service = HintService(Searches(self._threads), self._admission, self.metrics)
         hint_pb2_grpc.add_HintServiceServicer_to_server(service, self._door.server)
         address = self._options.address
-        if self._options.metrics_port:
-            host = address.rpartition(":")[0].strip("[]")
-            try:
-                self._metrics_server = self.metrics.serve(host, self._options.metrics_port)
-            except OSError as error:
-                raise cannot_listen(host, self._options.metrics_port, error) from None
-        return await self._door.open(address, [_HINT])
+        self._monitoring.start(address.rpartition(":")[0], self._options.metrics_port)
+        served = await self._door.open(address, [_HINT])
+        self._monitoring.state = READY
+        return served
 
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Stops: answers the searches that run with what they have found."""
         until = time.monotonic() + grace
+        self._monitoring.state = "stopping"
         self._calls.drain()
         self._admission.close()
         await self._door.begin_to_close()
@@ -86,6 +85,4 @@ class SearchServer:
         await self._calls.wait_idle(until - time.monotonic())
         await self._door.close(max(until - time.monotonic(), min(grace, LAST_SECONDS)))
         await asyncio.to_thread(self._threads.close)
-        if self._metrics_server is not None:
-            self._metrics_server.shutdown()
-            self._metrics_server.server_close()
+        self._monitoring.stop()

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
-from wsgiref.simple_server import WSGIServer
 
 from croupier.transport import CLEARTEXT, Security, is_local
 from croupier.v1 import (
@@ -38,6 +37,7 @@ from service.hosting.retention import Retention
 from service.hosting.scheduler import Scheduler
 from service.hosting.sweep import Sweep
 from service.metrics import Metrics
+from service.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
 from service.searching.processes import SearchProcesses
@@ -109,6 +109,8 @@ class Server:
         operator_file = options.operator_token_file
         self._operator_token = read_operator_token(operator_file) if operator_file else None
         self.metrics = Metrics()
+        add_rules_versions(self.metrics)
+        self._monitoring = Monitoring(self.metrics)
         self._certificate = (
             Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
         )
@@ -132,7 +134,6 @@ class Server:
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, share
         )
-        self._metrics_server: WSGIServer | None = None
         callers_file = options.callers_file
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
         self._admission = Admission(callers, self.metrics)
@@ -147,13 +148,15 @@ class Server:
         self._web = None
         if options.web is not None:
             context = None if self._certificate is None else self._certificate.context
-            self._web = WebDoor(options.web, options.connections, self._calls, context)
+            self._web = web = WebDoor(options.web, options.connections, self._calls, context)
+            self.metrics.add_web(lambda: web.connections)
         self.web_url = ""  # Of the table, when the server has started with a door for browsers.
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
         check_free(host, port)
+        self._monitoring.start(host, self._options.metrics_port)
         await self._start_search_servers()
         if self._own_store:
             await self._store.open()
@@ -163,14 +166,13 @@ class Server:
         services = self._add_services(tokens)
         if self._web is not None:
             await self._open_web(self._web, services)
-        if self._options.metrics_port:
-            self._serve_metrics()
         if self._search_processes is not None:
             await self._wait_for_search_processes()
         address = await self._door.open(f"{host}:{port}", [each.descriptor for each in services])
         self._scheduler.start()
         for sweep in self._sweeps():
             sweep.start()
+        self._monitoring.state = READY
         return address
 
     def _open_search_servers(self) -> SearchServers | None:
@@ -227,7 +229,7 @@ class Server:
             self._clock,
             self._admission,
         )
-        hint_service = HintService(self._searches, self._admission, authenticator)
+        hint_service = HintService(self._searches, self._admission, self.metrics, authenticator)
         catalog_service = CatalogService()
         grpc_server = self._door.server
         catalog_pb2_grpc.add_CatalogServiceServicer_to_server(catalog_service, grpc_server)
@@ -242,14 +244,6 @@ class Server:
     def _sweeps(self) -> list[Sweep]:
         return [each for each in (self._retention, self._idle_matches) if each is not None]
 
-    def _serve_metrics(self) -> None:
-        host, port = self._options.host.strip("[]"), self._options.metrics_port
-        try:
-            self._metrics_server = self.metrics.serve(host, port)
-        except OSError as error:
-            raise cannot_listen(host, port, error) from None
-        _log.info("metrics on http://%s:%d/metrics", host, port)
-
     async def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Stops: refuses new calls, and answers those that run.
 
@@ -258,6 +252,7 @@ class Server:
         learns that it is to be repeated.
         """
         until = time.monotonic() + grace
+        self._monitoring.state = "stopping"
         self._calls.drain()
         self._admission.close()
         await self._door.begin_to_close()
@@ -278,11 +273,9 @@ class Server:
             await self._search_servers.close()
         if self._search_processes is not None:
             await self._search_processes.close()
-        if self._metrics_server is not None:
-            self._metrics_server.shutdown()
-            self._metrics_server.server_close()
         if self._own_store:
             await self._store.close()
+        self._monitoring.stop()
 
     def _end_searches(self) -> None:
         # What the searches for hints have found is the answer. Bots decide again later.

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.admission.principals import Principal
+from service.admission.principals import Kind, Principal
 from service.errors import Refusal
 from service.metrics import Metrics
 
@@ -115,6 +115,7 @@ class Ledger:
         """`limits` gives the budgets of a principal."""
         self._limits = limits
         self._metrics = metrics
+        metrics.add_budgets(Budget, Kind)
         self._now = now
         self._accounts: dict[Principal, _Account] = {}
         self._sweep_at = MAX_IDLE_ACCOUNTS
@@ -226,5 +227,5 @@ class Ledger:
         self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
 
     def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
-        self._metrics.refused(budget.value, payer.kind.value)
+        self._metrics.over_budget(budget.value, payer.kind.value)
         raise BudgetExhausted(payer, budget, limit, wait)

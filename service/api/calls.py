@@ -20,11 +20,15 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
 from service.admission.identification import Metadata
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
-from service.metrics import Metrics
+from service.metrics import METHODS, Metrics
 from service.validation import first_violation
 
 OUR_METHODS = "/croupier.v1."
 MAX_WHY = 500  # Characters.
+# A call that has not been answered by its deadline counts as the server's fault after this time.
+ANSWER_SECONDS = 1.0
+# The call may be cancelled a little before the deadline that is read here.
+DEADLINE_TOLERANCE = 0.005
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
@@ -42,6 +46,13 @@ class Context(Protocol):
     def time_remaining(self) -> float | None:
         """The seconds until the call's deadline; None if it has none."""
 
+
+# The reasons for which the caller can do nothing.
+_SERVER_FAULTS = (
+    ErrorReason.ERROR_REASON_INTERNAL,
+    ErrorReason.ERROR_REASON_STORE_UNAVAILABLE,
+    ErrorReason.ERROR_REASON_STORE_FULL,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -81,13 +92,13 @@ class Calls:
         `read` parses the request; it and this raise Refusal, whatever goes wrong. The metrics count
         the call under `protocol`.
         """
-        began = self._begin()
+        began = self._begin(method)
         try:
             self._admit(context)
             response = await servicer(_checked(read()), context)
         # Also the cancellation of a call whose caller has gone, which is counted.
         except BaseException as error:
-            raise await self._failed(method, protocol, error, began) from None
+            raise await self._failed(method, protocol, error, began, context) from None
         self._count(method, "OK", protocol, began)
         return response
 
@@ -100,7 +111,7 @@ class Calls:
         protocol: str,
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`."""
-        began = self._begin()
+        began = self._begin(method)
         try:
             self._admit(context)
             request = _checked(read())
@@ -110,7 +121,7 @@ class Calls:
                     async for response in responses:
                         yield response
         except BaseException as error:
-            raise await self._failed(method, protocol, error, began) from None
+            raise await self._failed(method, protocol, error, began, context) from None
         self._count(method, "OK", protocol, began)
 
     async def admit_file(self, metadata: Metadata, peer: str) -> None:
@@ -126,22 +137,32 @@ class Calls:
             raise shutting_down()
         self._admission.admit(context.invocation_metadata() or (), context.peer())
 
-    def _begin(self) -> float:
+    def _begin(self, method: str) -> float:
         self._running += 1
+        self._metrics.rpc_began(_short(method))
         return time.perf_counter()
 
     async def _failed(
-        self, method: str, protocol: str, error: BaseException, began: float
+        self, method: str, protocol: str, error: BaseException, began: float, context: Context
     ) -> BaseException:
         # What the door is told: a Refusal, or that the caller has gone.
-        code = "CANCELLED"
-        if isinstance(error, Refusal):
-            code = code_pb2.Code.Name(error.status.code)
-        # Whatever the error is, the caller gets an answer that reveals nothing of it.
-        elif isinstance(error, Exception):
-            code = "INTERNAL"
+        if isinstance(error, Exception) and not isinstance(error, Refusal):
+            # Whatever the error is, the caller gets an answer that reveals nothing of it.
             log_failure(method, error)
             error = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+        if isinstance(error, Refusal):
+            code = code_pb2.Code.Name(error.status.code)
+            reason = ErrorReason.Name(error.reason).removeprefix("ERROR_REASON_")
+            self._metrics.refused(reason)
+            ours = error.reason in _SERVER_FAULTS
+        else:
+            left = context.time_remaining()
+            late = left is not None and left <= DEADLINE_TOLERANCE
+            code = "DEADLINE_EXCEEDED" if late else "CANCELLED"
+            waited = time.perf_counter() - began
+            ours = late and waited >= ANSWER_SECONDS and not METHODS[_short(method)]
+        if ours:
+            self._metrics.rpc_failed(_short(method))
         try:
             if isinstance(error, BudgetExhausted):
                 await self._admission.wait_to_refuse(error)
@@ -153,9 +174,14 @@ class Calls:
         self._running -= 1
         self._ended.set()
         seconds = time.perf_counter() - began
-        self._metrics.rpc(method.removeprefix(OUR_METHODS), code, protocol, seconds)
+        self._metrics.rpc_ended(_short(method), code, protocol, seconds)
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+
+
+def _short(method: str) -> str:
+    # As the metrics name it: "MatchService/GetView".
+    return method.removeprefix(OUR_METHODS)
 
 
 def unreadable(why: str = "") -> Refusal:

@@ -26,6 +26,7 @@ from service.api.hint_requests import (
     write_search,
 )
 from service.errors import Refusal, invalid_field
+from service.metrics import Metrics
 from service.searching.hints import Report
 from service.searching.pool import Limits
 from service.searching.searches import Searches
@@ -45,22 +46,27 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self,
         searches: Searches,
         admission: Admission,
+        metrics: Metrics,
         authenticator: Authenticator | None = None,
     ) -> None:
         """Without an authenticator it is that of a search server, whose callers name askers."""
         self._searches = searches
         self._admission = admission
+        self._metrics = metrics
         self._authenticator = authenticator
 
     async def SuggestAction(
         self, request: hint_pb2.SuggestActionRequest, context: Context
     ) -> hint_pb2.SuggestActionResponse:
+        began = time.monotonic()
         mask = _read_mask(request)
         details = mask is None or any(path in _DETAILS for path in mask.paths)
         task = await self._task(request.search, SUGGESTION, context, details=details)
         async with aclosing(self._reports(task)) as reports:
             async for report, final in reports:
                 if final:
+                    delay = _delay(report, task.limits, time.monotonic() - began)
+                    self._metrics.hint_answered(delay)
                     response = hint_pb2.SuggestActionResponse(**report._asdict())
                     return response if mask is None else _masked(response, mask)
         raise AssertionError("the last report is final")
@@ -96,6 +102,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             details=details,
             deadline=deadline,
             every=every,
+            game=asked.view.game.id,
             charge=self._charge(),
         )
 
@@ -131,6 +138,15 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             async with aclosing(self._searches.reports(task)) as reports:
                 async for report, final in reports:
                     yield report, final
+
+
+def _delay(report: Report, limits: Limits, seconds: float) -> float:
+    # How many of the seconds that a call took its search alone would not have taken. A limit of
+    # time goes on during a pause, a limit of iterations does not.
+    search = report.search_time.ToNanoseconds() / 1e9
+    if not limits.seconds:
+        search -= report.paused_time.ToNanoseconds() / 1e9
+    return max(0.0, seconds - min(search, limits.seconds or math.inf))
 
 
 def _read_mask(request: hint_pb2.SuggestActionRequest) -> FieldMask | None:

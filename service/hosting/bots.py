@@ -74,7 +74,7 @@ def _search_task(state: MatchState, seat: int, iterations: int, seed: int) -> Se
 
     rank = _AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON
     asker = Asker(Kind.BOT, state.header.match_id, rank)
-    return SearchTask(asker, Limits(iterations), check, write, details=False)
+    return SearchTask(asker, Limits(iterations), check, write, details=False, game=state.game.id)
 
 
 def _chance(state: MatchState, seat: int) -> int:

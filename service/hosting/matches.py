@@ -67,6 +67,7 @@ class Matches:
         self._metrics = metrics
         self._clock = clock or Clock()
         self._cache = MatchCache()
+        metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
         self._waits: set[asyncio.Future[None]] = set()
         self.closing = False
@@ -215,6 +216,7 @@ class Matches:
         `used` says whether a call is the reason, for the cache.
         """
         state = self._cache.get(match_id)
+        self._metrics.looked_up(state is not None)
         if state is None:
             state = await self._load_uncached(match_id)
             self._cache.put(state, used=used)
@@ -332,7 +334,11 @@ class Matches:
         """
         match_id = caller.match_id
         async with self._lock(match_id):
-            state = self._cache.get(match_id) or await self.load(match_id)
+            state = self._cache.get(match_id)
+            if state is None:
+                state = await self.load(match_id)
+            else:
+                self._metrics.looked_up(True)
             while True:
                 at = self._next_time(state)
                 expiry = state.expiry(at)

@@ -46,7 +46,7 @@ class OwnThreads:
 
         pool = self._pools[task.asker.kind]
         running = asyncio.create_task(
-            pool.run(task.limits, work, task.asker.owner, task.asker.rank, task.charge)
+            pool.run(task.limits, work, task.asker.owner, task.asker.rank, task.charge, task.game)
         )
         running.add_done_callback(lambda _: news.set())
         try:

@@ -137,11 +137,13 @@ class _Turn:
         work: Callable[[SearchJob], Any],
         outcome: "asyncio.Future[Any]",
         charge: Callable[[float], object],
+        game: str,
     ) -> None:
         self.job = job
         self.work = work
         self.outcome = outcome
         self.charge = charge
+        self.game = game
         self.started = False
         self.thread_seconds = 0.0  # Processor time of its thread, without those that help it.
 
@@ -187,6 +189,7 @@ class SearchPool:
             thread_name_prefix=f"search-{kind}",
             initializer=_lower_priority,
         )
+        metrics.search_threads(kind, threads)
         self._report()
 
     async def run(
@@ -196,13 +199,15 @@ class SearchPool:
         owner: Hashable = ANYBODY,
         rank: int = 0,
         charge: Callable[[float], object] = lambda seconds: None,
+        game: str = "",
     ) -> T:
         """Runs `work` in a thread of the pool when it is its turn; returns or raises what it does.
 
         The `owner` pays for it; searches of a lower `rank` go first. Raises Refusal if too many
         searches wait, or if the server shuts down before the turn comes. When the caller is
         cancelled, the job is abandoned, and the work is not waited for. When it has ended,
-        `charge` is called with the thread-seconds that it took.
+        `charge` is called with the thread-seconds that it took. The metrics count it under the id
+        of its `game`.
         """
         limits = limits._replace(threads=min(limits.threads, self._threads))
         if self._max_seconds:
@@ -213,7 +218,7 @@ class SearchPool:
         place = Place(owner, limits.threads, limits.expected_seconds, rank)
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         turn = self._turns[place] = _Turn(
-            SearchJob(limits, self._parameters), work, outcome, charge
+            SearchJob(limits, self._parameters), work, outcome, charge, game
         )
         if self._queue.add(place):
             self._schedule()
@@ -307,7 +312,7 @@ class SearchPool:
     def _start(self, place: Place, turn: _Turn) -> None:
         turn.started = True
         turn.job.begin()
-        self._metrics.search_waited(self._kind, turn.job.queue_seconds)
+        self._metrics.search_waited(self._kind, turn.game, turn.job.queue_seconds)
         done = asyncio.get_running_loop().run_in_executor(self._executor, turn.run)
         done.add_done_callback(lambda done: self._ended(place, turn, done))
 
@@ -327,7 +332,7 @@ class SearchPool:
             return
         seconds = now - turn.job.began
         self._mean_seconds += (seconds - self._mean_seconds) / 8
-        self._metrics.search(self._kind, turn.job.iterations, seconds)
+        self._metrics.search(self._kind, turn.game, turn.job.iterations, seconds)
         turn.outcome.set_result(done.result())
 
     def _report(self) -> None:

@@ -67,4 +67,5 @@ class SearchTask(NamedTuple):
     details: bool = True  # Whether the hint evaluates each action.
     deadline: float = math.inf  # By the monotonic clock.
     every: float = 0.0  # Seconds between partial reports; 0: only the final one is wanted.
+    game: str = ""  # The id of the game, for the metrics.
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.

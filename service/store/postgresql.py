@@ -28,6 +28,7 @@ from service.store.interface import (
     StoredMatch,
 )
 from service.store.postgresql_connections import (
+    CONNECTIONS,
     FAILURES,
     Connections,
     is_of_the_database,
@@ -58,7 +59,10 @@ class PostgresStore:
         self._metrics = metrics or Metrics()
         self._faults = Faults(self._metrics)
         self._changes = Changes()
-        self._connections = Connections(url)
+        self._connections = pool = Connections(url)
+        self._metrics.add_database(
+            CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
+        )
         self._listener = Listener(url, self._changes)
         self._appends: deque[_Append] = deque()
         self._committing: set[asyncio.Task[None]] = set()

@@ -35,6 +35,7 @@ class Connections:
     def __init__(self, url: str) -> None:
         self._url = url
         self._pool: Any = None
+        self.waiting = 0  # For a connection.
         self._backoff = Backoff()
 
     async def open(self) -> None:
@@ -60,6 +61,16 @@ class Connections:
             what = str(error) or "no answer"
             raise OSError(f"cannot use the PostgreSQL database: {what}") from None
 
+    @property
+    def open_connections(self) -> int:
+        """How many connections the pool has."""
+        return int(self._pool.get_size()) if self._pool is not None else 0
+
+    @property
+    def idle(self) -> int:
+        """How many of them nothing uses."""
+        return int(self._pool.get_idle_size()) if self._pool is not None else 0
+
     async def close(self) -> None:
         """Closes all connections, at the latest after CONNECT_SECONDS."""
         if self._pool is not None:
@@ -72,11 +83,14 @@ class Connections:
     async def one(self) -> AsyncIterator[Any]:
         """A connection; raises Refusal while the database is left alone, or one of FAILURES."""
         self._backoff.check()
+        self.waiting += 1
         try:
             connection = await self._pool.acquire(timeout=CONNECT_SECONDS)
         except FAILURES:
             self._backoff.failed()
             raise
+        finally:
+            self.waiting -= 1
         try:
             yield connection
         except (asyncpg.InternalClientError, TypeError) as error:

@@ -18,7 +18,12 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from service.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES
+from service.connections import (
+    HANDSHAKE_SECONDS,
+    KEEPALIVE_SECONDS,
+    KEEPALIVE_TIMEOUT_SECONDS,
+    MAX_REQUEST_BYTES,
+)
 from service.web.asgi import Application
 
 # A request must have arrived completely by then, or its connection is closed. The largest one takes
@@ -28,6 +33,8 @@ REQUEST_SECONDS = 30.0
 STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
 ACCEPT_AGAIN_SECONDS = 0.1
+BACKLOG = 1024
+PROBES = 4  # To a silent peer, before it counts as gone.
 # Of a whole request, however it is cut into chunks, and with what may follow the last one.
 MAX_BYTES = 4 * MAX_REQUEST_BYTES
 MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
@@ -36,6 +43,26 @@ _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\nconnection: close\r\n\r\n"
 )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket on which to accept connections; raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()
+    listening = socket.create_server(
+        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
+    )
+    listening.setblocking(False)
+    # A peer that has lost its network is asked whether it still lives. Connections inherit this.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", round(KEEPALIVE_SECONDS)),
+        ("TCP_KEEPINTVL", round(KEEPALIVE_TIMEOUT_SECONDS / PROBES)),
+        ("TCP_KEEPCNT", PROBES),
+    ):
+        if hasattr(socket, name):
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return listening
 
 
 class Connections:
@@ -54,6 +81,7 @@ class Connections:
         """
         self.config = Config(
             application,
+            interface="asgi3",
             ws="none",
             lifespan="off",
             log_config=None,
@@ -72,6 +100,10 @@ class Connections:
         # Those without a running call; the one that has been silent for the longest comes first.
         self._silent: dict[HttpConnection, None] = {}
         self._all_closed = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
 
     async def accept(self, listening: socket.socket) -> None:
         """Accepts connections until it is cancelled.

@@ -11,22 +11,18 @@ from typing import NamedTuple
 from croupier.transport import is_loopback
 from service.api.calls import Calls
 from service.connections import (
-    KEEPALIVE_SECONDS,
-    KEEPALIVE_TIMEOUT_SECONDS,
     ConnectionLimits,
     max_connections,
 )
 from service.web.application import WebApplication
-from service.web.connections import Connections
+from service.web.connections import Connections, listen
 from service.web.counted_site import CountedSite
 from service.web.origins import Origins
 from service.web.rpc import RpcApplication, Service
 
-BACKLOG = 1024
 LOOPBACK_NAMES = ("localhost",)
 # Where a browser on this machine finds a server that listens on all addresses.
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
-PROBES = 4  # To a silent peer, before it counts as gone.
 
 
 class WebOptions(NamedTuple):
@@ -73,6 +69,11 @@ class WebDoor:
         host = WILDCARDS.get(self.options.host, self.options.host)
         return f"{scheme}://{host}:{listening.getsockname()[1]}/"
 
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return 0 if self._connections is None else len(self._connections)
+
     async def stop(self, seconds: float) -> None:
         """Closes the port, and each connection when its response has been sent."""
         if self._accepting is not None:
@@ -94,27 +95,8 @@ class WebDoor:
     def _listen(self) -> socket.socket:
         host, port = self.options.host.strip("[]"), self.options.port
         try:
-            return _bound(host, port)
+            return listen(host, port)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or not self.options.may_move:
                 raise
-        return _bound(host, 0)
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = host == "::" and socket.has_dualstack_ipv6()
-    listening = socket.create_server(
-        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
-    )
-    listening.setblocking(False)
-    # A peer that has lost its network is asked whether it still lives. Connections inherit this.
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", round(KEEPALIVE_SECONDS)),
-        ("TCP_KEEPINTVL", round(KEEPALIVE_TIMEOUT_SECONDS / PROBES)),
-        ("TCP_KEEPCNT", PROBES),
-    ):
-        if hasattr(socket, name):
-            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return listening
+        return listen(host, 0)

@@ -72,10 +72,11 @@ def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
     with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as answer:
         metrics = answer.read().decode()
     for line in (
-        'croupier_rpcs_total{code="OK",method="MatchService/CreateMatch",protocol="grpc"} 2.0',
-        'croupier_rpcs_total{code="FAILED_PRECONDITION",method="MatchService/ResignMatch",'
-        'protocol="grpc"} 1.0',
-        'croupier_rpc_seconds_count{method="MatchService/CreateMatch"} 2.0',
+        'croupier_rpcs_total{code="FAILED_PRECONDITION",protocol="grpc"} 1.0',
+        'croupier_unary_rpc_seconds_count{code="OK",method="MatchService/CreateMatch"} 2.0',
+        'croupier_unary_rpc_seconds_count{code="FAILED_PRECONDITION",'
+        'method="MatchService/ResignMatch"} 1.0',
+        'croupier_refusals_total{reason="MATCH_OVER"} 1.0',
         f'croupier_matches_total{{game="{game_id}",state="created"}} 2.0',
         f'croupier_matches_total{{game="{game_id}",state="ended"}} 1.0',
         f'croupier_matches_total{{game="{game_id}",state="resigned"}} 1.0',

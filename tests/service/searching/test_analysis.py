@@ -324,7 +324,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
             report_interval=OFTEN,
         )
         searches = Searches(OwnThreads({Kind.HINT: pool}))
-        service = HintService(searches, Admission(Callers(), Metrics()))
+        service = HintService(searches, Admission(Callers(), Metrics()), Metrics())
         reports = service.AnalyzePosition(request, NoContext())
         first = await anext(reports)
         assert not first.final_report

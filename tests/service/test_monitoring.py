@@ -1,0 +1,246 @@
+"""The metrics and the answers about the process, read over HTTP as a machine reads them."""
+
+import http.client
+import socket
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+
+from croupier.v1 import match_pb2
+from service import monitoring, wire
+from service.metrics import GAMES, METHODS, REASONS, Metrics
+from service.monitoring import MAX_CONNECTIONS, READY
+from tests.support.play import seeded
+from tests.support.server_process import ServerProcess, free_port
+from tests.support.serving import OPEN, TIMEOUT, Client, Player, bot, play_on, refused, ruleset_of
+
+
+@pytest.fixture
+def monitored(servers):
+    """A server that is monitored, its address, and the port that answers."""
+    port = free_port()
+    server, address = servers.start(metrics_port=port, search_threads=1)
+    yield server, address, port
+    servers.stop(server)
+
+
+def get(port, path, method="GET"):
+    """The status of a response, and its text."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def series(port):
+    """Each series that is shown, with its value."""
+    lines = get(port, "/metrics")[1].splitlines()
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+def test_each_path_has_its_answer(monitored):
+    port = monitored[2]
+    assert get(port, "/metrics")[0] == 200
+    assert get(port, "/livez") == (200, "live\n")
+    assert get(port, "/readyz") == (200, f"{READY}\n")
+    for path in ("/", "/metrics/", "/healthz", "/metrics.json", "/%2e%2e/metrics"):
+        assert get(port, path)[0] == 404, path
+    assert get(port, "/metrics", "POST")[0] == 405
+    assert get(port, "/livez", "HEAD") == (200, "")
+
+
+def test_a_server_that_stops_is_not_ready(servers):
+    port = free_port()
+    server, address = servers.start(metrics_port=port)
+    client = Client(address)
+    stream = client.create(ruleset_of("skystones")).spectator.watch()
+    next(stream)
+    states = []
+    end = server.matches.close  # Called when no new call is taken any more.
+
+    def look_and_end():
+        states.append(threading.Thread(target=lambda: states.append(get(port, "/readyz"))))
+        states[0].start()
+        states[0].join()
+        end()
+
+    server.matches.close = look_and_end
+    servers.stop(server)
+    assert states[1] == (503, "stopping\n")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+    client.close()
+
+
+def test_metrics_are_read_while_the_event_loop_stands_still(monitored, servers, monkeypatch):
+    port = monitored[2]
+    goes_on, stands = threading.Event(), threading.Event()
+
+    def stand_still():
+        stands.set()
+        goes_on.wait(TIMEOUT)
+
+    servers.loop.call_soon_threadsafe(stand_still)
+    assert stands.wait(TIMEOUT)
+    try:
+        assert get(port, "/metrics")[0] == 200
+        assert get(port, "/livez")[0] == 200
+        monkeypatch.setattr(monitoring, "LIVE_SECONDS", 0.0)
+        status, text = get(port, "/livez")
+        assert status == 503
+        assert "stood still" in text
+    finally:
+        goes_on.set()
+
+
+def test_the_lag_of_the_event_loop_is_measured(monitored, servers):
+    server, _, port = monitored
+    above = 'croupier_event_loop_lag_seconds_bucket{le="+Inf"}'
+    late = threading.Event()
+    lagged = server.metrics.loop_lagged
+
+    def lag(seconds):
+        lagged(seconds)
+        if seconds > 0.25:
+            late.set()
+
+    server.metrics.loop_lagged = lag
+    held = threading.Event()
+    # The next sample is due within 0.1 seconds, and comes when the loop goes on.
+    servers.loop.call_soon_threadsafe(held.wait, 0.5)
+    assert late.wait(TIMEOUT)
+    shown = series(port)
+    below = shown['croupier_event_loop_lag_seconds_bucket{le="0.25"}']
+    assert float(shown[above]) > float(below)
+
+
+def test_slow_readers_hold_up_nobody(monitored):
+    port = monitored[2]
+    slow = []
+    for _ in range(MAX_CONNECTIONS + 5):
+        reader = socket.create_connection(("127.0.0.1", port))
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.sendall(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n" if len(slow) % 2 else b"GET /me")
+        slow.append(reader)
+    assert get(port, "/livez")[0] == 200
+    assert "croupier_rpcs_total" in get(port, "/metrics")[1]
+    for reader in slow:
+        reader.close()
+
+
+def test_a_connection_is_kept(monitored):
+    connection = http.client.HTTPConnection("127.0.0.1", monitored[2], timeout=TIMEOUT)
+    for path in ("/metrics", "/readyz", "/nowhere", "/metrics"):
+        connection.request("GET", path)
+        connection.getresponse().read()
+    connection.close()
+
+
+# What is counted
+
+
+def test_all_series_are_there_from_the_start(monitored):
+    """The first event of each kind is seen by `rate()`: no series appears with it."""
+    _, address, port = monitored
+    before = series(port)
+    client = Client(address)
+    rng = seeded("series")
+    for game_id in wire.hosted_games():
+        play_on(client.create(ruleset_of(game_id)), rng)
+    table = client.create(ruleset_of("skystones"), [OPEN, bot("BEGINNER")])
+    table.players[0].hint({"iterations": 20})
+    table.players[0].resign()
+    refused(table.players[0].hint, {"iterations": 20})
+    refused(Player(client, "matches/none", table.players[0].token).details)
+    refused(client.matches.GetMatch, match_pb2.GetMatchRequest(name="matches/none"))
+    refused(client.matches.CreateMatch, match_pb2.CreateMatchRequest())
+    after = series(port)
+    assert set(before) == set(after)
+    changed = {name for name, value in after.items() if before[name] != value}
+    for name in (
+        'croupier_unary_rpc_seconds_count{code="OK",method="MatchService/SubmitAction"}',
+        'croupier_rpcs_total{code="OK",protocol="grpc"}',
+        'croupier_refusals_total{reason="MATCH_OVER"}',
+        'croupier_refusals_total{reason="TOKEN_MISSING"}',
+        'croupier_refusals_total{reason="MATCH_NOT_FOUND"}',
+        'croupier_refusals_total{reason="INVALID_FIELD"}',
+        'croupier_matches_total{game="skystones",state="resigned"}',
+        'croupier_search_iterations_total{game="skystones",kind="hint"}',
+        'croupier_search_seconds_count{game="skystones",kind="hint"}',
+        'croupier_search_wait_seconds_count{game="skystones",kind="hint"}',
+        "croupier_hint_delay_seconds_count",
+        'croupier_match_cache_lookups_total{result="hit"}',
+        'croupier_match_cache_lookups_total{result="miss"}',
+        "croupier_match_cache_matches",
+    ):
+        assert name in changed, name
+    client.close()
+
+
+def test_calls_that_run_are_counted(monitored):
+    _, address, port = monitored
+    name = 'croupier_rpcs_in_flight{method="MatchService/WatchMatch"}'
+    client = Client(address)
+    stream = client.create(ruleset_of("skystones")).spectator.watch()
+    next(stream)
+    assert float(series(port)[name]) == 1
+    client.close()
+
+
+def test_a_deadline_that_a_call_outlives_is_a_fault_of_the_server(monitored, servers):
+    server, address, port = monitored
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    ended = threading.Event()
+    rpc_ended = server.metrics.rpc_ended
+
+    def note(*arguments):
+        rpc_ended(*arguments)
+        ended.set()
+
+    server.metrics.rpc_ended = note
+    lock = server.matches._lock(table.name.removeprefix("matches/"))
+    servers.run(lock.acquire())
+    for seconds, faults in ((0.2, 0), (1.1, 1)):
+        ended.clear()
+        request = match_pb2.ResignMatchRequest(name=table.name)
+        call = client.matches.ResignMatch.future(
+            request, metadata=table.players[0].metadata, timeout=seconds
+        )
+        assert call.code().name == "DEADLINE_EXCEEDED"
+        assert ended.wait(TIMEOUT)
+        shown = series(port)
+        method = "MatchService/ResignMatch"
+        assert float(shown[f'croupier_rpc_server_errors_total{{method="{method}"}}']) == faults
+    count = f'croupier_unary_rpc_seconds_count{{code="DEADLINE_EXCEEDED",method="{method}"}}'
+    assert float(shown[count]) == 2
+    servers.loop.call_soon_threadsafe(lock.release)
+    client.close()
+
+
+def test_a_process_shows_itself():
+    with ServerProcess("--store", "memory") as server:
+        for name in (
+            "process_resident_memory_bytes",
+            "process_open_fds",
+            'python_gc_collections_total{generation="0"}',
+        ):
+            assert server.metric(name) > 0
+        server.stop()
+
+
+def test_labels_come_from_the_schema():
+    assert set(GAMES) == set(wire.hosted_games())
+    assert len(METHODS) > 10
+    assert "INVALID_FIELD" in REASONS
+    assert (
+        Metrics().registry.get_sample_value(
+            "croupier_unary_rpc_seconds_count",
+            {"method": "HintService/SuggestAction", "code": "OK"},
+        )
+        == 0
+    )
