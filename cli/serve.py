@@ -10,6 +10,7 @@ import uvloop
 from cli.arguments import CommandError, Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
+from service.logs import configure
 from service.process import run as run_server
 from service.search_server import SearchServer, SearchServerOptions
 from service.server import Options, Server
@@ -32,8 +33,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     """Serves until the process is told to stop."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("service").setLevel(chosen.log_level.upper())
+    configure(chosen.log_format, chosen.log_level)
     for warning in parser.unknown_variables():
         _log.warning(warning)
     options = read_options(chosen)

@@ -12,6 +12,7 @@ from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
 from croupier.transport import Security
 from service.connections import ConnectionLimits
+from service.logs import FORMATS
 from service.search_server import SearchServerOptions
 from service.searching.pools import SearchOptions
 from service.server import Options
@@ -401,6 +402,13 @@ def _add_logging(parser: ConfiguredParser) -> None:
         "what to log on standard error",
         "info",
         choices=("debug", "info", "warning", "error"),
+    )
+    parser.add_option(
+        group,
+        "--log-format",
+        "how to log: text for people, or json, one object a line",
+        FORMATS[0],
+        choices=FORMATS,
     )
 
 

@@ -18,10 +18,11 @@ from pathlib import Path
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
-    ("ai", "croupier", "service.errors"),
+    ("ai", "croupier", "service.current_call", "service.errors"),
     (
         "service.clock",
         "service.connections",
+        "service.logs",
         "service.metrics",
         "service.validation",
     ),

@@ -5,6 +5,7 @@ import hmac
 from croupier.v1.error_pb2 import ErrorReason
 from service.api.calls import Context
 from service.api.tokens import Tokens, read_bearer
+from service.current_call import note_match
 from service.errors import Refusal
 from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
@@ -41,8 +42,9 @@ class Authenticator:
         Whether the token of the seat was replaced is for those to check who read the match
         (`Seats.check_token`).
         """
-        caller = self._tokens.read(_authorization(context))
         match_id = match.removeprefix("matches/")
+        note_match(match_id)
+        caller = self._tokens.read(_authorization(context))
         if caller.match_id != match_id:
             await self._matches.load(match_id)
             raise Refusal(

@@ -19,7 +19,10 @@ from croupier.v1.error_pb2 import ErrorReason
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
 from service.admission.identification import Metadata
+from service.admission.principals import current_principal
+from service.current_call import CurrentCall
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
+from service.logs import LineLimit
 from service.metrics import METHODS, Metrics
 from service.validation import first_violation
 
@@ -27,8 +30,9 @@ OUR_METHODS = "/croupier.v1."
 MAX_WHY = 500  # Characters.
 # A call that has not been answered by its deadline counts as the server's fault after this time.
 ANSWER_SECONDS = 1.0
-# The call may be cancelled a little before the deadline that is read here.
-DEADLINE_TOLERANCE = 0.005
+# A caller cancels a call by a deadline of its own, which comes earlier than the one that is read here
+# by the time that the call was on its way.
+DEADLINE_TOLERANCE = 0.1
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
@@ -64,6 +68,7 @@ class Calls:
         self._metrics = metrics
         self._admission = admission
         self._running = 0
+        self._line_limit = LineLimit()
         self._ended = asyncio.Event()  # Set with the end of each call.
         self.draining = False  # Whether calls are refused.
 
@@ -81,39 +86,37 @@ class Calls:
 
     async def answer(
         self,
-        method: str,
+        call: CurrentCall,
         servicer: Callable[[Any, Context], Awaitable[Response]],
         read: Callable[[], Message],
         context: Context,
-        protocol: str,
     ) -> Response:
-        """The response to a unary call of a method, as "/croupier.v1.MatchService/GetView".
+        """The response to a unary call, which is the current one.
 
-        `read` parses the request; it and this raise Refusal, whatever goes wrong. The metrics count
-        the call under `protocol`.
+        `read` parses the request; it and this raise Refusal, whatever goes wrong.
         """
-        began = self._begin(method)
+        began = self._begin(call)
         try:
-            self._admit(context)
+            self._admit(call, context)
             response = await servicer(_checked(read()), context)
         # Also the cancellation of a call whose caller has gone, which is counted.
         except BaseException as error:
-            raise await self._failed(method, protocol, error, began, context) from None
-        self._count(method, "OK", protocol, began)
+            raise await self._failed(call, error, began, context) from None
+        self._count(call, "OK", began)
+        self._log_access(call, "OK", began)
         return response
 
     async def stream(
         self,
-        method: str,
+        call: CurrentCall,
         servicer: Callable[[Any, Context], AsyncIterator[Response]],
         read: Callable[[], Message],
         context: Context,
-        protocol: str,
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`."""
-        began = self._begin(method)
+        began = self._begin(call)
         try:
-            self._admit(context)
+            self._admit(call, context)
             request = _checked(read())
             with self._admission.hold(Budget.STREAMS):
                 responses: Any = servicer(request, context)
@@ -121,8 +124,9 @@ class Calls:
                     async for response in responses:
                         yield response
         except BaseException as error:
-            raise await self._failed(method, protocol, error, began, context) from None
-        self._count(method, "OK", protocol, began)
+            raise await self._failed(call, error, began, context) from None
+        self._count(call, "OK", began)
+        self._log_access(call, "OK", began)
 
     async def admit_file(self, metadata: Metadata, peer: str) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""
@@ -132,51 +136,86 @@ class Calls:
             await self._admission.wait_to_refuse(exhausted)
             raise
 
-    def _admit(self, context: Context) -> None:
+    def _admit(self, call: CurrentCall, context: Context) -> None:
         if self.draining:
             raise shutting_down()
         self._admission.admit(context.invocation_metadata() or (), context.peer())
+        call.caller = current_principal.get()
 
-    def _begin(self, method: str) -> float:
+    def _begin(self, call: CurrentCall) -> float:
         self._running += 1
-        self._metrics.rpc_began(_short(method))
+        self._metrics.rpc_began(_short(call.method))
         return time.perf_counter()
 
     async def _failed(
-        self, method: str, protocol: str, error: BaseException, began: float, context: Context
+        self, call: CurrentCall, error: BaseException, began: float, context: Context
     ) -> BaseException:
         # What the door is told: a Refusal, or that the caller has gone.
         if isinstance(error, Exception) and not isinstance(error, Refusal):
             # Whatever the error is, the caller gets an answer that reveals nothing of it.
-            log_failure(method, error)
+            log_failure(call.method, error)
             error = Refusal(ErrorReason.ERROR_REASON_INTERNAL, "something went wrong here")
+        reason = ""
         if isinstance(error, Refusal):
             code = code_pb2.Code.Name(error.status.code)
             reason = ErrorReason.Name(error.reason).removeprefix("ERROR_REASON_")
             self._metrics.refused(reason)
-            ours = error.reason in _SERVER_FAULTS
+            level = logging.WARNING if error.reason in _SERVER_FAULTS else logging.INFO
         else:
             left = context.time_remaining()
             late = left is not None and left <= DEADLINE_TOLERANCE
             code = "DEADLINE_EXCEEDED" if late else "CANCELLED"
-            waited = time.perf_counter() - began
-            ours = late and waited >= ANSWER_SECONDS and not METHODS[_short(method)]
-        if ours:
-            self._metrics.rpc_failed(_short(method))
+            slow = (
+                time.perf_counter() - began >= ANSWER_SECONDS and not METHODS[_short(call.method)]
+            )
+            level = logging.WARNING if late and slow else logging.DEBUG
+        if level == logging.WARNING:
+            self._metrics.rpc_failed(_short(call.method))
         try:
             if isinstance(error, BudgetExhausted):
                 await self._admission.wait_to_refuse(error)
         finally:
-            self._count(method, code, protocol, began)
+            self._count(call, code, began)
+            self._log_failure(level, call, code, reason, began)
         return error
 
-    def _count(self, method: str, code: str, protocol: str, began: float) -> None:
+    def _count(self, call: CurrentCall, code: str, began: float) -> None:
         self._running -= 1
         self._ended.set()
         seconds = time.perf_counter() - began
-        self._metrics.rpc_ended(_short(method), code, protocol, seconds)
+        self._metrics.rpc_ended(_short(call.method), code, call.protocol, seconds)
+
+    def _log_access(self, call: CurrentCall, code: str, began: float) -> None:
         if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("%s %s %.1f ms", method, code, 1000 * seconds)
+            _log_call(logging.DEBUG, call, code, "", began)
+
+    def _log_failure(
+        self, level: int, call: CurrentCall, code: str, reason: str, began: float
+    ) -> None:
+        # Strangers could fill the disk with lines, unless the operator wants to see all.
+        if not _log.isEnabledFor(level):
+            return
+        left_out: int | None = 0
+        if not _log.isEnabledFor(logging.DEBUG):
+            left_out = self._line_limit.take(level)
+        if left_out is not None:
+            _log_call(level, call, code, reason, began, left_out)
+
+
+def _log_call(
+    level: int, call: CurrentCall, code: str, reason: str, began: float, left_out: int = 0
+) -> None:
+    milliseconds = 1000 * (time.perf_counter() - began)
+    fields = {"protocol": call.protocol, "code": code, "duration_ms": round(milliseconds, 3)}
+    text = f"{call.method} {code}"
+    if reason:
+        fields["reason"] = reason
+        text += f" ({reason})"
+    text += f" {milliseconds:.1f} ms"
+    if left_out:
+        fields["left_out"] = left_out
+        text += f", after {left_out} lines like it that were left out"
+    _log.log(level, text, extra={"fields": fields})
 
 
 def _short(method: str) -> str:

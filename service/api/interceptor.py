@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc_status import rpc_status
 
 from service.api.calls import OUR_METHODS, Calls, Response, unreadable
+from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
 from service.errors import Refusal
 
 PROTOCOL = "grpc"  # In the metrics.
@@ -52,24 +53,26 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             return read
 
         async def answer(data: bytes, context: GrpcContext) -> Response:
+            call = begin_call(method, PROTOCOL, context.invocation_metadata() or ())
+            # Metadata at the beginning would be one more message, which costs a short call a tenth
+            # of its time.
+            context.set_trailing_metadata(_returned(call))
             try:
-                return await calls.answer(
-                    method, handler.unary_unary, reader(data), context, PROTOCOL
-                )
+                return await calls.answer(call, handler.unary_unary, reader(data), context)
             except Refusal as refusal:
-                await _abort(context, refusal)
+                await _abort(context, refusal, call)
                 raise
 
         async def stream(data: bytes, context: GrpcContext) -> AsyncIterator[Response]:
-            responses: Any = calls.stream(
-                method, handler.unary_stream, reader(data), context, PROTOCOL
-            )
+            call = begin_call(method, PROTOCOL, context.invocation_metadata() or ())
+            await context.send_initial_metadata(_returned(call))
+            responses: Any = calls.stream(call, handler.unary_stream, reader(data), context)
             try:
                 async with aclosing(responses):
                     async for response in responses:
                         yield response
             except Refusal as refusal:
-                await _abort(context, refusal)
+                await _abort(context, refusal, call)
                 raise
 
         if handler.response_streaming:
@@ -77,9 +80,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
 
 
-async def _abort(context: GrpcContext, refusal: Refusal) -> None:
+async def _abort(context: GrpcContext, refusal: Refusal, call: CurrentCall) -> None:
     status = rpc_status.to_status(refusal.status)
-    await context.abort(status.code, status.details, status.trailing_metadata)
+    trailing = (*(status.trailing_metadata or ()), *_returned(call))
+    await context.abort(status.code, status.details, trailing)
+
+
+def _returned(call: CurrentCall) -> tuple[tuple[str, str]]:
+    return ((REQUEST_ID_HEADER, call.request_id),)
 
 
 def _serialize(response: Response) -> bytes:

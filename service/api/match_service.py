@@ -17,6 +17,7 @@ from service.api.calls import Context
 from service.api.pages import read_page, write_page_token
 from service.api.tokens import Tokens
 from service.clock import Clock
+from service.current_call import note_match
 from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import Caller, check_seat
 from service.hosting.events import write_events
@@ -84,6 +85,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             _key_name(),
         )
         match_id = state.header.match_id
+        note_match(match_id)
         return match_pb2.CreateMatchResponse(
             name=f"matches/{match_id}",
             seat_tokens=[
@@ -119,6 +121,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self, request: match_pb2.JoinMatchRequest, context: Context
     ) -> match_pb2.JoinMatchResponse:
         joiner = self._tokens.read_invitation(request.invitation)
+        note_match(joiner.match_id)
         await self._matches.join(joiner, _key_name(), self._tokens.join_id(request.request_id))
         state = await self._matches.load(joiner.match_id)
         return match_pb2.JoinMatchResponse(
@@ -147,7 +150,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def _read(self, name: str, context: Context) -> MatchState:
         # A match that the operator and all holders of its tokens may know.
         if self._authenticator.is_operator(context):
-            return await self._matches.load(name.removeprefix("matches/"))
+            match_id = name.removeprefix("matches/")
+            note_match(match_id)
+            return await self._matches.load(match_id)
         _, state = await self._authenticator.enter(context, name)
         return state
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import copy_context
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -400,8 +401,9 @@ class Matches:
             after.version - 1,
             after.entry(after.version),
             status,
-            # Also when the caller has gone: what is in the log must be seen.
-            partial(committed or self._committed, after, status),
+            # Also when the caller has gone: what is in the log must be seen. What follows from it,
+            # such as the decision of a bot, belongs to this call, whichever call commits.
+            partial(copy_context().run, committed or self._committed, after, status),
         )
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:

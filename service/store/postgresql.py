@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from contextvars import Context
 from typing import Any, NamedTuple, TypeVar
 
 from service.errors import Refusal, store_unavailable
@@ -156,7 +157,8 @@ class PostgresStore:
         future = asyncio.get_running_loop().create_future()
         self._appends.append(_Append(match_id, version, entry, status, on_added, future))
         if len(self._committing) < COMMITTERS:
-            task = asyncio.create_task(self._commit_all())
+            # For many calls, so it belongs to none.
+            task = asyncio.create_task(self._commit_all(), context=Context())
             self._committing.add(task)
             task.add_done_callback(self._committing.discard)
         return bool(await future)
@@ -233,7 +235,7 @@ class PostgresStore:
 
     def _notify_later(self) -> None:
         if self._notifying is None or self._notifying.done():
-            self._notifying = asyncio.create_task(self._notify())
+            self._notifying = asyncio.create_task(self._notify(), context=Context())
 
     async def _notify(self) -> None:
         # A change that is not notified of is found by polling, and a snapshot is not missed.

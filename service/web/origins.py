@@ -27,10 +27,13 @@ ALLOWED_HEADERS = (
     "grpc-accept-encoding",
     "grpc-encoding",
     "grpc-timeout",
+    "traceparent",
+    "tracestate",
     "x-api-key",
     "x-grpc-web",
     "x-jwt-assertion",
     "x-player-id",
+    "x-request-id",
     "x-user-agent",
 )
 EXPOSED_HEADERS = (
@@ -40,6 +43,7 @@ EXPOSED_HEADERS = (
     "grpc-message",
     "grpc-status",
     "grpc-status-details-bin",
+    "x-request-id",
 )
 PREFLIGHT_SECONDS = 7200  # As long as any browser remembers it.
 

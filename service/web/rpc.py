@@ -20,6 +20,7 @@ from protobuf.wkt import Any as AnyDetail
 from service.admission.identification import Metadata
 from service.api.calls import Calls
 from service.connections import MAX_REQUEST_BYTES
+from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
 from service.errors import Refusal
 from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader, is_json
 
@@ -100,14 +101,14 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
 
     async def answer(read: Reader, request: "RequestContext[Any, Any]") -> Answer:
         try:
-            context, protocol = _Context(request), _protocol(request, read)
-            return Answer(await calls.answer(path, servicer, read, context, protocol), output)
+            call = _begin(path, request, read)
+            return Answer(await calls.answer(call, servicer, read, _Context(request)), output)
         except Refusal as refusal:
             raise connect_error(refusal) from None
 
     async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[Answer]:
-        context, protocol = _Context(request), _protocol(request, read)
-        responses: Any = calls.stream(path, servicer, read, context, protocol)
+        call = _begin(path, request, read)
+        responses: Any = calls.stream(call, servicer, read, _Context(request))
         try:
             async with aclosing(responses):
                 async for response in responses:
@@ -118,6 +119,12 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
     if method.server_streaming:
         return Endpoint.server_stream(method=info, function=stream)
     return Endpoint.unary(method=info, function=answer)
+
+
+def _begin(path: str, request: "RequestContext[Any, Any]", read: Reader) -> CurrentCall:
+    call = begin_call(path, _protocol(request, read), request.request_headers.allitems())
+    request.response_headers[REQUEST_ID_HEADER] = call.request_id
+    return call
 
 
 def _protocol(request: "RequestContext[Any, Any]", read: Reader) -> str:

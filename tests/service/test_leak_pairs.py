@@ -28,6 +28,7 @@ from prometheus_client import generate_latest
 from croupier.v1 import clock_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
 from service import wire
+from service.logs import JsonFormatter
 from service.store import MemoryStore
 from service.web.door import WebOptions
 from tests.support.manual_clock import ManualClock
@@ -50,8 +51,11 @@ HOUR = clock_pb2.TimeControl(per_decision={"seconds": 3600})
 LEFT_OUT = re.compile(
     r"_seconds_(bucket|sum)|event_loop_lag|WatchMatch|_watchers|_rpcs_total|_cache_lookups"
 )
-    r"_seconds_(bucket|sum)|event_loop_lag|WatchMatch|_watchers|_rpcs_total|_cache_lookups"  # noqa: E501
-)
+
+
+DURATIONS = re.compile(r'"time": "[^"]+"|"duration_ms": [\d.]+|[\d.]+ ms')
+# Otherwise the server would make one, at random.
+REQUEST_ID = ("x-request-id", "pair")
 
 
 class Log(logging.Handler):
@@ -59,12 +63,13 @@ class Log(logging.Handler):
 
     def __init__(self):
         super().__init__(logging.DEBUG)
+        self.setFormatter(JsonFormatter())
         self._lines = []
 
     def emit(self, record):
-        line = record.getMessage()
+        line = self.format(record)
         if "WatchMatch" not in line:
-            self._lines.append(re.sub(r"[\d.]+ ms", "ms", f"{record.name} {line}"))
+            self._lines.append(DURATIONS.sub("", line))
 
     def take(self):
         """The lines since the last call."""
@@ -167,15 +172,15 @@ class World:
 def received(method, request, player):
     """What a call returns or raises, as bytes, with the metadata that comes with it."""
     if isinstance(method, Method):
-        responses, *rest = method.received(request, player.metadata)
+        responses, *rest = method.received(request, [*player.metadata, REQUEST_ID])
         return (without_durations(responses) if isinstance(responses, list) else responses, *rest)
-    call = None
+    call, metadata = None, [*player.metadata, REQUEST_ID]
     try:
         if isinstance(method, grpc.UnaryStreamMultiCallable):
-            call = method(request, metadata=player.metadata, timeout=PATIENCE)
+            call = method(request, metadata=metadata, timeout=PATIENCE)
             responses = list(call)
         else:
-            response, call = method.with_call(request, metadata=player.metadata, timeout=PATIENCE)
+            response, call = method.with_call(request, metadata=metadata, timeout=PATIENCE)
             responses = [response]
     except grpc.RpcError as error:
         return (error.code(), error.details(), list(error.trailing_metadata()))

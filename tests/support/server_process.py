@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.request
 
@@ -119,16 +120,22 @@ class ServeCommand:
 
     def __init__(self, *options):
         command = [*SERVE, "--store", "memory", *options]
+        # A file takes any number of lines, where a pipe that nobody reads would stop the server.
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
         line = self.process.stdout.readline()
         found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", line)
-        assert found, line + self.process.stderr.read()
+        assert found, line + self._read_log()
         self.address = found[1]
 
     def end(self, number=signal.SIGTERM):
         """Send a signal; return the exit code and the log."""
         self.process.send_signal(number)
-        _, log = self.process.communicate(timeout=END)
-        return self.process.returncode, log
+        self.process.communicate(timeout=END)
+        return self.process.returncode, self._read_log()
+
+    def _read_log(self):
+        self._log.seek(0)
+        return self._log.read()

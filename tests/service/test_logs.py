@@ -1,0 +1,206 @@
+"""The log: what a line says of its call, and how many lines strangers cause."""
+
+import json
+import logging
+import re
+from collections import Counter
+
+import grpc
+import pytest
+
+from croupier.v1 import catalog_pb2, match_pb2
+from service.logs import BURST_LINES, JsonFormatter, LineLimit, TextFormatter
+from service.web.door import WebOptions
+from tests.support.server_process import ServerProcess
+from tests.support.serving import OPEN, TIMEOUT, Client, Player, bot, ruleset_of
+from tests.support.web import Caller
+
+MADE = re.compile(r"[0-9a-f]{16}")
+
+
+class Lines(logging.Handler):
+    """The lines of the log in one format."""
+
+    def __init__(self, formatter):
+        super().__init__(logging.DEBUG)
+        self.setFormatter(formatter)
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(self.format(record))
+
+
+@pytest.fixture
+def log():
+    """The log of the servers in this process, in JSON and in text, at level debug."""
+    handlers = [Lines(JsonFormatter()), Lines(TextFormatter())]
+    logger = logging.getLogger("service")
+    before = logger.level
+    logger.setLevel(logging.DEBUG)
+    for handler in handlers:
+        logger.addHandler(handler)
+    yield handlers
+    for handler in handlers:
+        logger.removeHandler(handler)
+    logger.setLevel(before)
+
+
+def of_calls(log):
+    """The lines of calls, read from JSON."""
+    lines = [json.loads(line) for line in log[0].lines]
+    return [line for line in lines if line["logger"] == "service.api.calls"]
+
+
+def received_id(call):
+    metadata = (*call.initial_metadata(), *call.trailing_metadata())
+    (found,) = [value for key, value in metadata if key == "x-request-id"]
+    return found
+
+
+def test_a_line_says_all_of_its_call(servers, log):
+    server, address = servers.start(web=WebOptions(port=0))
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    player = table.players[0]
+    view = player.view()
+    request = player.request(view.legal_actions[0], view.version + 7)
+    metadata = [*player.metadata, ("x-request-id", "trace-me/17")]
+    with pytest.raises(grpc.RpcError) as caught:
+        client.matches.SubmitAction(request, metadata=metadata, timeout=TIMEOUT)
+    assert received_id(caught.value) == "trace-me/17"
+    line = of_calls(log)[-1]
+    match_id = table.name.removeprefix("matches/")
+    assert {key: line[key] for key in ("request_id", "method", "match", "code", "reason")} == {
+        "request_id": "trace-me/17",
+        "method": "/croupier.v1.MatchService/SubmitAction",
+        "match": match_id,
+        "code": "ABORTED",
+        "reason": "STALE_VERSION",
+    }
+    assert line["level"] == "info"
+    assert line["protocol"] == "grpc"
+    assert line["caller"].startswith("seat:")
+    assert line["duration_ms"] > 0
+    text = log[1].lines[-1]
+    assert "SubmitAction ABORTED (STALE_VERSION)" in text
+    assert f"request_id=trace-me/17 match={match_id} caller=seat:" in text
+    created, read, _ = of_calls(log)
+    assert created["match"] == match_id
+    assert (read["level"], read["code"]) == ("debug", "OK")
+    # No token in any line.
+    everything = "".join(line for handler in log for line in handler.lines)
+    assert not [each for each in table.everyone() if each.token in everything]
+    client.close()
+    servers.stop(server)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["", "x" * 65, "two words", 'quoted"', "line\\", "über"],
+    ids=lambda sent: repr(sent[:8]),
+)
+def test_an_id_that_cannot_be_used_is_replaced(shared_server, sent):
+    client = Client(shared_server[1])
+    try:
+        _, call = client.catalog.ListGames.with_call(
+            catalog_pb2.ListGamesRequest(), metadata=[("x-request-id", sent)], timeout=TIMEOUT
+        )
+    except (UnicodeEncodeError, grpc.RpcError):
+        assert not sent.isascii()  # gRPC does not send it.
+        return
+    finally:
+        client.close()
+    assert MADE.fullmatch(received_id(call))
+
+
+def test_every_kind_of_call_returns_its_id(servers):
+    server, address = servers.start(web=WebOptions(port=0))
+    client = Client(address)
+    table = client.create(ruleset_of("skystones"))
+    ids = []
+    _, call = client.catalog.ListGames.with_call(catalog_pb2.ListGamesRequest(), timeout=TIMEOUT)
+    ids.append(received_id(call))
+    stream = table.spectator.watch()
+    # Before the first response.
+    ids += [value for key, value in stream.initial_metadata() if key == "x-request-id"]
+    stream.cancel()
+    with pytest.raises(grpc.RpcError) as caught:
+        Player(client, table.name, "").view()
+    ids.append(received_id(caught.value))
+    assert len(set(ids)) == 3
+    assert all(MADE.fullmatch(each) for each in ids)
+    client.close()
+    servers.stop(server)
+
+
+def test_what_a_call_sets_off_belongs_to_it(servers, log, monkeypatch):
+    server, address = servers.start()
+
+    async def fail(state, seat):
+        raise RuntimeError("a bot that cannot decide")
+
+    monkeypatch.setattr(server._scheduler._bots, "decide", fail)
+    client = Client(address)
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of("skystones"), seats=[bot("BEGINNER"), OPEN]
+    )
+    metadata = [("x-request-id", "the-cause")]
+    client.matches.CreateMatch(request, metadata=metadata, timeout=TIMEOUT)
+    failures = lambda: [json.loads(each) for each in log[0].lines if "a bot failed" in each]  # noqa: E731
+    while not failures():
+        servers.run(_turn())
+    assert failures()[0]["request_id"] == "the-cause"
+    client.close()
+    servers.stop(server)
+
+
+async def _turn():
+    """A turn of the event loop."""
+
+
+def test_strangers_cause_few_lines():
+    now = [0.0]
+    limit = LineLimit(lambda: now[0])
+    taken = [limit.take(logging.INFO) for _ in range(1000)]
+    assert taken[:BURST_LINES] == [0] * BURST_LINES
+    assert taken[BURST_LINES:] == [None] * (1000 - BURST_LINES)
+    # Another level has lines of its own.
+    assert limit.take(logging.WARNING) == 0
+    now[0] = 1.0
+    assert limit.take(logging.INFO) == 1000 - BURST_LINES
+    assert limit.take(logging.INFO) == 0
+
+
+REFUSED = 300
+
+
+def test_a_process_logs_objects():
+    with ServerProcess("--store", "memory", "--log-format", "json") as server:
+        nobody = Player(server.client, "matches/none", "")
+        for _ in range(REFUSED):
+            with pytest.raises(grpc.RpcError):
+                nobody.view()
+        server.stop()
+        lines = [json.loads(line) for line in server.log.splitlines()]
+    levels = Counter(line["level"] for line in lines if line["logger"] == "service.api.calls")
+    # Fewer than were refused, and none of those that were answered.
+    assert BURST_LINES <= levels["info"] < REFUSED
+    assert set(levels) == {"info"}
+    for line in lines:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+
+
+@pytest.mark.parametrize("protocol", ["connect", "json", "grpc-web"])
+def test_browsers_get_their_id_too(servers, protocol):
+    server, _ = servers.start(web=WebOptions(port=0))
+    caller = Caller(server.web_url, protocol)
+    request = catalog_pb2.ListGamesRequest()
+    for headers in ({}, {"x-request-id": "from-a-page"}):
+        with caller.start("CatalogService.ListGames", request, headers=headers) as answer:
+            returned = answer.response.headers["x-request-id"]
+            assert returned == headers.get("x-request-id") or MADE.fullmatch(returned)
+    # Also with a refusal.
+    request = match_pb2.GetViewRequest(name="matches/none")
+    with caller.start("MatchService.GetView", request, headers={"x-request-id": "1"}) as answer:
+        assert answer.response.headers["x-request-id"] == "1"
+    servers.stop(server)
