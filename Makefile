@@ -12,7 +12,7 @@ LOW_PRIORITY := $(if $(shell command -v chrt),chrt --idle 0,nice -n 19)
 export PYTHON JOBS ARGS
 
 .DEFAULT_GOAL := help
-.PHONY: help build web tools serve test browser soak proxies conformance check format bench arena ray siege records reference docs schemas examples coverage sanitize fuzz leaks wheel constraints clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
@@ -36,6 +36,9 @@ browser: web ## play whole matches at the table in Chromium (SHORT=1 for fewer; 
 
 soak: tools ## run the long form of the tests that repeat something: random matches, samplers, snapshots, endings, crashes, races
 	scripts/soak.sh $(ARGS)
+
+alerts: tools ## scrape real servers with Prometheus, evaluate the dashboard and the rules, and plant outages (SHORT=1 for fewer)
+	$(PY) -m tests.monitoring.alerts $(ARGS)
 
 conformance: tools ## run Connect's conformance suite against the door for browsers; needs Go
 	scripts/conformance.sh $(ARGS)

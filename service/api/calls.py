@@ -30,7 +30,7 @@ OUR_METHODS = "/croupier.v1."
 MAX_WHY = 500  # Characters.
 # A call that has not been answered by its deadline counts as the server's fault after this time.
 ANSWER_SECONDS = 1.0
-# A caller cancels a call by a deadline of its own, which comes earlier than the one that is read here
+# A caller cancels a call by a deadline of its own. It comes earlier than the one that is read here,
 # by the time that the call was on its way.
 DEADLINE_TOLERANCE = 0.1
 
