@@ -10,6 +10,7 @@ import uvloop
 from cli.arguments import CommandError, Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
+from service import tracing
 from service.logs import configure
 from service.process import run as run_server
 from service.search_server import SearchServer, SearchServerOptions
@@ -39,9 +40,13 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     options = read_options(chosen)
     _check_files(parser, chosen)
     try:
+        if chosen.tracing:
+            tracing.start()
         uvloop.run(run_server(lambda: _make(options)))
     except (OSError, ValueError) as error:
         raise CommandError(str(error)) from error
+    finally:
+        tracing.stop()
     return 0
 
 

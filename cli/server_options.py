@@ -410,6 +410,12 @@ def _add_logging(parser: ConfiguredParser) -> None:
         FORMATS[0],
         choices=FORMATS,
     )
+    parser.add_option(
+        group,
+        "--tracing",
+        "send traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names; needs the extra otel",
+        False,
+    )
 
 
 # Types of arguments

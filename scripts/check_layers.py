@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "service.connections",
         "service.logs",
         "service.metrics",
+        "service.tracing",
         "service.validation",
     ),
     ("service.store", "service.wire", "service.admission"),

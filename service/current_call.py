@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterable
 from contextvars import ContextVar
+from typing import Any
 
 REQUEST_ID_HEADER = "x-request-id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,64}")
@@ -18,7 +19,7 @@ _ids = random.Random()
 class CurrentCall:
     """One call, with what is known of it so far."""
 
-    __slots__ = ("caller", "match", "method", "protocol", "request_id")
+    __slots__ = ("caller", "match", "method", "protocol", "request_id", "span", "trace_id")
 
     def __init__(self, method: str, protocol: str, request_id: str) -> None:
         """`method` is as "/croupier.v1.MatchService/GetView"."""
@@ -27,6 +28,8 @@ class CurrentCall:
         self.request_id = request_id
         self.match = ""  # The id of the match that it is about.
         self.caller: object = ""  # Its principal.
+        self.span: Any = None  # Of OpenTelemetry, if there are traces; and the id of its trace.
+        self.trace_id = ""
 
     def fields(self) -> dict[str, str]:
         """What log lines say of it."""
@@ -35,6 +38,7 @@ class CurrentCall:
             "method": self.method,
             "match": self.match,
             "caller": str(self.caller),
+            "trace_id": self.trace_id,
         }
         return {name: value for name, value in known.items() if value}
 

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
+from service import tracing
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
 from service.admission.identification import Metadata
@@ -95,7 +96,7 @@ class Calls:
 
         `read` parses the request; it and this raise Refusal, whatever goes wrong.
         """
-        began = self._begin(call)
+        began = self._begin(call, context)
         try:
             self._admit(call, context)
             response = await servicer(_checked(read()), context)
@@ -103,7 +104,7 @@ class Calls:
         except BaseException as error:
             raise await self._failed(call, error, began, context) from None
         self._count(call, "OK", began)
-        self._log_access(call, "OK", began)
+        self._tell(logging.DEBUG, call, "OK", "", began)
         return response
 
     async def stream(
@@ -114,7 +115,7 @@ class Calls:
         context: Context,
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`."""
-        began = self._begin(call)
+        began = self._begin(call, context)
         try:
             self._admit(call, context)
             request = _checked(read())
@@ -126,7 +127,7 @@ class Calls:
         except BaseException as error:
             raise await self._failed(call, error, began, context) from None
         self._count(call, "OK", began)
-        self._log_access(call, "OK", began)
+        self._tell(logging.DEBUG, call, "OK", "", began)
 
     async def admit_file(self, metadata: Metadata, peer: str) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""
@@ -142,8 +143,13 @@ class Calls:
         self._admission.admit(context.invocation_metadata() or (), context.peer())
         call.caller = current_principal.get()
 
-    def _begin(self, call: CurrentCall) -> float:
+    def _begin(self, call: CurrentCall, context: Context) -> float:
         self._running += 1
+        if tracing.is_on():
+            metadata = context.invocation_metadata() or ()
+            traced = tracing.begin_call(call.method, call.request_id, metadata)
+            if traced is not None:
+                call.span, call.trace_id = traced
         self._metrics.rpc_began(_short(call.method))
         return time.perf_counter()
 
@@ -176,7 +182,7 @@ class Calls:
                 await self._admission.wait_to_refuse(error)
         finally:
             self._count(call, code, began)
-            self._log_failure(level, call, code, reason, began)
+            self._tell(level, call, code, reason, began)
         return error
 
     def _count(self, call: CurrentCall, code: str, began: float) -> None:
@@ -185,13 +191,10 @@ class Calls:
         seconds = time.perf_counter() - began
         self._metrics.rpc_ended(_short(call.method), code, call.protocol, seconds)
 
-    def _log_access(self, call: CurrentCall, code: str, began: float) -> None:
-        if _log.isEnabledFor(logging.DEBUG):
-            _log_call(logging.DEBUG, call, code, "", began)
-
-    def _log_failure(
-        self, level: int, call: CurrentCall, code: str, reason: str, began: float
-    ) -> None:
+    def _tell(self, level: int, call: CurrentCall, code: str, reason: str, began: float) -> None:
+        # Tells the trace and the log of the end of a call.
+        if call.span is not None:
+            tracing.end_call(call.span, code, reason, call.match, level == logging.WARNING)
         # Strangers could fill the disk with lines, unless the operator wants to see all.
         if not _log.isEnabledFor(level):
             return

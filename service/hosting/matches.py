@@ -10,6 +10,7 @@ from typing import TypeAlias
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
+from service import tracing
 from service.clock import Clock
 from service.errors import Refusal
 from service.hosting import requests
@@ -151,7 +152,7 @@ class Matches:
         async with admit(header):
             state = MatchState.begin(header)
             status = leased_status(state)
-            await self._store.create(header, status)
+            await tracing.commit(self._store.create(header, status))
         self._metrics.match(header.game, "created")
         self._cache.put(state)
         self.commit_listener(state, status)
@@ -396,7 +397,7 @@ class Matches:
     ) -> Awaitable[bool]:
         # Adds the last entry of a state to the log; whether the log took it.
         status = leased_status(after)
-        return self._store.append(
+        committing = self._store.append(
             after.header.match_id,
             after.version - 1,
             after.entry(after.version),
@@ -405,6 +406,7 @@ class Matches:
             # such as the decision of a bot, belongs to this call, whichever call commits.
             partial(copy_context().run, committed or self._committed, after, status),
         )
+        return tracing.commit(committing) if tracing.is_on() else committing
 
     def _committed(self, after: MatchState, status: MatchStatus) -> None:
         if after.entry(after.version).kind == EntryKind.EXPIRY:

@@ -21,7 +21,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from croupier.v1.error_pb2 import ErrorReason
+from service import tracing
 from service.clock import Clock
+from service.current_call import CurrentCall, current_call
 from service.errors import Refusal, log_failure
 from service.hosting.bots import Bots
 from service.hosting.leases import LEASE_MILLISECONDS
@@ -71,6 +73,8 @@ class Scheduler:
         self._urgent: set[str] = set()  # Matches in which an opponent waits for a bot.
         # Matches with a task that have changed since the task has looked at them.
         self._changed: set[str] = set()
+        # The calls that have set off what the tasks do now.
+        self._causes: dict[str, CurrentCall | None] = {}
         self._backlog = False  # Whether more matches are due than there was room for.
         self._wake = asyncio.Event()
         self._next_poll = 0
@@ -109,6 +113,7 @@ class Scheduler:
             return
         if state.bot_due is not None:
             self._leases[match_id] = due
+            self._causes[match_id] = current_call.get()
             if state.attended:
                 self._urgent.add(match_id)
             else:
@@ -203,6 +208,7 @@ class Scheduler:
             self._changed.discard(match_id)
             self._waiting.discard(match_id)
             self._urgent.discard(match_id)
+            self._causes.pop(match_id, None)
             del self._tasks[match_id]
             self._poll_backlog()
 
@@ -225,6 +231,7 @@ class Scheduler:
                 if seat is None:
                     # The log had it as due, though it is not; the match itself knows better.
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
+                self._resume_cause(match_id)
                 begin = self._share.run_now if urgent else self._share.begin
                 await begin(self._bots.decide, state, seat)
         except Refusal as refusal:
@@ -236,6 +243,13 @@ class Scheduler:
         except Exception as error:
             self._failed(state, error)
         return self._next_try(state)
+
+    def _resume_cause(self, match_id: str) -> None:
+        # What follows belongs to the call that has set it off, for the log and for traces.
+        cause = self._causes.get(match_id)
+        current_call.set(cause)
+        if cause is not None and cause.span is not None:
+            tracing.resume(cause.span)
 
     async def _look_at(self, match_id: str) -> MatchState:
         self._waiting.discard(match_id)

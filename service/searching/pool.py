@@ -17,6 +17,7 @@ from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
+from service import tracing
 from service.errors import Refusal, shutting_down
 from service.metrics import Metrics
 from service.searching.fair_queue import FairQueue, Place
@@ -232,6 +233,10 @@ class SearchPool:
                 self._leave(place)
             turn.job.abandon()
             raise
+        finally:
+            if turn.started and tracing.is_on():
+                job = turn.job
+                tracing.add_search(self._kind, game, job.arrived, job.began, job.iterations)
 
     def end_searches(self) -> None:
         """Stops all searches: what they have found is the answer. Refuses those in the queue."""
