@@ -43,6 +43,9 @@ alerts: tools ## scrape real servers with Prometheus, evaluate the dashboard and
 conformance: tools ## run Connect's conformance suite against the door for browsers; needs Go
 	scripts/conformance.sh $(ARGS)
 
+restarts: tools ## stop servers in order under load, 20 times on each store, and replicas in turn under 64 players
+	scripts/restarts.sh $(ARGS)
+
 proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy while servers behind them die
 	scripts/proxies.sh $(ARGS)
 

@@ -64,15 +64,21 @@ def replicas(tmp_path):
         replica.kill()
 
 
+@pytest.fixture
+def operator(tmp_path):
+    """The command-line options that give a server an operator's token."""
+    file = tmp_path / "operator"
+    file.write_text(OPERATOR)
+    return ("--operator-token-file", str(file))
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def cluster(request, replicas, tmp_path):
+def cluster(request, replicas, operator, tmp_path):
     """One server process with a SQLite log, or two that share a PostgreSQL database."""
     if request.param == "sqlite":
         stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
     else:
         postgres = request.getfixturevalue("postgres")
         stores = [("--store", postgres.url(postgres.new_schema()))] * 2
-    operator = tmp_path / "operator"
-    operator.write_text(OPERATOR)
-    options = ("--allow-seeds", "--operator-token-file", str(operator))
+    options = ("--allow-seeds", *operator)
     return Cluster([replicas(*store, *options) for store in stores])

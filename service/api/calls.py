@@ -70,6 +70,7 @@ class Calls:
         self._admission = admission
         self._running = 0
         self._line_limit = LineLimit()
+        self._came = 0.0  # When the newest call came, by time.perf_counter.
         self._ended = asyncio.Event()  # Set with the end of each call.
         self.draining = False  # Whether calls are refused.
 
@@ -84,6 +85,13 @@ class Calls:
                 while self._running:
                     self._ended.clear()
                     await self._ended.wait()
+
+    async def wait_quiet(self, quiet: float, most: float) -> None:
+        """Returns when no call has come in for `quiet` seconds, or after `most` seconds."""
+        until = time.perf_counter() + most
+        seen = time.perf_counter()  # Calls that came earlier do not count.
+        while (left := min(max(seen, self._came) + quiet, until) - time.perf_counter()) > 0:
+            await asyncio.sleep(left)
 
     async def answer(
         self,
@@ -151,7 +159,8 @@ class Calls:
             if traced is not None:
                 call.span, call.trace_id = traced
         self._metrics.rpc_began(_short(call.method))
-        return time.perf_counter()
+        self._came = time.perf_counter()
+        return self._came
 
     async def _failed(
         self, call: CurrentCall, error: BaseException, began: float, context: Context

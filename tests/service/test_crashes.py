@@ -2,54 +2,17 @@
 
 import os
 import random
-import subprocess
-import sys
 
 import pytest
 
-from cli import record_files
-from croupier.client import Client, Operator
 from tests.support.chaos import ChaosRun, kill, pause
+from tests.support.exports import check_log
 from tests.support.postgresql import Postgres
 
 KILLS = int(os.environ.get("TEST_KILLS", "4"))
 TABLES = min(KILLS, 8)
 SEED = os.environ.get("TEST_SEED", "1")
-OPERATOR = "the-operator-of-servers-that-are-killed"
 MODES = ("immediate", "fast")
-END = 600
-
-
-@pytest.fixture
-def operator(tmp_path):
-    """The command-line options that give a server an operator's token."""
-    file = tmp_path / "operator"
-    file.write_text(OPERATOR)
-    return ("--operator-token-file", str(file))
-
-
-def check_log(replica, run, operator, tmp_path):
-    """Checks that the log has all matches as they ended, and that `croupier verify` accepts them.
-
-    The log has no other matches: every match in it is one whose creation was answered.
-    """
-    folder = tmp_path / "records"
-    command = [sys.executable, "-m", "cli"]
-    export = ["export", "--all", "--format", "binary", "--output", folder]
-    export += ["--server", replica.address, *operator]
-    subprocess.run([*command, *export], check=True, timeout=END)
-    subprocess.run([*command, "verify", "-q", folder], check=True, timeout=END)
-    exported = {record.name: record for record in map(record_files.read, folder.iterdir())}
-    for record in run.records:
-        assert exported[record.name] == record
-    with Client(replica.address) as client:
-        created = [match.name for match in Operator(client, OPERATOR).matches()]
-    assert sorted(created) == sorted(record.name for record in run.records)
-
-
-def end(replica):
-    assert replica.end() == 0
-    assert " failed: " not in replica.log.read_text()
 
 
 def report_figures(run):
@@ -68,7 +31,7 @@ def test_a_killed_server_loses_nothing(replicas, operator, tmp_path):
         run.finish()
     report_figures(run)
     check_log(replica, run, operator, tmp_path)
-    end(replica)
+    replica.end_well()
 
 
 @pytest.fixture
@@ -112,4 +75,4 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
     report_figures(run)
     check_log(pair[0], run, operator, tmp_path)
     for replica in pair:
-        end(replica)
+        replica.end_well()

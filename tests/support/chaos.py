@@ -16,6 +16,7 @@ from time import monotonic, monotonic_ns
 
 import grpc
 
+from croupier.errors import CroupierError
 from croupier.v1 import clock_pb2, match_pb2, match_pb2_grpc
 from engine.game import SPECTATOR
 from service import wire
@@ -54,6 +55,8 @@ class ChaosRun:
         self.seed = seed
         self._games = games or list(wire.hosted_games())
         self.figures = Counter()
+        self.lost = Counter()  # Calls and streams without an answer, by status and reason.
+        self.longest_stop = 0.0  # Seconds.
         self.records = []
         self._addresses = addresses
         self._finishing = threading.Event()
@@ -126,6 +129,13 @@ class ChaosRun:
             self.figures[what] += number
             self._changed.notify_all()
 
+    def note_lost(self, error):
+        """Counts a call or a stream that got no answer, and returns its error."""
+        lost = CroupierError.from_call(error)
+        with self._changed:
+            self.lost[lost.code.name, lost.reason] += 1
+        return lost
+
     def wait(self, seconds):
         """Waits. Raises Aborted if the run has failed."""
         if self._aborted.wait(seconds):
@@ -163,6 +173,20 @@ def kill(victims, rng, run):
     run.count("servers killed", len(victims))
 
 
+def stop(replica, rng, run):
+    """Shuts a server down in order while it serves, and restarts it.
+
+    It must exit with 0 before a supervisor would kill it.
+    """
+    replica.ready()
+    run.wait_answers(rng.randint(1, 60), timeout=5)
+    began = monotonic()
+    assert replica.end() == 0
+    run.longest_stop = max(run.longest_stop, monotonic() - began)
+    replica.start()
+    run.count("servers stopped")
+
+
 def pause(replica, rng, run):
     """Pauses a server while the others serve, and resumes it."""
     replica.ready()
@@ -181,12 +205,12 @@ _FORFEIT, _DEFAULT = (
 _CONTROLS = (
     ("per_decision", 1000, 0, _DEFAULT),
     ("per_match", 20_000, 200, _FORFEIT),
-    ("per_match", 2000, 20, _DEFAULT),
+    ("per_match", 2000, 0, _DEFAULT),
 )
 _CONTROLS_OF_ABSENT = (
     ("per_decision", 1500, 0, _FORFEIT),
     ("per_match", 3000, 200, _FORFEIT),
-    ("per_match", 500, 20, _DEFAULT),
+    ("per_match", 1000, 0, _DEFAULT),
 )
 
 
@@ -250,8 +274,9 @@ class Match:
             except grpc.RpcError as error:
                 if error.code() not in UNANSWERED or monotonic_ns() > give_up:
                     raise
+                lost = self.run.note_lost(error)
             self.run.count("calls lost")
-            self.run.wait(RETRY_DELAY_SECONDS)
+            self.run.wait(lost.retry_after or RETRY_DELAY_SECONDS)
 
     def play(self):
         """Plays the match to its end, and checks its history against its record."""
@@ -369,6 +394,7 @@ class Watcher:
         self._match = match
         self._viewer = viewer
         self._token = token
+        self._delay = RETRY_DELAY_SECONDS  # Until a lost stream is resumed.
 
     def run(self, rng):
         after = -1
@@ -391,7 +417,7 @@ class Watcher:
                 return
             after = received[-1].version if received else after
             self._match.run.count("streams resumed")
-            self._match.run.wait(RETRY_DELAY_SECONDS)
+            self._match.run.wait(self._delay)
 
     def _follow(self, rng, request, received):
         # Returns whether the stream ended with the match.
@@ -402,6 +428,7 @@ class Watcher:
             wait_for_ready=True,
         )
         most = rng.randint(1, 200)
+        self._delay = RETRY_DELAY_SECONDS
         try:
             for message in call:
                 events = b"".join(
@@ -415,5 +442,6 @@ class Watcher:
         except grpc.RpcError as error:
             if error.code() not in UNANSWERED:
                 raise
+            self._delay = self._match.run.note_lost(error).retry_after or RETRY_DELAY_SECONDS
             return False
         return True

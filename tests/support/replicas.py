@@ -66,6 +66,11 @@ class Replica:
         self._process.communicate(timeout=END)
         return self._process.returncode
 
+    def end_well(self):
+        """Shuts the server down in order; it must exit with 0, and no call may have failed."""
+        assert self.end() == 0
+        assert " failed: " not in self.log.read_text()
+
 
 class Cluster:
     """One server, or two that share a log, and two clients. A test can kill the servers."""

@@ -1,5 +1,6 @@
 """Players who play matches to their ends through a proxy while servers behind it die."""
 
+import itertools
 import random
 import threading
 import time
@@ -10,19 +11,24 @@ from service import wire
 from tests.support.play import note_on_failure
 
 FINISH_SECONDS = 300  # Within this time the last matches end.
+BOT_SHARE = 0.25  # Of the matches that are against a bot.
 HINT_SHARE = 0.02  # Of the decisions that come from a hint.
 
 
 class Road:
-    """Matches through one address, some at a time, each seat on a connection of its own."""
+    """Matches through one address, some at a time, each seat on a connection of its own.
 
-    def __init__(self, seed, address, ca, matches, at_once):
+    Without a number of matches, they follow one another until `close`.
+    """
+
+    def __init__(self, seed, address, ca, matches, at_once, bots=BOT_SHARE):
         self.figures = Counter()
         self.repeated = Counter()  # By the name of the status.
         self._seed = seed
         self._address = address
         self._ca = ca
-        self._numbers = iter(range(matches))
+        self._bots = bots
+        self._numbers = itertools.count() if matches is None else iter(range(matches))
         self._changed = threading.Condition()
         self._failures = []
         self._tables = [threading.Thread(target=self._play_on) for _ in range(at_once)]
@@ -34,6 +40,11 @@ class Road:
         """Whether all matches have ended, or one has failed."""
         with self._changed:
             return bool(self._failures) or not any(table.is_alive() for table in self._tables)
+
+    def close(self):
+        """Begins no more matches."""
+        with self._changed:
+            self._numbers = iter(())
 
     def finish(self):
         """Waits until all matches have ended; raises the first failure."""
@@ -77,7 +88,7 @@ class Road:
     def _play(self, rng, number):
         games = list(wire.hosted_games())
         game = games[number % len(games)]
-        against_bot = rng.random() < 0.25
+        against_bot = rng.random() < self._bots
         with (
             Client(self._address, ca=self._ca) as first,
             Client(self._address, ca=self._ca) as second,
