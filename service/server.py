@@ -264,8 +264,8 @@ class Server:
             sweep.close()
         await self._scheduler.close()
         await self._calls.wait_idle(until - time.monotonic())
-        # The calls that still come in once gRPC stops end with CANCELLED, which other libraries than
-        # ours do not repeat. Whoever has been refused stays away for longer than this takes.
+        # The calls that still come in once gRPC stops end with CANCELLED, which most libraries do
+        # not repeat. Whoever has been refused stays away for longer than this takes.
         await self._calls.wait_quiet(min(grace, QUIET_SECONDS), min(grace, MAX_QUIET_SECONDS))
         # The last responses are still on their way.
         last = max(until - time.monotonic(), min(grace, LAST_SECONDS))

@@ -23,8 +23,8 @@ PLAYERS = int(os.environ.get("TEST_PLAYERS", "8"))
 SEED = os.environ.get("TEST_SEED", "1")
 TABLES = min(2 * STOPS, 8)
 ROUNDS = 2  # How often each replica is replaced.
-# In the short form one store and one proxy must do: tests/service/test_proxies.py also stops servers
-# on PostgreSQL behind all of them.
+# In the short form one store and one proxy must do: tests/service/test_proxies.py also stops
+# servers on PostgreSQL behind all of them.
 LONG = "TEST_STOPS" in os.environ
 STORES = ["sqlite", "postgresql"] if LONG else ["sqlite"]
 BEHIND = PROXIES if LONG else ["haproxy"]
