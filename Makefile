@@ -15,7 +15,7 @@ export PYTHON JOBS ARGS
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
@@ -66,6 +66,9 @@ examples: tools ## build the clients in examples/ and play all games with each w
 
 check: tools ## run every linter and type checker; changes nothing
 	scripts/check.sh
+
+check-deploy: tools .venv/deploy ## validate the files for Docker Compose and Kubernetes in deploy/
+	scripts/check_deploy.sh $(ARGS)
 
 format: tools ## rewrite Python and proto files in the house format
 	$(PY) -m ruff format . && $(PY) -m ruff check --fix .
@@ -128,6 +131,10 @@ clean: ## remove everything that was built
 .venv/tools: .venv/linked
 	@echo 'Installing the packages for tests into .venv. This takes a minute.'
 	scripts/install_tools.sh && touch $@
+
+.venv/deploy: .venv/tools
+	$(PY) scripts/list_requirements.py dependency-groups.deploy | $(PIP) install -c constraints.txt -r /dev/stdin
+	@touch $@
 
 .venv/docs: .venv/linked
 	$(PY) scripts/list_requirements.py dependency-groups.docs | $(PIP) install -c constraints.txt -r /dev/stdin

@@ -5,7 +5,8 @@ cd "$(dirname "$0")/.."
 
 rm -rf build/constraints
 "${PYTHON:-python3}" -m venv build/constraints
-.venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev dependency-groups.docs dependency-groups.release |
+.venv/bin/python scripts/list_requirements.py build-system.requires dependency-groups.dev \
+    dependency-groups.deploy dependency-groups.docs dependency-groups.release |
     build/constraints/bin/pip install -q -r /dev/stdin ./clients/python '.[jwt,openspiel,otel,plot,postgres,ray]'
 {
     sed -n '/^#/p' constraints.txt
