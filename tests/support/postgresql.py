@@ -32,7 +32,7 @@ class Postgres:
                 shutil.copytree(folder, self._home / folder.name)
             package = self._home / package.name
             self._home.chmod(0o755)
-        self._programs = package / "pginstall" / "bin"
+        self.programs = package / "pginstall" / "bin"
         self._data = self._home / "data"
         self._data.mkdir()
         if self._as:
@@ -42,7 +42,7 @@ class Postgres:
 
     def _run(self, program, *arguments):
         done = subprocess.run(
-            [self._programs / program, *arguments],
+            [self.programs / program, *arguments],
             cwd=self._data,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -72,6 +72,11 @@ class Postgres:
     def socket(self):
         """The path of the server's socket."""
         return self._data / ".s.PGSQL.5432"
+
+    @property
+    def where(self):
+        """How a URL of libpq names this server."""
+        return f"host={self._data}&port=5432"
 
     def url(self, schema, host=None, port=5432):
         """The URL of a schema."""

@@ -1,0 +1,246 @@
+"""A backup of a server that is in use can be restored: its matches go on, and none is damaged."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import grpc
+import pytest
+
+from service import wire
+from tests.support.exports import verified_records
+from tests.support.history import Decision
+from tests.support.observations import log_of
+from tests.support.serving import Client, play_on, read_error, refused, ruleset_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "deploy" / "backup.md"
+TABLES = 4
+END = 60
+
+
+def commands(mark):
+    """The commands after a comment in the page for operators."""
+    found = re.search(
+        rf"<!-- {mark}[^>]*-->\n<!--[^>]*-->\n```sh\n(.*?)```", PAGE.read_text(), re.S
+    )
+    assert found, mark
+    return found[1]
+
+
+def run(script, replacements, programs=""):
+    for written, real in replacements.items():
+        script = re.sub(written, real, script)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=END,
+    )
+    assert done.returncode == 0, script + done.stderr
+
+
+class Sqlite:
+    """A SQLite log, and how the page says to back it up."""
+
+    def __init__(self, tmp_path):
+        if not shutil.which("sqlite3"):
+            pytest.skip("sqlite3 is not installed: apt-get install sqlite3")
+        self._tmp_path = tmp_path
+        (tmp_path / "backups").mkdir()
+        self.options = ("--store", "sqlite", "--data", str(tmp_path / "lib" / "croupier"))
+        self._places = {
+            "/var/lib/croupier-restored": str(tmp_path / "restored"),
+            "/var/lib/": f"{tmp_path}/lib/",
+            "/var/backups": str(tmp_path / "backups"),
+            "-o croupier -g croupier ": "",
+        }
+
+    def back_up(self):
+        run(commands("backup: SQLite"), self._places)
+
+    def restore(self):
+        shutil.rmtree(self._tmp_path / "lib")
+        run(commands("restore: SQLite"), self._places)
+        return ("--store", "sqlite", "--data", str(self._tmp_path / "restored"))
+
+
+class Postgresql:
+    """A PostgreSQL database, and how the page says to back it up."""
+
+    def __init__(self, tmp_path, postgres):
+        self._postgres = postgres
+        (tmp_path / "backups").mkdir()
+        self._url = r"postgresql://croupier@/\1?" + postgres.where
+        self._places = {
+            r"postgresql://croupier@db\.internal/(\w+)": self._url,
+            "/var/backups": str(tmp_path / "backups"),
+            # Tests may share the database server.
+            r"\bcroupier_restored\b": f"{postgres.new_schema()}_restored",
+        }
+        name = f"{postgres.new_schema()}_croupier"
+        self._places[r"(?<=@/)croupier\b"] = name
+        run(f"createdb --maintenance-db='{self._real('postgres')}' {name}", {}, postgres.programs)
+        self.options = ("--store", self._real(name))
+
+    def _real(self, name):
+        return self._url.replace(r"\1", name)
+
+    def back_up(self):
+        run(commands("backup: PostgreSQL"), self._places, self._postgres.programs)
+
+    def restore(self):
+        run(commands("restore: PostgreSQL"), self._places, self._postgres.programs)
+        return ("--store", self._real(self._places[r"\bcroupier_restored\b"]))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request, tmp_path):
+    if request.param == "sqlite":
+        return Sqlite(tmp_path)
+    return Postgresql(tmp_path, request.getfixturevalue("postgres"))
+
+
+class Played:
+    """A match, and the answers that its players got, by version."""
+
+    def __init__(self, table, began):
+        self.table = table
+        self.began = began
+        self.answers = {}  # The decision and when it was answered, by the version that it made.
+        self.over = None  # When the answer came that ended it.
+
+    @property
+    def last(self):
+        return max(self.answers, default=0)
+
+
+class Tables:
+    """Threads that play matches, one after the other, until the server is gone."""
+
+    def __init__(self, address):
+        self.played = []
+        self.failures = []
+        self._changed = threading.Condition()
+        self._answered = 0
+        self._client = Client(address)
+        self._threads = [threading.Thread(target=self._run, args=(n,)) for n in range(TABLES)]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, number):
+        rng = random.Random(number)
+        games = list(wire.hosted_games())
+        try:
+            while True:
+                self._play(ruleset_of(games[(number + len(self.played)) % len(games)]), rng)
+        except grpc.RpcError as error:
+            # The server has been killed.
+            if error.code() != grpc.StatusCode.UNAVAILABLE:
+                self.failures.append(error)
+        except BaseException as error:
+            self.failures.append(error)
+
+    def _play(self, ruleset, rng):
+        played = Played(self._client.create(ruleset), time.monotonic())
+        self.played.append(played)
+        while played.over is None:
+            view = played.table.spectator.view()
+            player = played.table.players[rng.choice(view.deciders)]
+            view = player.view()
+            action = rng.choice(view.legal_actions)
+            after = player.submit(action, view.version)
+            with self._changed:
+                seat = next(s for s, each in played.table.players.items() if each is player)
+                decision = Decision(seat, action.SerializeToString(deterministic=True))
+                played.answers[after.version] = decision, time.monotonic()
+                if after.HasField("result"):
+                    played.over = time.monotonic()
+                self._answered += 1
+                self._changed.notify_all()
+
+    def wait_for(self, reached):
+        """Waits until a condition on the matches holds."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.failures or reached(self.played), END)
+        assert not self.failures
+
+    def wait_answers(self, count):
+        """Waits until `count` more actions have been answered."""
+        until = self._answered + count
+        self.wait_for(lambda _: self._answered >= until)
+
+    def join(self):
+        for thread in self._threads:
+            thread.join(END)
+        assert not self.failures
+        return self.played
+
+
+def check_lost(played, view):
+    """The holder of a lost version is told so, whatever it asks."""
+    player = next(iter(played.table.players.values()))
+    ahead = refused(lambda: list(player.watch(played.last)))
+    assert ahead.reason == "VERSION_IN_FUTURE"
+    assert ahead.metadata["current_version"] == str(view.version)
+    action = view.legal_actions[0] if view.legal_actions else None
+    if action is not None:
+        stale = refused(player.submit, action, played.last)
+        assert stale.reason == "STALE_VERSION"
+        assert stale.metadata["current_version"] == str(view.version)
+
+
+def test_a_backup_under_load_is_restored_and_matches_go_on(store, replicas, operator, tmp_path):
+    replica = replicas(*store.options, *operator)
+    replica.ready()
+    tables = Tables(replica.address)
+    tables.wait_for(lambda matches: sum(each.over is not None for each in matches) >= TABLES)
+    began = time.monotonic()
+    store.back_up()
+    ended = time.monotonic()
+    tables.wait_answers(100)
+    replica.kill()
+    played = tables.join()
+
+    restored = replicas(*store.restore(), *operator)
+    restored.ready()
+    client = Client(restored.address)
+    rng = random.Random(1)
+    kept, gone_on, lost = [], 0, 0
+    for each in played:
+        for player in each.table.everyone():
+            player.move_to(client)
+        try:
+            view = next(iter(each.table.players.values())).view()
+        except grpc.RpcError as error:
+            assert read_error(error).reason == "MATCH_NOT_FOUND"
+            assert each.began > began
+            lost += len(each.answers)
+            continue
+        assert each.began < ended
+        kept.append(each)
+        answers = {version: decision for version, (decision, _) in each.answers.items()}
+        # The backup has all that was answered before it began, and nothing from after its end.
+        for version, (_, at) in each.answers.items():
+            assert at > began or version <= view.version
+        lost += sum(version > view.version for version in answers)
+        if each.last > view.version:
+            check_lost(each, view)
+        if not view.HasField("result"):
+            play_on(each.table, rng)
+            gone_on += 1
+        log = log_of(each.table.spectator.record())
+        for version, decision in answers.items():
+            assert version > view.version or log[version - 1] == decision
+    assert lost and gone_on and any(each.over and each.over < began for each in kept)
+    records = verified_records(restored, operator, tmp_path / "records")
+    assert set(records) == {each.table.name for each in kept}
+    restored.end_well()
+    print(f"{len(kept)} matches restored, {gone_on} went on, {lost} answered actions were newer")
