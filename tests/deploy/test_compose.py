@@ -15,11 +15,10 @@ if "TEST_DEPLOY" not in os.environ:
 
 import yaml
 
-from cli.configuration import ConfiguredParser
-from cli.server_options import add_options
 from service.admission.callers_file import read_callers_file
 from service.server import GRACE_SECONDS, MAX_QUIET_SECONDS
 from tests.deploy.typos import with_typo
+from tests.deploy.variables import check_variables
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 FILE = DEPLOY / "compose.yaml"
@@ -68,7 +67,7 @@ def test_a_typo_is_found_wherever_it_is(tmp_path):
         own = (path[:1] == ("services",) and len(path) == 2) or set(path[:-1]) & set(OF_PROGRAMS)
         # What all services have in common is tried in one of them.
         common = path[1:2] != ("croupier-1",) and path[2:3] and path[2] in COMMON
-        if own or common or path[1:2] == ("croupier-2",):
+        if own or common or path[1:2] in (("croupier-2",), ("croupier-search-2",)):
             continue
         file.write_text(yaml.safe_dump(broken))
         tried += 1
@@ -99,11 +98,9 @@ def test_a_container_has_no_rights_that_it_does_not_need(name):
 def test_a_server_gets_options_that_it_knows(name):
     service = SERVICES[name]
     variables = dict(service["environment"])
-    assert variables.pop("CROUPIER_CONFIG") == "/run/secrets/croupier.toml"
-    parser = ConfiguredParser(prog="croupier serve")
-    add_options(parser)
-    assert list(parser.unknown_variables(variables)) == []
-    parser.parse_args([], env_vars=variables)
+    if "search" not in name:
+        assert variables.pop("CROUPIER_CONFIG") == "/run/secrets/croupier.toml"
+    check_variables(variables)
     seconds = int(service["stop_grace_period"].removesuffix("s"))
     assert seconds >= 2 * (GRACE_SECONDS + MAX_QUIET_SECONDS)
 
@@ -115,6 +112,15 @@ def test_the_proxy_finds_the_servers_and_the_servers_believe_it():
         assert f"address: {address}, port_value: 50051" in envoy
     for secret in SERVICES["envoy"]["secrets"]:
         assert secret["target"] in envoy
+
+
+def test_only_match_servers_and_prometheus_reach_search_servers():
+    reach = {name for name, service in SERVICES.items() if "search" in service["networks"]}
+    searching = {"croupier-search-1", "croupier-search-2"}
+    assert reach == searching | {"croupier-1", "croupier-2", "prometheus"}
+    for name in searching:
+        assert SERVICES[name]["networks"]["search"]["aliases"] == ["croupier-search"]
+    assert DOCUMENT["networks"]["search"]["internal"] is True
 
 
 def test_what_is_mounted_exists():
@@ -138,11 +144,10 @@ def test_each_secret_can_be_read_by_its_container_alone(tmp_path):
             status = (folder / used_name(secret)).stat()
             assert status.st_uid == user
             assert stat.S_IMODE(status.st_mode) == 0o400
-    parser = ConfiguredParser(prog="croupier serve")
-    add_options(parser)
-    chosen = parser.parse_args([], env_vars={"CROUPIER_CONFIG": str(folder / "croupier.toml")})
+    check_variables({"CROUPIER_CONFIG": str(folder / "croupier.toml")})
     password = before["postgres-password"].decode().strip()
-    assert chosen.store == f"postgresql://croupier:{password}@postgres/croupier"
+    store = f'store = "postgresql://croupier:{password}@postgres/croupier"'
+    assert store in before["croupier.toml"].decode().splitlines()
     assert read_callers_file(folder / "callers.toml").trusted_proxies
     # A second run changes nothing: the database knows only the first password.
     subprocess.run(command, check=True)

@@ -16,10 +16,9 @@ if "TEST_DEPLOY" not in os.environ:
 import kubernetes_validate
 import yaml
 
-from cli.configuration import ConfiguredParser
-from cli.server_options import add_options
 from service.server import GRACE_SECONDS, MAX_QUIET_SECONDS
 from tests.deploy.typos import with_typo
+from tests.deploy.variables import check_variables
 
 ROOT = Path(__file__).parents[2] / "deploy" / "kubernetes"
 KUSTOMIZE = Path(__file__).parents[2] / "build" / "deploy" / "bin" / "kustomize"
@@ -212,7 +211,4 @@ def test_variables_are_options_with_values_that_they_take(overlay):
         for source in container["envFrom"]:
             variables |= maps[source["configMapRef"]["name"]]
         variables.pop("CROUPIER_CONFIG", None)
-        parser = ConfiguredParser(prog="croupier serve")
-        add_options(parser)
-        assert list(parser.unknown_variables(variables)) == []
-        parser.parse_args([], env_vars=variables)
+        check_variables(variables)
