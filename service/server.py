@@ -51,7 +51,7 @@ from service.web.rpc import Service
 
 GRACE_SECONDS = 5.0
 QUIET_SECONDS = 0.1  # Without a new call; or at most
-MAX_QUIET_SECONDS = 0.7  # while calls are refused, less than until they are repeated.
+MAX_QUIET_SECONDS = 0.9  # while calls are refused, less than until they are repeated.
 LAST_SECONDS = 0.5
 READY_SECONDS = 10.0  # For which a server waits for its search processes when it starts.
 
@@ -264,8 +264,8 @@ class Server:
             sweep.close()
         await self._scheduler.close()
         await self._calls.wait_idle(until - time.monotonic())
-        # The calls that still come in once gRPC stops end with CANCELLED, which most libraries do
-        # not repeat. Whoever has been refused stays away for longer than this takes.
+        # The calls that come in at the moment when gRPC stops end with CANCELLED, which most
+        # libraries do not repeat. Whoever has been refused stays away for longer than this takes.
         await self._calls.wait_quiet(min(grace, QUIET_SECONDS), min(grace, MAX_QUIET_SECONDS))
         # The last responses are still on their way.
         last = max(until - time.monotonic(), min(grace, LAST_SECONDS))

@@ -34,6 +34,7 @@ ANSWER_SECONDS = 1.0
 # A caller cancels a call by a deadline of its own. It comes earlier than the one that is read here,
 # by the time that the call was on its way.
 DEADLINE_TOLERANCE = 0.1
+QUIET_PARTS = 10
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
@@ -87,11 +88,17 @@ class Calls:
                     await self._ended.wait()
 
     async def wait_quiet(self, quiet: float, most: float) -> None:
-        """Returns when no call has come in for `quiet` seconds, or after `most` seconds."""
+        """Returns when no call has come in for `quiet` seconds, or after `most` seconds.
+
+        In each of its parts the event loop has looked for calls, so that a process that got no
+        processor for that long does not take it for quiet.
+        """
         until = time.perf_counter() + most
-        seen = time.perf_counter()  # Calls that came earlier do not count.
-        while (left := min(max(seen, self._came) + quiet, until) - time.perf_counter()) > 0:
-            await asyncio.sleep(left)
+        parts = 0
+        while parts < QUIET_PARTS and time.perf_counter() < until:
+            came = self._came
+            await asyncio.sleep(quiet / QUIET_PARTS)
+            parts = parts + 1 if came == self._came else 0
 
     async def answer(
         self,

@@ -25,7 +25,12 @@ from tests.support.observations import log_of, refusal_of, view_bytes, wrong_obs
 from tests.support.play import note_on_failure
 from tests.support.serving import OPEN, bot, ruleset_of
 
-UNANSWERED = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+# A call that reaches a server at the moment when it closes its port is CANCELLED.
+UNANSWERED = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+)
 RETRY_SECONDS = 90  # How long a client repeats one request.
 ATTEMPT_SECONDS = 3  # The deadline of one attempt,
 WAIT_SECONDS = 5  # and of one that waits for a version or follows a match.
