@@ -104,8 +104,16 @@ leaks: tools ## play pairs of matches that differ in hidden cards only, and comp
 	TEST_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
 
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
-	$(PY) -m build -q --no-isolation --outdir dist clients/python
-	$(PY) -m build -q --no-isolation
+	scripts/build_packages.sh dist
+
+check-wheel: tools web ## build the packages twice and compare them; install them; play (SHORT=1 compiles nothing)
+	$(PY) scripts/check_wheels.py
+
+image: ## build the container image, and write its bill of materials to build/image/
+	scripts/build_image.sh $(ARGS)
+
+check-image: tools ## build the image and run it read-only, without rights, with 512 MB (apt-get; root)
+	$(PY) scripts/check_image.py $(ARGS)
 
 constraints: build ## pin the newest versions that pyproject.toml allows
 	scripts/renew_constraints.sh
