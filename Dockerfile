@@ -20,7 +20,7 @@ RUN PYTHON_FOR_WEB=/tools/bin/python scripts/web.sh build
 # Equal sources give equal wheels: `make image` gives the date of the last commit.
 ARG SOURCE_DATE_EPOCH=315532800
 RUN for project in clients/python .; do \
-        SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH /tools/bin/python -m build -q --no-isolation --wheel -o /wheels $project; \
+        SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH /tools/bin/python -m build --no-isolation --wheel -o /wheels $project; \
     done
 RUN python -m venv --without-pip /opt/croupier \
     && /tools/bin/pip --python /opt/croupier/bin/python install -q --no-compile -c constraints.txt \
@@ -46,7 +46,8 @@ ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR \
     CROUPIER_LISTEN=0.0.0.0:50051 CROUPIER_WEB=0.0.0.0:8080 CROUPIER_METRICS_PORT=9464 CROUPIER_DATA=/data
 # A start writes the byte code of the modules that it imports. On a read-only root no later start could, and
 # each would compile them again.
-RUN cd / && timeout --preserve-status 5 croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory \
+RUN cd / && bash -c 'set -e; coproc croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory; \
+        server=$COPROC_PID; read -r line <&"${COPROC[0]}"; echo "$line"; kill "$server"; wait "$server"' \
     && python -c 'import asyncpg, jwt, service.store.postgresql'
 USER 10001:10001
 WORKDIR /data
