@@ -19,6 +19,7 @@ from croupier.errors import CroupierError
 from croupier.retry import may_pass
 from croupier.transport import CLEARTEXT, Security, channel_credentials
 from croupier.v1 import hint_pb2, hint_pb2_grpc
+from service import tracing
 from service.errors import Refusal, shutting_down
 from service.metrics import Metrics
 from service.searching.hints import Report
@@ -214,7 +215,7 @@ class SearchServers:
             task.charge(seconds * min(task.limits.threads, self._threads))
 
     def _start(self, task: SearchTask, search: hint_pb2.Search, timeout: float | None) -> Any:
-        metadata = task.asker.metadata()
+        metadata = (*task.asker.metadata(), *tracing.outgoing().items())
         if not task.every:
             suggestion = hint_pb2.SuggestActionRequest(search=search)
             if not task.details:
