@@ -92,7 +92,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
             age=min(chosen.max_age, MAX_SEARCH_CONNECTION_SECONDS),
         ),
         _tls_files(chosen),
-        chosen.metrics_port,
+        (host, chosen.metrics_port) if chosen.metrics_port else None,
     )
 
 

@@ -22,12 +22,22 @@ LINES_PER_SECOND = 5.0
 _PLAIN = re.compile(r"[!#-<>-~]+")  # Text that needs no quotes after "name=".
 
 
+_chosen = ("text", "info")
+
+
 def configure(format: str, level: str) -> None:
     """Writes the log to standard error; `format` is one of FORMATS."""
+    global _chosen
+    _chosen = (format, level)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if format == "json" else TextFormatter())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("service").setLevel(level.upper())
+
+
+def chosen() -> tuple[str, str]:
+    """The format and the level of the log, as `configure` takes them."""
+    return _chosen
 
 
 class TextFormatter(logging.Formatter):

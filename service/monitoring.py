@@ -16,12 +16,15 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
 
 from prometheus_client import make_asgi_app
 
 from service import wire
 from service.api.door import cannot_listen
 from service.metrics import Metrics
+from service.searching.process_metrics import SummedRegistry
 from service.web.asgi import Application, Receive, Scope, Send, respond_text
 from service.web.connections import Connections, listen
 
@@ -34,31 +37,32 @@ READY = "ready"
 _log = logging.getLogger(__name__)
 
 
+# A host (in brackets if it is an IPv6 address) and a port, or a socket in the file system; None:
+# nowhere.
+MonitoringAddress: TypeAlias = tuple[str, int] | Path | None
+
+
 class Monitoring:
     """Answers for one server of any kind. Every method is called on the server's event loop."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, registry: SummedRegistry | None = None) -> None:
+        """`registry` is what to tell instead of the metrics alone."""
         self.state = "starting"  # READY, or what the server does instead of taking calls.
         self._metrics = metrics
-        self._read_metrics: Application = make_asgi_app(metrics.registry, disable_compression=True)
+        self._read_metrics: Application = make_asgi_app(
+            registry or metrics.registry, disable_compression=True
+        )
         self._turned = time.monotonic()  # When the event loop was last seen to turn.
         self._sample: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # Of the thread that answers.
         self._answering: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
 
-    def start(self, host: str, port: int) -> None:
-        """Starts to answer, unless the port is 0; raises OSError if the address cannot be used.
-
-        `host` may be in brackets, as that of an IPv6 address.
-        """
-        if not port:
+    def start(self, address: MonitoringAddress) -> None:
+        """Starts to answer; raises OSError if the address cannot be used."""
+        if address is None:
             return
-        host = host.strip("[]")
-        try:
-            listening = listen(host, port)
-        except OSError as error:
-            raise cannot_listen(host, port, error) from None
+        listening = _listen(address)
         self._take_sample(asyncio.get_running_loop(), due=None)
         self._loop = loop = asyncio.new_event_loop()
         self._answering = answering = loop.create_task(self._answer_on(listening))
@@ -66,7 +70,8 @@ class Monitoring:
             target=_run, args=(loop, answering), name="monitoring", daemon=True
         )
         self._thread.start()
-        _log.info("metrics on http://%s:%d/metrics", host, port)
+        if isinstance(address, tuple):
+            _log.info("metrics on http://%s:%d/metrics", *address)
 
     def stop(self) -> None:
         """Closes the port."""
@@ -116,6 +121,20 @@ def add_rules_versions(metrics: Metrics) -> None:
     """Adds the versions of the rules that this server knows."""
     for game_id, game in wire.hosted_games().items():
         metrics.rules_version(game_id, game.rules_version)
+
+
+def _listen(address: tuple[str, int] | Path) -> socket.socket:
+    if isinstance(address, Path):
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(address))
+        listening.listen()
+        listening.setblocking(False)
+        return listening
+    host, port = address[0].strip("[]"), address[1]
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise cannot_listen(host, port, error) from None
 
 
 def _run(loop: asyncio.AbstractEventLoop, answering: asyncio.Task[None]) -> None:

@@ -6,11 +6,12 @@ options of its searches. It stops when its standard input ends.
 
 import asyncio
 import json
-import logging
 import sys
+from pathlib import Path
 
 import uvloop
 
+from service import logs, tracing
 from service.process import settle
 from service.search_server import SearchServer, SearchServerOptions
 from service.searching.pools import SearchOptions
@@ -25,14 +26,20 @@ async def serve() -> None:
     if not first:
         return
     told = json.loads(first)
-    logging.getLogger("service").setLevel(told["log_level"])
-    server = SearchServer(SearchServerOptions(told["address"], SearchOptions(**told["options"])))
+    logs.configure(*told["log"])
+    if told["tracing"]:
+        tracing.start()
+    server = SearchServer(
+        SearchServerOptions(
+            told["address"], SearchOptions(**told["options"]), metrics_at=Path(told["metrics"])
+        )
+    )
     await server.start()
     settle()
     await lines.read()
     await server.stop()
+    tracing.stop()
 
 
 if __name__ == "__main__":
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     uvloop.run(serve())

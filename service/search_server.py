@@ -16,7 +16,7 @@ from service.api.door import GrpcDoor
 from service.api.hint_service import HintService
 from service.connections import ConnectionLimits
 from service.metrics import Metrics
-from service.monitoring import READY, Monitoring, add_rules_versions
+from service.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
 from service.searching.searches import Searches
@@ -36,7 +36,7 @@ class SearchServerOptions(NamedTuple):
     searching: SearchOptions = SearchOptions()
     connections: ConnectionLimits = ConnectionLimits()
     tls: Files | None = None  # None: in the clear.
-    metrics_port: int = 0  # 0: none.
+    metrics_at: MonitoringAddress = None
 
 
 class SearchServer:
@@ -67,9 +67,8 @@ class SearchServer:
         """Starts to serve; returns the address. Raises OSError."""
         service = HintService(Searches(self._threads), self._admission, self.metrics)
         hint_pb2_grpc.add_HintServiceServicer_to_server(service, self._door.server)
-        address = self._options.address
-        self._monitoring.start(address.rpartition(":")[0], self._options.metrics_port)
-        served = await self._door.open(address, [_HINT])
+        self._monitoring.start(self._options.metrics_at)
+        served = await self._door.open(self._options.address, [_HINT])
         self._monitoring.state = READY
         return served
 

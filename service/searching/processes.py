@@ -9,9 +9,12 @@ import logging
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+from service import logs, tracing
 from service.searching.pools import SearchOptions
+from service.searching.process_metrics import read_metrics
 
 FIRST_PAUSE_SECONDS = 0.2  # Before an ended process is started again; each time twice as long,
 MAX_PAUSE_SECONDS = 10.0  # but at most this.
@@ -40,6 +43,11 @@ class SearchProcesses:
     def address(self) -> str:
         """The address of all of them, as gRPC writes it."""
         return "unix:" + ",".join(map(str, self._sockets))
+
+    def metrics(self) -> Iterator[str]:
+        """The metrics of each process that answers, in Prometheus's text format."""
+        for socket in self._sockets:
+            yield read_metrics(_metrics_of(socket))
 
     @property
     def pids(self) -> list[int]:
@@ -86,6 +94,7 @@ class SearchProcesses:
     async def _run(self, socket: Path) -> int:
         # It ends when its standard input does: also if this process is killed.
         socket.unlink(missing_ok=True)
+        _metrics_of(socket).unlink(missing_ok=True)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -103,10 +112,16 @@ class SearchProcesses:
             else:
                 told = {
                     "address": f"unix:{socket}",
+                    "metrics": str(_metrics_of(socket)),
                     "options": self._options._asdict(),
-                    "log_level": logging.getLogger("service").getEffectiveLevel(),
+                    "log": logs.chosen(),
+                    "tracing": tracing.is_on(),
                 }
                 process.stdin.write(json.dumps(told).encode() + b"\n")
             return await process.wait()
         finally:
             del self._processes[socket]
+
+
+def _metrics_of(socket: Path) -> Path:
+    return socket.with_suffix(".metrics")

@@ -20,6 +20,7 @@ from croupier.retry import may_pass
 from croupier.transport import CLEARTEXT, Security, channel_credentials
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service import tracing
+from service.current_call import REQUEST_ID_HEADER, current_call
 from service.errors import Refusal, shutting_down
 from service.metrics import Metrics
 from service.searching.hints import Report
@@ -216,6 +217,9 @@ class SearchServers:
 
     def _start(self, task: SearchTask, search: hint_pb2.Search, timeout: float | None) -> Any:
         metadata = (*task.asker.metadata(), *tracing.outgoing().items())
+        call = current_call.get()
+        if call is not None:
+            metadata += ((REQUEST_ID_HEADER, call.request_id),)
         if not task.every:
             suggestion = hint_pb2.SuggestActionRequest(search=search)
             if not task.details:

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import urllib.request
 from contextlib import contextmanager
 
 import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
+from prometheus_client.parser import text_string_to_metric_families
 
 from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
@@ -17,6 +19,7 @@ from service.tls import Files
 from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import wait_for_metric
+from tests.support.server_process import free_port
 from tests.support.serving import (
     TIMEOUT,
     Client,
@@ -262,6 +265,28 @@ def long_searches(client, player):
         client.hints.SuggestAction.future(suggestion, metadata=player.metadata, timeout=TIMEOUT),
         client.hints.AnalyzePosition(analysis, metadata=player.metadata, timeout=TIMEOUT),
     )
+
+
+def test_the_metrics_include_those_of_search_processes(servers):
+    port = free_port()
+    server, address = servers.start(search_processes=2, search_threads=4, metrics_port=port)
+    client = Client(address)
+    view = client.create(ruleset_of("skystones")).players[0].view()
+    for _ in range(3):
+        client.hint(view, LIMITS)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        found = {
+            (sample.name, *sorted(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(answer.read().decode())
+            for sample in family.samples
+        }
+    hints = ("game", "skystones"), ("kind", "hint")
+    assert found["croupier_search_seconds_count", *hints] == 3
+    assert found["croupier_search_iterations_total", *hints] == 3 * LIMITS.iterations
+    assert found["croupier_search_threads", ("kind", "hint")] == 4
+    assert found["croupier_searches_waiting", ("kind", "hint")] == 0
+    client.close()
+    servers.stop(server)
 
 
 def test_a_search_server_hosts_no_match(servers):
