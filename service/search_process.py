@@ -6,6 +6,7 @@ options of its searches. It stops when its standard input ends.
 
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from service.searching.pools import SearchOptions
 
 async def serve() -> None:
     """Serves until the standard input ends."""
+    # A signal to the whole group of processes is for the server, which lets this one end in order.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)

@@ -101,8 +101,8 @@ class SearchProcesses:
             MODULE,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
-            # An interrupt from the terminal is for the server, which lets it end in order.
-            start_new_session=True,
+            # Not in a session of its own: Linux shares the processors out among sessions first, so
+            # that searches would not give way to calls, however low their priority is.
         )
         self._processes[socket] = process
         try:
