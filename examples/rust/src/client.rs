@@ -209,6 +209,7 @@ impl Seat<'_> {
         };
         let message = SuggestActionRequest {
             search: Some(search),
+            ..Default::default()
         };
         let response = self
             .client
