@@ -47,9 +47,10 @@ LIMITS = hint_pb2.SearchLimits(iterations=30)
 HOUR = clock_pb2.TimeControl(per_decision={"seconds": 3600})
 
 
-# Durations, and what counts streams too.
+# Durations, what counts streams too, and connections, which a client opens and closes as it likes.
 LEFT_OUT = re.compile(
     r"_seconds_(bucket|sum)|event_loop_lag|WatchMatch|_watchers|_rpcs_total|_cache_lookups"
+    r"|_web_connections"
 )
 
 
