@@ -24,7 +24,7 @@ def check(port, listen="0.0.0.0:50051"):
 def test_a_server_is_ready_and_then_gone(listen):
     port = free_port()
     with ServerProcess("--store", "memory", "--metrics-port", str(port)):
-        assert check(port, listen) == (0, "HTTP/1.0 200 OK\n")
+        assert check(port, listen) == (0, "HTTP/1.1 200 OK\n")
     assert check(port, listen) == (1, "")
 
 

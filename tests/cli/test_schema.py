@@ -82,7 +82,7 @@ def test_all_that_is_needed_is_written(written):
         path.relative_to(ROOT / "proto").as_posix() for path in (ROOT / "proto" / OURS).iterdir()
     }
     assert len(sources) >= 10
-    needed = {f"{GOOGLES}{name}.proto" for name in ("any", "duration", "timestamp")}
+    needed = {f"{GOOGLES}{name}.proto" for name in ("any", "duration", "field_mask", "timestamp")}
     needed |= {f"{ERRORS}status.proto", f"{ERRORS}error_details.proto"}
     assert set(names(written["plain"])) == sources | needed
     imported = needed | {

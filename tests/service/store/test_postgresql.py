@@ -235,7 +235,7 @@ def test_a_missing_package_is_reported_with_the_one_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     for name in [name for name in sys.modules if name.startswith("service.store.postgresql")]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ValueError, match=r"install croupier\[postgres\]"):
+    with pytest.raises(ValueError, match=r"install croupier-server\[postgres\]"):
         open_store(Options(store="postgresql://anywhere"), Metrics())
 
 
