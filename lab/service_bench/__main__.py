@@ -14,7 +14,6 @@ SubmitAction with a log that is full of other matches.
 
 import argparse
 import asyncio
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from lab.service_bench import scale
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
+from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
 from lab.service_bench.serve import ECHO
 from service import wire
@@ -132,7 +132,7 @@ def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script
     runs = 3 * len(chosen.streams) * chosen.rounds
     calls = round(runs * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
-        _progress("dealing matches")
+        progress("dealing matches")
         ours = stack.enter_context(hosting(directory, scripts, calls))
         subjects = [
             Subject(_ECHO, ours.server, ours.client, ECHO),
@@ -146,12 +146,12 @@ def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script
             subjects.append(Subject(_OTHER, other.server, other.client))
         _head()
         for streams in chosen.streams:
-            _progress(f"calls on {streams} streams")
+            progress(f"calls on {streams} streams")
             measured = measure(subjects, streams, chosen.rounds, chosen.seconds)
             for name, figures in measured.items():
                 _row(streams, name, figures, _compared(name, measured))
             sync, longest = sync_seconds(directory)
-            print(f"{streams:7}  a sync of the disk alone: {_ms(sync)}, at most {_ms(longest)}")
+            print(f"{streams:7}  a sync of the disk alone: {ms(sync)}, at most {ms(longest)}")
 
 
 def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
@@ -175,20 +175,20 @@ def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
 
 
 def _matches(directory: Path, games: Sequence[str]) -> None:
-    _progress("matches in memory")
+    progress("matches in memory")
     print(f"\n{'in memory':18}{'decisions':>10}{'KB a match':>12}{'GetView':>10}{'loaded':>10}")
     for game_id in games:
         live = asyncio.run(scale.live(directory, game_id))
         print(
             f"{game_id:18}{live.decisions:10.0f}{live.memory / 1024:12.1f}"
-            f"{_ms(live.again):>10}{_ms(live.load):>10}",
+            f"{ms(live.again):>10}{ms(live.load):>10}",
             flush=True,
         )
     if _LONG in games:
         long = asyncio.run(scale.long(directory, _LONG))
         print(
-            f"loading {_LONG} after {long.decisions} decisions: {_ms(long.read)} to read it, "
-            f"{_ms(long.replayed)} to replay it, {_ms(long.resumed)} from its last snapshot"
+            f"loading {_LONG} after {long.decisions} decisions: {ms(long.read)} to read it, "
+            f"{ms(long.replayed)} to replay it, {ms(long.resumed)} from its last snapshot"
         )
 
 
@@ -198,7 +198,7 @@ def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Scr
     with ExitStack() as stack:
         hosts = {}
         for stored in sizes:
-            _progress(f"storing {stored} matches")
+            progress(f"storing {stored} matches")
             place = directory / f"stored-{stored}"
             hosts[stored] = stack.enter_context(hosting(place, scripts, calls, stored))
         least = hosts[sizes[0]]
@@ -209,7 +209,7 @@ def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Scr
             print(f"{stored:7}{host.room / 2**20:12.1f}{each:12.2f}{memory:14.1f}")
         subjects = [Subject(_ECHO, least.server, least.client, ECHO)]
         subjects += [Subject(f"{n} stored", host.server, host.client) for n, host in hosts.items()]
-        _progress("calls with matches in the log")
+        progress("calls with matches in the log")
         measured = measure(subjects, _FULL_LOG_STREAMS, chosen.rounds, chosen.seconds)
         first = measured[subjects[1].name]
         _head()
@@ -231,22 +231,10 @@ def _head() -> None:
 def _row(streams: int, name: str, figures: Sequence[Figures], compared: str) -> None:
     middle = median(figures)
     print(
-        f"{streams:7}  {name:16}{middle.rate:9,.0f}{_ms(middle.p50):>10}{_ms(middle.p99):>10}"
-        f"{_us(middle.cpu):>12}{_us(middle.client_cpu):>10}  {compared}",
+        f"{streams:7}  {name:16}{middle.rate:9,.0f}{ms(middle.p50):>10}{ms(middle.p99):>10}"
+        f"{us(middle.cpu):>12}{us(middle.client_cpu):>10}  {compared}",
         flush=True,
     )
-
-
-def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.2f} ms"
-
-
-def _us(seconds: float) -> str:
-    return f"{1e6 * seconds:.0f} µs"
-
-
-def _progress(what: str) -> None:
-    print(f"... {what}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ The ratios are medians over the rounds.
 import argparse
 import asyncio
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ import grpc
 from croupier.client import Client
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio
+from lab.service_bench.printing import ms, progress
 from lab.service_bench.scripts import Script, write_scripts
 from service import wire
 
@@ -80,7 +80,7 @@ def _measure_all(chosen: argparse.Namespace, directory: Path, scripts: Sequence[
     runs = 2 * len(chosen.streams) * chosen.rounds
     calls = round(runs * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
-        _progress("dealing matches")
+        progress("dealing matches")
         hosts = {
             count: stack.enter_context(
                 hosting(
@@ -94,7 +94,7 @@ def _measure_all(chosen: argparse.Namespace, directory: Path, scripts: Sequence[
         }
         print(f"{'streams':>7}  {'processes':>9} {'searches':>8}{'calls/s':>9}{'p50':>9}{'p99':>9}")
         for streams in chosen.streams:
-            _progress(f"calls on {streams} streams")
+            progress(f"calls on {streams} streams")
             subjects = []
             for count, host in hosts.items():
                 subjects.append(Subject(f"{count} alone", host.server, host.client))
@@ -110,7 +110,7 @@ def _measure_all(chosen: argparse.Namespace, directory: Path, scripts: Sequence[
         print(f"\n{'hints':>12}  {'processes':>9}{'hints/s':>9}{'p50':>9}{'p99':>9}")
         for iterations in chosen.iterations:
             for callers in (1, CALLERS):
-                _progress(f"hints of {iterations} iterations, {callers} callers")
+                progress(f"hints of {iterations} iterations, {callers} callers")
                 asked = _ask_in_turn(
                     {count: host.server.address for count, host in hosts.items()},
                     callers,
@@ -137,7 +137,7 @@ def _calls_row(
     )
     print(
         f"{streams:7}  {count:9} {'2' if what == 'beside' else '0':>8}{middle.rate:9,.0f}"
-        f"{_ms(middle.p50):>9}{_ms(middle.p99):>9}  {compared}",
+        f"{ms(middle.p50):>9}{ms(middle.p99):>9}  {compared}",
         flush=True,
     )
 
@@ -194,18 +194,10 @@ def _hints_row(
         for name in ("rate", "p50")
     )
     print(
-        f"{callers:3} x {iterations:6}  {count:9}{rate:9,.0f}{_ms(p50):>9}{_ms(p99):>9}  "
+        f"{callers:3} x {iterations:6}  {count:9}{rate:9,.0f}{ms(p50):>9}{ms(p99):>9}  "
         f"{rates:.2f} of the first's rate, p50 {medians:.2f} times",
         flush=True,
     )
-
-
-def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.2f} ms"
-
-
-def _progress(what: str) -> None:
-    print(f"... {what}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ class SearchServers:
     def end_searches(self) -> None:
         """Refuses all searches, those under way included."""
         self._ending = True
-        for call in self._calls:
+        for call in list(self._calls):
             call.cancel()
 
     async def close(self) -> None:
@@ -173,7 +173,8 @@ class SearchServers:
     async def _try(
         self, task: SearchTask, search: hint_pb2.Search
     ) -> AsyncGenerator[tuple[Report, bool], None]:
-        # One call of one server. It pays for the time that it takes, as far as it is known.
+        # One call of one server. Its owner pays for the time that it takes, as far as it is known,
+        # but not for one that was lost with its server.
         if self._ending:
             raise _EndingError
         began = reported = time.monotonic()
@@ -181,7 +182,7 @@ class SearchServers:
         timeout = None if task.deadline == math.inf else max(0.0, task.deadline - began)
         call = self._start(task, search, timeout)
         self._calls.add(call)
-        final = False
+        final = lost = False
         try:
             async for response, final in _responses(call):
                 reported = time.monotonic()
@@ -202,6 +203,7 @@ class SearchServers:
             caught = CroupierError.from_call(error)
             if caught.reason and not may_pass(caught):
                 raise Refusal.of(rpc_status.from_call(error)) from None  # type: ignore[arg-type]
+            lost = True
             raise caught from None
         except asyncio.CancelledError:
             current = asyncio.current_task()
@@ -213,7 +215,8 @@ class SearchServers:
             if not final:
                 call.cancel()
                 seconds += time.monotonic() - reported
-            task.charge(seconds * min(task.limits.threads, self._threads))
+            if not lost:
+                task.charge(seconds * min(task.limits.threads, self._threads))
 
     def _start(self, task: SearchTask, search: hint_pb2.Search, timeout: float | None) -> Any:
         metadata = (*task.asker.metadata(), *tracing.outgoing().items())

@@ -166,26 +166,32 @@ def test_a_search_server_whose_caller_leaves_stops_searching(start):
     wait_for_metric(worker.metrics, "croupier_searches_running", {"kind": "hint"}, 0)
 
 
+def two_suggestions(client, player):
+    """Two equal calls of SuggestAction under way."""
+    request = hint_pb2.SuggestActionRequest(
+        search={"match_name": player.match, "limits": MANY, "seed": SEED}
+    )
+    return [
+        client.hints.SuggestAction.future(request, metadata=player.metadata, timeout=TIMEOUT)
+        for _ in range(2)
+    ]
+
+
 def test_a_killed_process_costs_no_error_and_is_replaced(servers):
     server, address = servers.start(search_processes=2, search_threads=2, allow_seeds=True)
     client = Client(address)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
+    charged = []
+    server._admission.charge = lambda budget, seconds: charged.append(seconds)
     expected = as_bytes(player.hint(MANY, SEED).hint)
     pids = server._search_processes.pids
     for victim in pids:
-        searching = [
-            client.hints.SuggestAction.future(
-                hint_pb2.SuggestActionRequest(
-                    search={"match_name": player.match, "limits": MANY, "seed": SEED}
-                ),
-                metadata=player.metadata,
-                timeout=TIMEOUT,
-            )
-            for _ in range(2)  # They take turns, so that one of them is at the victim.
-        ]
+        # They take turns, so that one of them is at the victim.
+        searching = two_suggestions(client, player)
         os.kill(victim, signal.SIGKILL)
         assert [as_bytes(call.result().hint) for call in searching] == [expected] * 2
     assert calls_to_search_servers(server, "hint", "lost") >= 1
+    assert len(charged) == 1 + 2 * len(pids)  # Nobody pays for what was lost.
     client.close()
     servers.stop(server)
     for pid in pids:
@@ -196,16 +202,7 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
 def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start):
     workers, server, client = start(2, allow_seeds=True)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
-    calls = [
-        client.hints.SuggestAction.future(
-            hint_pb2.SuggestActionRequest(
-                search={"match_name": player.match, "limits": MANY, "seed": SEED}
-            ),
-            metadata=player.metadata,
-            timeout=TIMEOUT,
-        )
-        for _ in range(2)
-    ]
+    calls = two_suggestions(client, player)
     wait_for_metric(workers[0].metrics, "croupier_searches_running", {"kind": "hint"}, 1)
     servers.stop(workers[0], grace=TIMEOUT)
     hints = [call.result().hint for call in calls]
