@@ -6,6 +6,7 @@ options of its searches. It stops when its standard input ends.
 
 import asyncio
 import json
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -43,6 +44,8 @@ async def serve() -> None:
     await lines.read()
     await server.stop()
     tracing.stop()
+    # A server that was killed cannot remove it.
+    shutil.rmtree(Path(told["metrics"]).parent, ignore_errors=True)
 
 
 if __name__ == "__main__":

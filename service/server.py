@@ -167,7 +167,7 @@ class Server:
         check_free(host, port)
         metrics_port = self._options.metrics_port
         self._monitoring.start((host, metrics_port) if metrics_port else None)
-        await self._start_search_servers()
+        self._start_search_servers()
         if self._own_store:
             await self._store.open()
         await self._admission.open()
@@ -202,7 +202,7 @@ class Server:
             )
         return servers
 
-    async def _start_search_servers(self) -> None:
+    def _start_search_servers(self) -> None:
         if self._search_processes is not None:
             self._search_processes.start()
         if self._search_servers is not None:

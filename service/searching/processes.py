@@ -19,6 +19,7 @@ from service.searching.process_metrics import read_metrics
 FIRST_PAUSE_SECONDS = 0.2  # Before an ended process is started again; each time twice as long,
 MAX_PAUSE_SECONDS = 10.0  # but at most this.
 KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
+MAX_FOLDER = 70  # Characters; with the name of a socket a path may have 107.
 MODULE = "service.search_process"
 
 _log = logging.getLogger(__name__)
@@ -30,10 +31,16 @@ class SearchProcesses:
     def __init__(self, count: int, options: SearchOptions) -> None:
         """They share the threads of `options`, of which each has at least one.
 
-        Raises OSError if there is no directory for temporary files.
+        Raises OSError if there is no directory for temporary files, or its path is too long.
         """
         self._options = options._replace(threads=max(1, options.number_of_threads // count))
-        self._folder = Path(tempfile.mkdtemp(prefix="croupier-"))
+        folder = Path(tempfile.gettempdir())
+        if len(str(folder)) > MAX_FOLDER:
+            raise OSError(
+                f"{folder} has too long a path for the sockets of search processes: set TMPDIR to"
+                " another directory"
+            )
+        self._folder = Path(tempfile.mkdtemp(prefix="croupier-", dir=folder))
         self._sockets = [self._folder / f"search-{number}" for number in range(count)]
         self._keepers: list[asyncio.Task[None]] = []
         self._processes: dict[Path, asyncio.subprocess.Process] = {}

@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from pathlib import Path
 
@@ -130,13 +131,33 @@ def children(process):
     return set(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
 
 
-def test_a_killed_server_leaves_no_search_process(start):
+@pytest.fixture
+def short_path():
+    """A directory in whose path a socket has room."""
+    with tempfile.TemporaryDirectory(prefix="t") as folder:
+        yield folder
+
+
+def test_a_killed_server_leaves_no_search_process(start, monkeypatch, short_path):
+    monkeypatch.setenv("TMPDIR", short_path)
     server = start("--metrics-port", "0")
+    assert os.listdir(short_path)
     (child,) = children(server.process)
     ends = select.poll()
     ends.register(os.pidfd_open(int(child)), select.POLLIN)
     server.process.kill()
     assert ends.poll(1000 * END)
+    assert not os.listdir(short_path)
+
+
+def test_a_directory_without_room_for_sockets_is_reported(tmp_path, monkeypatch):
+    folder = tmp_path / ("x" * 80)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    done = run("serve", "--listen", "127.0.0.1:0", "--metrics-port", "0", "--store", "memory")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"croupier: {folder} has too long a path")
+    assert not list(folder.iterdir())
 
 
 def test_searches_run_at_a_search_server(start):
