@@ -15,12 +15,17 @@ export function Dialog(props: {
 		element?.showModal();
 		return () => element?.close();
 	}, []);
+	// The browser reports a close in a task of its own. By then this dialog may be gone and the same
+	// button may have opened the next one, which a late report must not close.
+	const report = () => {
+		if (dialog.current) props.onClose();
+	};
 	return (
 		<dialog
 			ref={dialog}
 			class={props.wide ? "wide" : ""}
 			aria-label={props.title}
-			onClose={props.onClose}
+			onClose={report}
 			onCancel={props.onClose}
 		>
 			<header>

@@ -114,6 +114,27 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		await page.context().close();
 	});
 
+	it("keeps a dialog that opens right after another was closed", async () => {
+		const { page } = await visit(browser, server.url);
+		await page.click("[data-testid=play-skystones]");
+		await page.waitForSelector("dialog[open]");
+		const open = await page.evaluate(async () => {
+			const click = (where: string) => document.querySelector<HTMLElement>(where)!.click();
+			const closed = new Promise((resolve) =>
+				document.querySelector("dialog")!.addEventListener("close", resolve),
+			);
+			click("dialog header button");
+			// Tasks of the browser wait meanwhile; the table draws itself between them.
+			while (document.querySelector("dialog")) await Promise.resolve();
+			click("[data-testid=play-skystones]");
+			await closed;
+			await new Promise(requestAnimationFrame);
+			return document.querySelectorAll("dialog[open]").length;
+		});
+		expect(open).toBe(1);
+		await page.context().close();
+	});
+
 	it("goes on after a reload in the middle of a match", async () => {
 		const { page } = await visit(browser, server.url);
 		await deal(page, "skystones");
