@@ -1,6 +1,6 @@
 // A dialog of the browser's own, which keeps the focus inside and closes with Escape.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 
 export function Dialog(props: {
@@ -10,7 +10,8 @@ export function Dialog(props: {
 	wide?: boolean;
 }) {
 	const dialog = useRef<HTMLDialogElement>(null);
-	useEffect(() => {
+	// Opened before the browser paints: a drawn dialog is never there without being open.
+	useLayoutEffect(() => {
 		const element = dialog.current;
 		element?.showModal();
 		return () => element?.close();

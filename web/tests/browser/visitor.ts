@@ -81,6 +81,7 @@ export async function audit(page: Page): Promise<string[]> {
 /** Starts a match from the lobby and waits for the table. */
 export async function deal(page: Page, game: string, choices: Record<string, string> = {}) {
 	await page.click(`[data-testid=play-${game}]`);
+	await page.waitForSelector("dialog[open]");
 	for (const [name, value] of Object.entries({ strength: "RANDOM", ...choices })) {
 		const radio = page.locator(`input[name="${name}"][value="${value}"]`);
 		if ((await radio.count()) > 0) await radio.check({ force: true });
