@@ -94,6 +94,7 @@ cdef class EndingTree:
         cdef uint32_t at
         if MAX_WAYS_A_WORLD / expected < 1.0 / NODES_A_DRAW:
             max_draws = <size_t> (MAX_WAYS_A_WORLD / expected * self.capacity)
+        memset(&state, 0, sizeof(state))
         script_start(&script, &rng)
         for tried in range(max_draws):
             sampler.draw(&state, &rng)
@@ -118,6 +119,7 @@ cdef class EndingTree:
         cdef Rng rng
         cdef uint32_t at
         recalled[0] = recalled[1] = 0
+        memset(&state, 0, sizeof(state))
         script_start(&script, &rng)
         while True:
             sampler.draw(&state, &rng)

@@ -122,6 +122,7 @@ cdef double estimate_nodes(Sampler sampler, uint64_t max_nodes):
     cdef double lines, size = 0
     cdef int seat, owed, count, turns, _probe
     rng_seed(&rng, 0)
+    memset(&state, 0, sizeof(state))
     with nogil:
         for _probe in range(PROBES):
             sampler.draw(&state, &rng)
@@ -187,6 +188,7 @@ cdef class Ending(EndingTree):
         cdef bint stopped, more = True
         views = {}
         samplers = []
+        memset(&state, 0, sizeof(state))
         script_start(&script, &rng)
         while more:
             with nogil:

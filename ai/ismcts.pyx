@@ -175,6 +175,7 @@ cdef class IsmctsWorker(Worker):
         cdef bint at_leaf = False
         if self.full and self.stops_when_full:
             return False
+        memset(&state, 0, sizeof(state))
         self.sampler.draw(&state, &self.rng)
         self.path_length = 0
         self.scratch_used = 0
@@ -191,7 +192,7 @@ cdef class IsmctsWorker(Worker):
                     joint[seat] = self.select(&state, seat, owed == BOTH, keys[seat], &at_leaf)
             self.game.apply(&state, joint, &self.rng, NULL)
             for seat in range(SEATS):
-                keys[seat] = mix(keys[seat], self.game.observe(&state, joint, seat))
+                keys[seat] = self.game.next_key(keys[seat], &state, joint, seat)
         if at_leaf:
             score = self.policy.playout(&state, &self.rng, &draw)
         else:

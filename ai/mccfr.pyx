@@ -87,6 +87,7 @@ cdef class MccfrWorker(Worker):
         rng_seed(&self.rng, thread)
         rng_seed(&self.own_rng, thread)
         self.offset = rng_double(&self.rng)
+        memset(&state, 0, sizeof(state))
         sampler.draw(&state, &self.own_rng)
         self.key = self.tree.view_key(&state, self.seat)
         self.strategies = <Strategy*> arena.take(self.tree.history_capacity, sizeof(Strategy))

@@ -18,6 +18,7 @@ the world.
 import time
 
 from libc.stdint cimport uint64_t
+from libc.string cimport memset
 
 from ai.memory cimport Arena
 from ai.worker cimport Stop, Worker
@@ -67,6 +68,7 @@ cdef class PrincipalLines:
 
     cdef void draw_world(self, World* world) noexcept nogil:
         cdef int seat
+        memset(&world.state, 0, sizeof(State))
         self.sampler.draw(&world.state, &self.rng)
         for seat in range(SEATS):
             world.keys[seat] = mix(self.game.root_key(&world.state, seat), seat)
@@ -75,8 +77,8 @@ cdef class PrincipalLines:
         cdef int seat
         self.game.apply(&world.state, world.joint, rng, NULL)
         for seat in range(SEATS):
-            world.keys[seat] = mix(world.keys[seat],
-                                   self.game.observe(&world.state, world.joint, seat))
+            world.keys[seat] = self.game.next_key(world.keys[seat], &world.state, world.joint,
+                                                   seat)
 
     # Lines
 

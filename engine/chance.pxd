@@ -1,6 +1,6 @@
 """Chance: random number generators, and scripts that enumerate every outcome of chance."""
 
-from engine.integers cimport uint8_t, uint32_t, uint64_t
+from engine.integers cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
     MAX_DRAWS = 64
@@ -27,11 +27,63 @@ cdef struct Rng:
     Script* script         # NULL: draw from the tape or the generator.
 
 cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil
-cdef uint64_t rng_next(Rng* rng) noexcept nogil
+# `rng_next` and `rng_below` for a generator with a tape or a script.
+cdef uint64_t rng_next_prepared(Rng* rng) noexcept nogil
+cdef uint32_t rng_below_prepared(Rng* rng, uint32_t n) noexcept nogil
+
+
+# What a search does millions of times a second is inline: a call into another module goes through
+# a pointer.
+
+cdef inline uint64_t rotl(uint64_t x, int k) noexcept nogil:
+    return (x << k) | (x >> (64 - k))
+
+
+cdef inline uint64_t splitmix(uint64_t* x) noexcept nogil:
+    # SplitMix64 (Steele, Lea and Flood, 2014).
+    x[0] += <uint64_t> 0x9E3779B97F4A7C15
+    cdef uint64_t z = x[0]
+    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return z ^ (z >> 31)
+
+
+# The next 64 bits.
+cdef inline uint64_t rng_next(Rng* rng) noexcept nogil:
+    cdef uint64_t result, t
+    if rng.tape != NULL or rng.script != NULL:
+        return rng_next_prepared(rng)
+    result = rotl(rng.s[1] * 5, 7) * 9
+    t = rng.s[1] << 17
+    rng.s[2] ^= rng.s[0]
+    rng.s[3] ^= rng.s[1]
+    rng.s[1] ^= rng.s[2]
+    rng.s[0] ^= rng.s[3]
+    rng.s[2] ^= t
+    rng.s[3] = rotl(rng.s[3], 45)
+    return result
+
+
 # Uniform in 0..n-1, without modulo bias; n > 0.
-cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil
+cdef inline uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
+    # Lemire, 2019: the high half of a product, and a rejection that removes the bias.
+    cdef uint64_t m
+    cdef uint32_t threshold
+    if rng.tape != NULL or rng.script != NULL:
+        return rng_below_prepared(rng, n)
+    m = (rng_next(rng) >> 32) * n
+    if <uint32_t> m < n:
+        threshold = (<uint32_t> (-<int64_t> n)) % n
+        while <uint32_t> m < threshold:
+            m = (rng_next(rng) >> 32) * n
+    return <uint32_t> (m >> 32)
+
+
 # Uniform in [0, 1).
-cdef double rng_double(Rng* rng) noexcept nogil
+cdef inline double rng_double(Rng* rng) noexcept nogil:
+    return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
+
+
 # An index in 0..n-1, drawn in proportion to weights; `sums` are the running sums of the weights.
 cdef size_t rng_weighted(Rng* rng, const double* sums, size_t n) noexcept nogil
 # Rejection sampling asks this before it retries. True: return instead of retrying, because a
@@ -50,4 +102,6 @@ cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil
 cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil
 
 # The running key `key` with `value` mixed in, for keys of what a seat has observed.
-cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil
+cdef inline uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
+    cdef uint64_t x = key ^ rotl(value * <uint64_t> 0x9FB21C651E98DF25, 29)
+    return splitmix(&x)

@@ -3,20 +3,11 @@
 Only Cython code can use this module. engine/chance.pxd documents each function.
 """
 
-from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 
-cdef uint64_t splitmix(uint64_t* x) noexcept nogil:
-    # SplitMix64 (Steele, Lea and Flood, 2014) spreads a seed over the state of another generator.
-    x[0] += <uint64_t> 0x9E3779B97F4A7C15
-    cdef uint64_t z = x[0]
-    z = (z ^ (z >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
-    z = (z ^ (z >> 27)) * <uint64_t> 0x94D049BB133111EB
-    return z ^ (z >> 31)
-
-
 cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil:
+    # SplitMix64 spreads a seed over the state of another generator.
     cdef int i
     for i in range(4):
         rng.s[i] = splitmix(&seed)
@@ -26,38 +17,23 @@ cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil:
     rng.script = NULL
 
 
-cdef inline uint64_t rotl(uint64_t x, int k) noexcept nogil:
-    return (x << k) | (x >> (64 - k))
-
-
-cdef uint64_t rng_next(Rng* rng) noexcept nogil:
-    cdef uint64_t result, t
+cdef uint64_t rng_next_prepared(Rng* rng) noexcept nogil:
+    cdef uint64_t result = 0
+    cdef int i
     if rng.script != NULL:
         rng.script.broken = True
         return 0
-    if rng.tape != NULL:
-        if rng.tape_left < 8:
-            rng.tape_ran_out = True
-            return 0
-        result = 0
-        for t in range(8):           # Little-endian on every machine.
-            result |= (<uint64_t> rng.tape[t]) << (8 * t)
-        rng.tape += 8
-        rng.tape_left -= 8
-        return result
-    result = rotl(rng.s[1] * 5, 7) * 9
-    t = rng.s[1] << 17
-    rng.s[2] ^= rng.s[0]
-    rng.s[3] ^= rng.s[1]
-    rng.s[1] ^= rng.s[2]
-    rng.s[0] ^= rng.s[3]
-    rng.s[2] ^= t
-    rng.s[3] = rotl(rng.s[3], 45)
+    if rng.tape_left < 8:
+        rng.tape_ran_out = True
+        return 0
+    for i in range(8):               # Little-endian on every machine.
+        result |= (<uint64_t> rng.tape[i]) << (8 * i)
+    rng.tape += 8
+    rng.tape_left -= 8
     return result
 
 
-cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
-    # Lemire, 2019: the high half of a product, and a rejection that removes the bias.
+cdef uint32_t rng_below_prepared(Rng* rng, uint32_t n) noexcept nogil:
     cdef uint64_t m
     cdef uint32_t threshold
     if rng.script != NULL:
@@ -68,10 +44,6 @@ cdef uint32_t rng_below(Rng* rng, uint32_t n) noexcept nogil:
         while <uint32_t> m < threshold and not rng.tape_ran_out:
             m = (rng_next(rng) >> 32) * n
     return <uint32_t> (m >> 32)
-
-
-cdef double rng_double(Rng* rng) noexcept nogil:
-    return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef size_t rng_weighted(Rng* rng, const double* sums, size_t n) noexcept nogil:
@@ -212,8 +184,3 @@ cdef bint script_next(Script* script) noexcept nogil:
         script.sizes[at] = 0
         at -= 1
     return False
-
-
-cdef uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:
-    cdef uint64_t x = key ^ rotl(value * <uint64_t> 0x9FB21C651E98DF25, 29)
-    return splitmix(&x)

@@ -41,6 +41,8 @@ cdef struct View:
 cdef class Game:
     """One game under one ruleset. See engine/game.pyx for its Python interface."""
     cdef readonly dict ruleset
+    # The bytes of a State that the game's struct takes. All others are always 0.
+    cdef size_t state_bytes
 
     # Convert the game's structs to Python fields and back. Most take one line, because Cython
     # converts between a struct and a dict.
@@ -60,6 +62,21 @@ cdef class Game:
     # many there are. They depend on nothing that the seat does not know.
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil
 
+    # Whether an action of a seat that must decide is legal. The action was legal in another state in
+    # which the seat had observed the same, so only what differs between the two must be checked: its
+    # cards. The default lists the legal actions.
+    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil
+
+    # The only legal action of a seat that must decide; 0 if there are several. The default lists
+    # the legal actions.
+    cdef Action only_action(self, const State* state, int seat) noexcept nogil
+
+    # Takes out of the legal actions of a seat some that are never better than one that stays,
+    # whatever the hidden cards are. Returns how many stay, at least one. The search names none of
+    # the others. The default takes out none.
+    cdef int without_dominated(self, const State* state, int seat, Action* actions,
+                               int count) noexcept nogil
+
     # Applies the actions of all deciders, `joint[seat]` each, and plays on to the next decision.
     cdef void apply(self, State* state, const Action* joint, Rng* rng, EventLog* log) noexcept nogil
 
@@ -75,6 +92,12 @@ cdef class Game:
     # decisions whose keys are equal. The key may leave out some of what the seat saw, but must
     # depend on nothing else.
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil
+
+    # The key of all that a seat has observed, after it saw `joint`, the actions that have led to
+    # `after`; `key` is the one before. The default mixes in `observe`. A game overrides it where
+    # several orders of the same actions lead to the same decision.
+    cdef uint64_t next_key(self, uint64_t key, const State* after, const Action* joint,
+                           int seat) noexcept nogil
 
     # Writes which cards lie at each of the game's `hidden_places`, as `seat` names them: row i is
     # the i-th place and is all 0 before the call. The default writes nothing.

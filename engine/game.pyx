@@ -7,6 +7,8 @@ comes from outside; the C methods of a game trust their input.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memset
 
+from engine.chance cimport mix
+
 from engine.errors import RulesetError, ViewError
 from engine.parts import part
 
@@ -46,6 +48,7 @@ cdef class Game:
 
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults. Raises RulesetError."""
+        self.state_bytes = STATE_BYTES
         self.ruleset = self.read_ruleset(dict(ruleset or {}))
 
     def under(self, rules_version):
@@ -150,6 +153,22 @@ cdef class Game:
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
         return 0
 
+    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+        cdef Action actions[MAX_ACTIONS]
+        cdef int i
+        for i in range(self.legal(state, seat, actions)):
+            if actions[i] == action:
+                return True
+        return False
+
+    cdef Action only_action(self, const State* state, int seat) noexcept nogil:
+        cdef Action actions[MAX_ACTIONS]
+        return actions[0] if self.legal(state, seat, actions) == 1 else 0
+
+    cdef int without_dominated(self, const State* state, int seat, Action* actions,
+                               int count) noexcept nogil:
+        return count
+
     cdef void apply(self, State* state, const Action* joint, Rng* rng,
                     EventLog* log) noexcept nogil:
         pass
@@ -162,6 +181,10 @@ cdef class Game:
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
         return 0
+
+    cdef uint64_t next_key(self, uint64_t key, const State* after, const Action* joint,
+                           int seat) noexcept nogil:
+        return mix(key, self.observe(after, joint, seat))
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         pass

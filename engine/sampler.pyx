@@ -55,7 +55,7 @@ cdef class Sampler:
             raise ViewError("seat", "must be 0 or 1: a spectator's view has no seat to search for")
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
-        memset(state, 0, sizeof(State))
+        memset(state, 0, self.game.state_bytes)
 
     def sample(self, uint64_t seed):
         """Draws one position."""
@@ -72,6 +72,7 @@ cdef class Sampler:
         cdef Rng rng
         cdef int _n
         rng_seed(&rng, seed)
+        memset(&state, 0, sizeof(state))
         with nogil:
             for _n in range(n):
                 self.draw(&state, &rng)
@@ -113,6 +114,7 @@ cdef class Sampler:
         cdef Rng rng
         cdef int _world, place, card, drawn = 0, slice, n = len(self.game.hidden_places)
         rng_seed(&rng, seed)
+        memset(&state, 0, sizeof(state))
         memset(copies, 0, sizeof(copies))
         memset(present, 0, sizeof(present))
         while drawn < worlds and not (drawn and interrupted is not None and interrupted()):

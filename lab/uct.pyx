@@ -110,6 +110,7 @@ cdef class Uct:
         cdef double score, own, draw
         cdef int seat, owed
         cdef bint at_leaf = False
+        memset(&state, 0, sizeof(state))
         self.sampler.draw(&state, &self.rng)
         self.path_length = 0
         self.scratch_used = 0

@@ -144,6 +144,7 @@ cdef class CastleRampage(Game):
     )
 
     def read_ruleset(self, given):
+        self.state_bytes = sizeof(CastleState)
         ruleset = {"set_ups": MAX_SET_UPS, "turns": MAX_TURNS, "cards": None}
         for option, value in given.items():
             if option not in ruleset:

@@ -125,6 +125,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef View shown
         cdef Rng rng
         rng_seed(&rng, 0)
+        memset(&state, 0, sizeof(state))
         self.draw(&state, &rng)
         self.rules.view(&state, self.seat, &shown)
         if memcmp(&shown, &self.view, sizeof(View)):
@@ -139,7 +140,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef int left[MAX_POOLS]
         cdef int hidden = self.account.past.hidden_set_up
         cdef int set_up_left, pool, card, _copy
-        memset(state, 0, sizeof(State))
+        memset(state, 0, sizeof(CastleState))
         rampage.common = seen.common
         rampage.own[self.seat] = seen.own
         memcpy(rampage.stacks, seen.stacks, sizeof(rampage.stacks))

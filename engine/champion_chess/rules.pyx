@@ -167,6 +167,7 @@ cdef class ChampionChess(Game):
     hidden_places = ("opponent_hand", "opponent_pile")
 
     def read_ruleset(self, given):
+        self.state_bytes = sizeof(ChessState)
         ruleset = {"castling": True, "hand_size": MAX_HAND, "cards": None}
         for option, value in given.items():
             if option not in ruleset:

@@ -303,7 +303,7 @@ cdef class ChampionChessSampler(Sampler):
         cdef int other = 1 - self.seat
         cdef int size
         cdef uint64_t key
-        memset(state, 0, sizeof(State))
+        memset(state, 0, sizeof(ChessState))
         chess.phase = seen.phase
         chess.challenge = seen.challenge
         chess.half_points = seen.half_points

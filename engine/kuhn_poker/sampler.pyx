@@ -35,7 +35,7 @@ cdef class KuhnSampler(Sampler):
         cdef KuhnState* poker = <KuhnState*> state
         cdef const KuhnView* seen = <const KuhnView*> &self.view
         cdef int other = 1 - self.seat
-        memset(state, 0, sizeof(State))
+        memset(state, 0, sizeof(KuhnState))
         memcpy(poker.cards, seen.cards, sizeof(poker.cards))
         memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
         if poker.cards[other] == NO_CARD:

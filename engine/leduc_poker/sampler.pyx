@@ -61,7 +61,7 @@ cdef class LeducSampler(Sampler):
         cdef uint8_t deck[CARDS]
         cdef int other = 1 - self.seat, n = self.deck_size
         memcpy(deck, self.deck, n)
-        memset(state, 0, sizeof(State))
+        memset(state, 0, sizeof(LeducState))
         memcpy(poker.cards, seen.cards, sizeof(poker.cards))
         memcpy(poker.decisions, seen.decisions, sizeof(poker.decisions))
         poker.common = seen.common

@@ -153,6 +153,7 @@ cdef class PowerShotSoccer(Game):
     hidden_places = ("opponent_hand", "opponent_pile")
 
     def read_ruleset(self, given):
+        self.state_bytes = sizeof(SoccerState)
         ruleset = {"hand_size": MAX_HAND, "cards": None}
         for option, value in given.items():
             if option not in ruleset:

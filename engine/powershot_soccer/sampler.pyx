@@ -300,7 +300,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         cdef uint64_t key = self.belief.draw(rng)
         cdef uint8_t* pile
         cdef int card, i, _i, n, size = 0, plain = self.rules.hand_size
-        memset(state, 0, sizeof(State))
+        memset(state, 0, sizeof(SoccerState))
         soccer.common = seen.common
         for card in range(self.rules.types):
             soccer.own[self.seat].hand[card] = seen.hand[card]

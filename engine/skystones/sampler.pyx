@@ -343,12 +343,12 @@ cdef class SkystonesSampler(Sampler):
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         cdef SkystonesState* stones = <SkystonesState*> state
-        state[0] = self.base
+        memcpy(state, &self.base, sizeof(SkystonesState))
         if self.from_rows:
             self.draw_row(stones, rng)
             return
         while not self.draw_picks(stones, rng) and not rng_reject(rng):
-            state[0] = self.base
+            memcpy(state, &self.base, sizeof(SkystonesState))
 
     cdef bint draw_picks(self, SkystonesState* stones, Rng* rng) noexcept nogil:
         # Picks the opponent's hand uniformly. False: the opponent cannot have played it as it did.

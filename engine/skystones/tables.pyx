@@ -31,6 +31,7 @@ cdef class SkystonesTables(Game):
     """
 
     def read_ruleset(self, given):
+        self.state_bytes = sizeof(SkystonesState)
         ruleset = {"special_fields": 0, "board_size": MAX_SIDE, "hand_size": MAX_HAND,
                    "hand_limit": 20, "cards": None}
         for option, value in given.items():
