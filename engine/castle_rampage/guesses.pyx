@@ -4,13 +4,13 @@ A guess says which cards of the opponent are known, and how many blanks of each 
 the structures have. engine/castle_rampage/sampler.pyx explains the use of guesses.
 """
 
-from libc.math cimport pow
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage.state cimport OGRE
 from engine.chance cimport mix, rng_double, rng_shuffle
 from engine.integers cimport uint64_t
+from engine.numerics cimport to_the_power
 
 assert sizeof(Guess) == 8 * GUESS_WORDS
 
@@ -177,11 +177,11 @@ cdef void thin_out(const Population* all_guesses, Population* kept, int most, do
     cdef double share, at, flat, all_flat = 0, sum_so_far = 0
     cdef int i, n
     for i in range(all_guesses.count):
-        all_flat += pow(all_guesses.weights[i], power)
+        all_flat += to_the_power(all_guesses.weights[i], power)
     share = 2.0 / most
     at = rng_double(rng) * share
     for i in range(all_guesses.count):
-        flat = pow(all_guesses.weights[i], power) / all_flat
+        flat = to_the_power(all_guesses.weights[i], power) / all_flat
         sum_so_far += flat
         n = 0
         while at < sum_so_far:

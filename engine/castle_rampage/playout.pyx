@@ -6,8 +6,6 @@ that it meets. It pays with the cards that are worth least in hand. A playout en
 the estimate then weighs structures, hands and permanent cards of both seats.
 """
 
-from libc.math cimport exp
-
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, BOMBER, CARDS, CARD_BITS, CARD_SHIFT, CASTLE, CATAPULT, CHOICE_SHIFT, DIGGER,
@@ -19,6 +17,7 @@ from engine.castle_rampage.tables cimport Way
 from engine.chance cimport Rng, rng_below
 from engine.game cimport MAX_ACTIONS, Action, State
 from engine.integers cimport uint8_t
+from engine.numerics cimport exp
 from engine.playout_policy cimport PlayoutPolicy
 
 # The worth of a card in hand, in tenths of a point of defence.

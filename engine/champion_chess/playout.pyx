@@ -9,7 +9,6 @@ A playout stops after some challenges. The estimate then depends on the points t
 left, and on which seat must fight with its King next.
 """
 
-from libc.math cimport exp, log
 from libc.stdint cimport uint64_t
 
 from engine.champion_chess.hand cimport only_noble_is_king, playable_aid
@@ -21,6 +20,7 @@ from engine.champion_chess.state cimport (
 from engine.chance cimport Rng, rng_below, rng_next, rng_shuffle
 from engine.game cimport Action, State
 from engine.integers cimport uint8_t
+from engine.numerics cimport exp, log
 from engine.playout_policy cimport PlayoutPolicy
 
 cdef enum:

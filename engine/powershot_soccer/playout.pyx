@@ -7,11 +7,12 @@ least. A playout ends a few plays on. The lead then goes on as a random walk unt
 drawn.
 """
 
-from libc.math cimport erf, sqrt
+from libc.math cimport sqrt
 
 from engine.chance cimport Rng, rng_below
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint8_t
+from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
 from engine.powershot_soccer.rules cimport PowerShotSoccer, defence_against
 from engine.powershot_soccer.state cimport (
@@ -147,5 +148,5 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
         width = 1 / sqrt(2 * VARIANCE * (left + 1))
         win = 0.5 * (1 + erf((lead - 0.5) * width))
         loss = 0.5 * (1 - erf((lead + 0.5) * width))
-        draw[0] = 1 - win - loss
+        draw[0] = max(0.0, 1 - win - loss)
         return win + draw[0] / 2

@@ -6,11 +6,12 @@ round, since later rounds hardly depend on it. The lead then goes on as a random
 towards the stronger pile and towards the seat that starts.
 """
 
-from libc.math cimport erf, sqrt
+from libc.math cimport sqrt
 
 from engine.chance cimport Rng, rng_below
 from engine.game cimport Action, State
 from engine.integers cimport uint8_t
+from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
 from engine.skystones.rules cimport Skystones
 from engine.skystones.state cimport (
@@ -125,5 +126,5 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         lead += STRENGTH * strength + (START if stones.common.starter == 0 else -START)
         win = 0.5 * (1 + erf((lead - 0.5) * width))
         loss = 0.5 * (1 - erf((lead + 0.5) * width))
-        draw[0] = 1 - win - loss
+        draw[0] = max(0.0, 1 - win - loss)
         return win + draw[0] / 2
