@@ -1,9 +1,10 @@
-"""The search of another git revision as a player, to measure a change against what was before it.
+"""The search of another git revision, to measure a change against what was before it.
 
 The revision is built once, from its own sources, in a cache folder. Its search runs in a process of
 its own (lab/revision_host.py), which reads requests and writes answers in JSON. Views go there and
-actions come back as fields, so the two revisions only need to agree about what a view holds. This
-needs a clone of the project and the tools that build it.
+actions come back as fields, so the two revisions only need to agree about what a view holds; the
+process says what has been renamed since in the words of its revision. This needs a clone of the
+project and the tools that build it.
 """
 
 import contextlib
@@ -15,14 +16,28 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, NamedTuple
 
+from ai.results import ActionResult
 from engine.game import SeatView
 from lab.player import Choice, ConfigurationError
 
 ROOT = Path(__file__).parent.parent
 HOST = Path(__file__).parent / "revision_host.py"
+
+
+class Answer(NamedTuple):
+    """What a search in another process has found."""
+
+    action: int
+    iterations: int
+    # The processor time of the search.
+    processor_seconds: float
+    stop_reason: str
+    # The likeliest first; empty where they were not asked for.
+    actions: list[ActionResult]
 
 
 def folder_of(revision: str) -> Path:
@@ -64,11 +79,10 @@ def build(revision: str) -> Path:
     return folder
 
 
-class RevisionPlayer:
+class SearchProcess:
     """The search of the code in a folder, in a process of its own."""
 
-    def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
-        self._options = dict(options)
+    def __init__(self, folder: Path = ROOT) -> None:
         self._process = subprocess.Popen(
             # -P: Python must not look for modules in the folder of the script.
             [sys.executable, "-P", str(HOST)],
@@ -82,24 +96,68 @@ class RevisionPlayer:
         self._to: IO[str] = self._process.stdin
         self._from: IO[str] = self._process.stdout
 
-    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+    def ask(
+        self,
+        view: SeatView,
+        seed: int,
+        options: Mapping[str, Any],
+        *,
+        root_actions: Sequence[int] | None = None,
+        all_actions: bool = False,
+    ) -> Answer:
+        """What a search from a view finds.
+
+        `options` are `iterations`, `ms`, `threads` and Parameters. `root_actions` are the actions
+        to search for (None: all). The answer has `actions` only if `all_actions` is set.
+        """
         game = view.game
+        only = None
+        if root_actions is not None:
+            only = [game.read_action(action) for action in root_actions]
         request = {
             "game": game.id,
             "ruleset": game.ruleset,
             "view": view.fields,
-            "seed": chance % 2**64,
-            "options": self._options,
+            "seed": seed,
+            "options": {name: str(value).lower() for name, value in options.items()},
+            "root_actions": only,
+            "all_actions": all_actions,
         }
         print(json.dumps(request), file=self._to, flush=True)
-        answer = self._from.readline()
-        if not answer:
+        line = self._from.readline()
+        if not line:
             raise RuntimeError(f"the revision in {self._process.args!r} has failed")
-        action, iterations = json.loads(answer)
-        return Choice(game.make_action(action), iterations)
+        found = json.loads(line)
+        actions = [
+            ActionResult(**{**each, "action": game.make_action(each["action"])})
+            for each in found.pop("actions", ())
+        ]
+        return Answer(**{**found, "action": game.make_action(found["action"])}, actions=actions)
 
     def close(self) -> None:
         """Ends the process."""
         self._to.close()
         self._from.close()
         self._process.wait()
+
+
+@cache
+def search_process(revision: str | None) -> SearchProcess:
+    """The search of a revision, or of this code (None), for as long as this process runs."""
+    return SearchProcess(build(revision) if revision else ROOT)
+
+
+class RevisionPlayer:
+    """The search of the code in a folder as a player of the arena."""
+
+    def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+        self._process = SearchProcess(folder)
+
+    def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
+        found = self._process.ask(view, chance % 2**64, self._options)
+        return Choice(found.action, found.iterations)
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.close()
