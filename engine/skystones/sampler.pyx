@@ -17,8 +17,8 @@ from engine.sampler cimport Sampler
 from engine.skystones.hands cimport (
     Candidates, Hands, Kind, Play, Rows, could_play, cumulate, left_over, tells, weigh_hands,
 )
-from engine.skystones.random_playout cimport Stack, pickable, stack_up, take_at
 from engine.skystones.rules cimport Skystones, clear
+from engine.skystones.stack cimport Stack, draw_bit, pickable, stack_up, take_out
 from engine.skystones.state cimport (
     BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
     MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
@@ -356,14 +356,14 @@ cdef class SkystonesSampler(Sampler):
         cdef Stack stack
         cdef int i, card, total = 0, held = 0
         self.set_aside(stones, self.draw_aside(NULL, 0, rng))
-        stack_up(self.rules, pile, &stack)
+        stack_up(pile, &stack)
         for i in range(self.picks):
-            card = rng_below(rng, pickable(self.rules, &stack, i, total))
-            total += self.rules.totals[stack.cards[card]]
-            held |= 1 << self.rules.elements[stack.cards[card]]
-            stones.hands[self.other][stack.cards[card]] += 1
-            pile[stack.cards[card]] -= 1
-            take_at(&stack, card)
+            card = draw_bit(pickable(self.rules, &stack, i, total), rng)
+            total += self.rules.totals[card]
+            held |= 1 << self.rules.elements[card]
+            stones.hands[self.other][card] += 1
+            pile[card] -= 1
+            take_out(&stack, card)
         return not held & self.play.barred and (not self.play.needed or held & self.play.needed)
 
     cdef void set_aside(self, SkystonesState* stones, int card) noexcept nogil:

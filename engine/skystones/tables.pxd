@@ -1,8 +1,10 @@
 """The tables that a ruleset of Skystones gives: its board and its cards."""
 
 from engine.game cimport Game
-from engine.integers cimport uint8_t
-from engine.skystones.state cimport EDGES, MAX_SQUARES, MAX_TYPES, OPPOSITE
+from engine.integers cimport uint64_t, uint8_t
+from engine.skystones.state cimport (
+    EDGES, ELEMENTS, MAX_SQUARES, MAX_TOTAL, MAX_TYPES, OPPOSITE,
+)
 
 
 cdef class SkystonesTables(Game):
@@ -18,8 +20,21 @@ cdef class SkystonesTables(Game):
     cdef uint8_t edges[MAX_TYPES][EDGES]
     cdef uint8_t totals[MAX_TYPES]
     cdef uint8_t by_total[MAX_TYPES]    # The cards by ascending total.
-    cdef uint8_t rank[MAX_TYPES]        # The index of a card in `by_total`.
     cdef uint8_t beside[MAX_SQUARES][EDGES]     # The square at each edge; MAX_SQUARES: none.
+
+    # For engine/skystones/stack.pxd, as sets of types:
+    cdef bint all_single         # Whether there is one copy of each card.
+    cdef uint64_t of_element[ELEMENTS]
+    cdef uint64_t up_to[MAX_TOTAL + 1]          # The cards of at most each total.
+    cdef int level_count         # The totals that there are, ascending,
+    cdef uint8_t level_totals[MAX_TOTAL + 1]
+    cdef uint64_t levels[MAX_TOTAL + 1]         # and their cards.
+
+    # For engine/skystones/board.pxd:
+    cdef uint64_t points[MAX_TYPES][EDGES]      # The points of each edge, in all lanes.
+    cdef uint64_t on_board       # The lanes of all squares.
+    cdef uint8_t lanes[MAX_SQUARES]     # The first bit of the lane of each square,
+    cdef uint8_t squares_at[MAX_SQUARES]        # and the square of each lane.
 
     cdef set_board(self, int side)
     cdef set_cards(self, specs)

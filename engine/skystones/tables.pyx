@@ -7,9 +7,12 @@ import csv
 from pathlib import Path
 
 from engine.game cimport SEATS, State, View
+from engine.integers cimport uint64_t
+from engine.skystones.board cimport LANE, LANE_BITS, LANE_ONES
 from engine.skystones.state cimport (
     AIR, EAST, FIRE, MAX_CARDS, MAX_COPIES, MAX_EDGE, MAX_HAND, MAX_LIMIT, MAX_SIDE,
-    MAX_SQUARES, MAX_TITLE, MAX_TYPES, NORTH, SOUTH, WEST, SkystonesState, SkystonesView,
+    MAX_SQUARES, MAX_TITLE, MAX_TOTAL, MAX_TYPES, NORTH, SOUTH, WEST, SkystonesState,
+    SkystonesView,
 )
 
 from engine.card_list import check_ranges, copies
@@ -65,8 +68,12 @@ cdef class SkystonesTables(Game):
     cdef set_board(self, int side):
         cdef int square, row, column
         self.squares = side * side
+        self.on_board = 0
         for square in range(self.squares):
             row, column = square // side, square % side
+            self.lanes[square] = LANE_BITS * (MAX_SIDE * row + column)
+            self.squares_at[MAX_SIDE * row + column] = square
+            self.on_board |= <uint64_t> LANE << self.lanes[square]
             self.beside[square][NORTH] = square - side if row > 0 else MAX_SQUARES
             self.beside[square][EAST] = square + 1 if column < side - 1 else MAX_SQUARES
             self.beside[square][SOUTH] = square + side if row < side - 1 else MAX_SQUARES
@@ -81,10 +88,22 @@ cdef class SkystonesTables(Game):
             self.elements[card] = spec["element"]
             for edge, key in enumerate(EDGE_KEYS):
                 self.edges[card][edge] = spec[key]
+                self.points[card][edge] = spec[key] * LANE_ONES
             self.totals[card] = sum(spec[key] for key in EDGE_KEYS)
+            self.of_element[self.elements[card]] |= <uint64_t> 1 << card
         for i, card in enumerate(sorted(range(self.types), key=lambda card: self.totals[card])):
             self.by_total[i] = card
-            self.rank[card] = i
+        self.all_single = self.deck_size == self.types
+        self.level_count = 0
+        for total in range(MAX_TOTAL + 1):
+            cards = 0
+            for card in range(self.types):
+                cards |= (self.totals[card] == total) << card
+            self.up_to[total] = cards | (self.up_to[total - 1] if total else 0)
+            if cards:
+                self.level_totals[self.level_count] = total
+                self.levels[self.level_count] = cards
+                self.level_count += 1
 
     def cards(self):
         return [

@@ -1,0 +1,123 @@
+"""Piles and hands as sets of types, for what runs millions of times a second.
+
+The set of types has a bit for each card of the card list. Most card lists have one copy of each
+card, and then these sets are all that there is to look at.
+"""
+
+from libc.string cimport memcpy
+
+from engine.chance cimport Rng, rng_below
+from engine.integers cimport uint64_t, uint8_t
+from engine.skystones.state cimport MAX_LIMIT, MAX_TOTAL, MAX_TYPES
+from engine.skystones.tables cimport SkystonesTables
+
+cdef extern from *:
+    """
+    #define SKYSTONES_BYTE_ONES 0x0101010101010101ULL
+    #define SKYSTONES_BYTE_TOPS 0x8080808080808080ULL
+    """
+    int lowest_bit "__builtin_ctzll"(uint64_t word) noexcept nogil
+    const uint64_t BYTE_ONES "SKYSTONES_BYTE_ONES"     # The lowest bit of each byte of a word,
+    const uint64_t BYTE_TOPS "SKYSTONES_BYTE_TOPS"     # and the highest.
+
+cdef struct Stack:
+    uint64_t types               # Those with at least one copy.
+    uint8_t copies[MAX_TYPES]    # By card.
+
+
+# The types of which there are copies.
+cdef inline uint64_t types_in(const uint8_t* copies) noexcept nogil:
+    # Eight counts at a time. A count is at most MAX_COPIES, so with 127 more it has its highest bit
+    # if it is not 0. The product moves these bits into the highest byte.
+    cdef uint64_t word, types = 0
+    cdef int first
+    for first in range(0, MAX_TYPES, 8):
+        first = min(first, MAX_TYPES - 8)
+        memcpy(&word, copies + first, 8)
+        word = (word + (BYTE_TOPS - BYTE_ONES) & BYTE_TOPS) >> 7
+        types |= (word * <uint64_t> 0x0102040810204080 >> 56) << first
+    return types
+
+
+cdef inline void stack_up(const uint8_t* copies, Stack* stack) noexcept nogil:
+    stack.types = types_in(copies)
+    memcpy(stack.copies, copies, MAX_TYPES)
+
+
+cdef inline void put_in(Stack* stack, int card) noexcept nogil:
+    stack.copies[card] += 1
+    stack.types |= <uint64_t> 1 << card
+
+
+cdef inline void take_out(Stack* stack, int card) noexcept nogil:
+    stack.copies[card] -= 1
+    stack.types ^= <uint64_t> (stack.copies[card] == 0) << card
+
+
+# The number of bits in each byte of a word.
+cdef inline uint64_t bits_by_byte(uint64_t word) noexcept nogil:
+    word -= word >> 1 & <uint64_t> 0x5555555555555555
+    word = (word & <uint64_t> 0x3333333333333333) + (word >> 2 & <uint64_t> 0x3333333333333333)
+    return word + (word >> 4) & <uint64_t> 0x0F0F0F0F0F0F0F0F
+
+
+cdef inline int count_bits(uint64_t word) noexcept nogil:
+    return bits_by_byte(word) * BYTE_ONES >> 56
+
+
+# The position of the first byte that is greater than n, of bytes that ascend and are below 128.
+cdef inline int first_above(uint64_t bytes, int n) noexcept nogil:
+    return lowest_bit((bytes | BYTE_TOPS) - (n + 1) * BYTE_ONES & BYTE_TOPS) - 7
+
+
+# A bit of a word, drawn uniformly; at most 120 are set.
+cdef inline int draw_bit(uint64_t word, Rng* rng) noexcept nogil:
+    # `sums` has in each byte the number of bits up to there. Within the byte with the bit, the same
+    # again, with a byte for each bit.
+    cdef uint64_t sums = bits_by_byte(word) * BYTE_ONES
+    cdef int n = rng_below(rng, sums >> 56)
+    cdef int at = first_above(sums, n)
+    n -= (sums << 8) >> at & 255
+    word = (word >> at & 255) * BYTE_ONES & <uint64_t> 0x8040201008040201
+    word = (word + (BYTE_TOPS - BYTE_ONES) & BYTE_TOPS) >> 7
+    return at + (first_above(word * BYTE_ONES, n) >> 3)
+
+
+# The copies of some types in a stack.
+cdef inline int count_copies(SkystonesTables tables, const Stack* stack,
+                             uint64_t types) noexcept nogil:
+    cdef int n = 0
+    types &= stack.types
+    if tables.all_single:
+        return count_bits(types)
+    while types:
+        n += stack.copies[lowest_bit(types)]
+        types &= types - 1
+    return n
+
+
+# The lowest sum of the totals of n cards. It is above any limit if there are fewer cards.
+cdef inline int cheapest(SkystonesTables tables, const Stack* stack, int n) noexcept nogil:
+    cdef int i = 0, copies, sum = 0
+    while n > 0:
+        if i == tables.level_count:
+            return MAX_LIMIT + 1
+        copies = min(n, count_copies(tables, stack, tables.levels[i]))
+        sum += copies * tables.level_totals[i]
+        n -= copies
+        i += 1
+    return sum
+
+
+cdef inline bint forms_hand(SkystonesTables tables, const Stack* pile) noexcept nogil:
+    return cheapest(tables, pile, tables.hand_size) <= tables.hand_limit
+
+
+# The types of a pile that can be picked next for a hand of this size and total.
+cdef inline uint64_t pickable(SkystonesTables tables, const Stack* pile, int hand_size,
+                              int hand_total) noexcept nogil:
+    # The highest legal total is what the limit leaves when the cheapest cards complete the hand. A
+    # card that is itself one of these is legal too, since the hand can be completed.
+    cdef int most = tables.hand_limit - hand_total - cheapest(
+        tables, pile, tables.hand_size - hand_size - 1)
+    return pile.types & tables.up_to[min(most, MAX_TOTAL)]
