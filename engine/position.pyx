@@ -88,6 +88,14 @@ cdef class Position:
         n = self.game.legal(&self.state, seat, actions)
         return tuple([actions[i] for i in range(n)])
 
+    def is_legal(self, int seat, Action action):
+        """Whether an action is legal, which was legal in another position that looks alike."""
+        return self.game.is_legal(&self.state, seat, action)
+
+    def only_action(self, int seat):
+        """The only legal action of a seat that must decide; 0 if there are several."""
+        return self.game.only_action(&self.state, seat)
+
     def view(self, int viewer):
         """The view of seat 0, seat 1 or SPECTATOR."""
         cdef SeatView view = SeatView.__new__(SeatView)

@@ -7,6 +7,9 @@ from engine.castle_rampage.state cimport (
 from engine.game cimport Action
 from engine.integers cimport uint8_t
 
+cdef enum:
+    OGRE_DISCARDS = 2            # The price of strengthening with an Ogre.
+
 cdef inline int kind_of(Action action) noexcept nogil:
     return action >> KIND_SHIFT
 
@@ -36,3 +39,10 @@ cdef inline Action action_base(int kind, int card, int choice) noexcept nogil:
 cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil
 cdef int turn_actions(const Tables* tables, const uint8_t* hand, int flags,
                       Action* actions) noexcept nogil
+
+# Whether a hand allows an action that was legal with another hand.
+cdef bint allows_set_up(const uint8_t* hand, Action action) noexcept nogil
+cdef bint allows_turn(const uint8_t* hand, int flags, Action action) noexcept nogil
+# Whether a hand of `size` cards can do nothing in a turn but end it.
+cdef bint must_end_turn(const Tables* tables, const uint8_t* hand, int size,
+                        int flags) noexcept nogil

@@ -2,13 +2,19 @@
 
 from engine.castle_rampage.state cimport (
     AXE_MAN_UNIT, CARDS, CARD_BITS, CATAPULT, CATAPULT_OPPOSED, DEAL, END_TURN, GRANARY,
-    GRANARY_OPPOSED, KNIGHT, KNIGHT_UNIT, MAX_WAYS, MERCENARY, OGRE, PLAY, PRIEST, SABOTEUR,
-    SET_UP_CARDS, STRENGTHEN, STRENGTHENED_BEFORE, STRUCTURES, UNITS_END, VOLLEY,
+    GRANARY_OPPOSED, KNIGHT_UNIT, MAX_DISCARDS, MAX_WAYS, MERCENARY, OGRE, PLAY, PRIEST, SABOTEUR,
+    SET_UP_CARDS, STRENGTHEN, STRENGTHENED_BEFORE, STRUCTURES, VOLLEY,
 )
-from engine.castle_rampage.tables cimport Tables, Way
+from engine.castle_rampage.tables cimport Tables, Way, can_pay, units_of
+from engine.integers cimport uint64_t
 
 cdef enum:
-    OGRE_DISCARDS = 2            # The price of strengthening with an Ogre.
+    SET_UP_COUNT_BITS = 3        # Enough for DEAL equal cards.
+
+cdef struct Held:                # A hand whose cards are listed.
+    int kinds
+    uint8_t cards[CARDS]         # The different cards, ascending,
+    uint8_t left[CARDS]          # and by card, the copies that an action can discard.
 
 
 cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil:
@@ -51,89 +57,92 @@ cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil:
 
 cdef int turn_actions(const Tables* tables, const uint8_t* hand, int flags,
                       Action* actions) noexcept nogil:
-    cdef uint8_t rest[CARDS]
+    cdef Held held
     cdef Action base
-    cdef int card, structure, choice, n = 0
-    for card in range(CARDS):
-        rest[card] = hand[card]
-    if not flags & STRENGTHENED_BEFORE:
-        for card in range(1, CARDS):
-            if hand[card]:
-                rest[card] -= 1
-                for structure in range(STRUCTURES):
-                    base = action_base(STRENGTHEN, card, structure)
-                    n = with_discards(rest, OGRE_DISCARDS if card == OGRE else 0, base,
-                                      actions, n)
-                rest[card] += 1
+    cdef int card, structure, choice, i, n = 0
+    held.kinds = 0
     for card in range(1, CARDS):
-        if hand[card] == 0:
-            continue
-        rest[card] -= 1
+        held.left[card] = hand[card]
+        if hand[card]:
+            held.cards[held.kinds] = card
+            held.kinds += 1
+    if not flags & STRENGTHENED_BEFORE:
+        for i in range(held.kinds):
+            card = held.cards[i]
+            held.left[card] -= 1
+            for structure in range(STRUCTURES):
+                base = action_base(STRENGTHEN, card, structure)
+                n = with_discards(&held, OGRE_DISCARDS if card == OGRE else 0, base, actions, n)
+            held.left[card] += 1
+    for i in range(held.kinds):
+        card = held.cards[i]
+        held.left[card] -= 1
         if card >= VOLLEY:
-            n = with_units(tables, rest, card, actions, n)
+            n = with_units(tables, hand, card, actions, n)
         elif card == MERCENARY:
-            base = action_base(PLAY, card, 0)
-            n = with_up_to_two_discards(rest, base, actions, n)
+            n = with_up_to_two_discards(&held, action_base(PLAY, card, 0), actions, n)
         elif card == SABOTEUR:
             for choice in range(CATAPULT, GRANARY + 1):
                 if flags & (CATAPULT_OPPOSED if choice == CATAPULT else GRANARY_OPPOSED):
                     base = action_base(PLAY, card, choice)
-                    n = with_discards(rest, tables.cost[card], base, actions, n)
+                    n = with_discards(&held, tables.cost[card], base, actions, n)
         elif card == PRIEST:
             for choice in range(KNIGHT_UNIT, AXE_MAN_UNIT + 1):
                 base = action_base(PLAY, card, choice)
-                n = with_discards(rest, tables.cost[card], base, actions, n)
+                n = with_discards(&held, tables.cost[card], base, actions, n)
         else:
             base = action_base(PLAY, card, 0)
-            n = with_discards(rest, tables.cost[card], base, actions, n)
-        rest[card] += 1
+            n = with_discards(&held, tables.cost[card], base, actions, n)
+        held.left[card] += 1
     if actions != NULL:
         actions[n] = action_base(END_TURN, 0, 0)
     return n + 1
 
 
-cdef int with_discards(const uint8_t* hand, int count, Action base, Action* actions,
+cdef int with_discards(const Held* held, int count, Action base, Action* actions,
                        int n) noexcept nogil:
     # Adds `base` with every way to discard `count` cards of a hand. Takes and returns the number of
     # actions.
-    cdef int i, j
+    cdef int i, card
     if count == 0:
         if actions != NULL:
             actions[n] = base
         return n + 1
-    for i in range(1, CARDS):
-        if hand[i] == 0:
+    for i in range(held.kinds):
+        card = held.cards[i]
+        if held.left[card] == 0:
             continue
-        if count == 1:
-            if actions != NULL:
-                actions[n] = base | discard(i, 0)
-            n += 1
+        if count > 1:
+            n = with_second_discard(held, i, base | discard(card, 0), actions, n)
             continue
-        for j in range(i, CARDS):
-            if hand[j] > (i == j):
-                if actions != NULL:
-                    actions[n] = base | discard(i, 0) | discard(j, 1)
-                n += 1
+        if actions != NULL:
+            actions[n] = base | discard(card, 0)
+        n += 1
     return n
 
 
-cdef int with_up_to_two_discards(const uint8_t* hand, Action base, Action* actions,
+cdef int with_second_discard(const Held* held, int first, Action base, Action* actions,
+                             int n) noexcept nogil:
+    # Adds `base`, which discards the card `first` of the hand, with every way to discard a second.
+    cdef int i, card
+    for i in range(first, held.kinds):
+        card = held.cards[i]
+        if held.left[card] > (i == first):
+            if actions != NULL:
+                actions[n] = base | discard(card, 1)
+            n += 1
+    return n
+
+
+cdef int with_up_to_two_discards(const Held* held, Action base, Action* actions,
                                  int n) noexcept nogil:
-    cdef int i, j
-    if actions != NULL:
-        actions[n] = base
-    n += 1
-    for i in range(1, CARDS):
-        if hand[i] == 0:
-            continue
-        if actions != NULL:
-            actions[n] = base | discard(i, 0)
-        n += 1
-        for j in range(i, CARDS):
-            if hand[j] > (i == j):
-                if actions != NULL:
-                    actions[n] = base | discard(i, 0) | discard(j, 1)
-                n += 1
+    cdef int i, card
+    n = with_discards(held, 0, base, actions, n)
+    for i in range(held.kinds):
+        card = held.cards[i]
+        if held.left[card]:
+            n = with_discards(held, 0, base | discard(card, 0), actions, n)
+            n = with_second_discard(held, i, base | discard(card, 0), actions, n)
     return n
 
 
@@ -141,16 +150,67 @@ cdef int with_units(const Tables* tables, const uint8_t* hand, int scheme, Actio
                     int n) noexcept nogil:
     # Adds every way to pay for a scheme. Takes and returns the number of actions.
     cdef const Way* way
-    cdef int extra, at, i, unit
+    cdef uint64_t units = units_of(hand)
+    cdef int extra, at, i
     for extra in range(2):
         at = (scheme - VOLLEY) * 2 + extra
         for i in range(tables.way_count[at]):
             way = &tables.ways[at * MAX_WAYS + i]
-            for unit in range(KNIGHT, UNITS_END):
-                if way.need[unit] > hand[unit]:
-                    break
-            else:
+            if can_pay(units, way):
                 if actions != NULL:
                     actions[n] = action_base(PLAY, scheme, extra) | way.discards
                 n += 1
     return n
+
+
+cdef bint allows_set_up(const uint8_t* hand, Action action) noexcept nogil:
+    # The action places five cards and so does the hand, so none is left if each fits.
+    cdef uint64_t placed = 0     # The copies of each card that the action has used, three bits each.
+    cdef int card, i, shift
+    for i in range(DEAL):
+        card = set_up_card(action, i)
+        shift = SET_UP_COUNT_BITS * card - SET_UP_COUNT_BITS
+        placed += <uint64_t> 1 << shift
+        if (placed >> shift) & ((1 << SET_UP_COUNT_BITS) - 1) > hand[card]:
+            return False
+    return True
+
+
+cdef bint allows_turn(const uint8_t* hand, int flags, Action action) noexcept nogil:
+    # How many cards an action discards, and which of them are units, is the same with every hand.
+    cdef int kind = kind_of(action)
+    cdef int card = card_of(action)
+    cdef int other, i, copies = 0, last = 0
+    if kind == END_TURN:
+        return True
+    if hand[card] == 0 or (kind == STRENGTHEN and flags & STRENGTHENED_BEFORE):
+        return False
+    if kind == PLAY and card == SABOTEUR and not flags & (
+            CATAPULT_OPPOSED if choice_of(action) == CATAPULT else GRANARY_OPPOSED):
+        return False
+    for i in range(MAX_DISCARDS):
+        other = discard_of(action, i)
+        if other == 0:
+            break
+        copies = copies + 1 if other == last else 1 + (other == card)
+        last = other
+        if copies > hand[other]:
+            return False
+    return True
+
+
+cdef bint must_end_turn(const Tables* tables, const uint8_t* hand, int size,
+                        int flags) noexcept nogil:
+    cdef int card
+    if not flags & STRENGTHENED_BEFORE and (size > hand[OGRE] or size > OGRE_DISCARDS):
+        return False
+    for card in range(1, CARDS):
+        if hand[card] == 0:
+            continue
+        if card >= VOLLEY:
+            if with_units(tables, hand, card, NULL, 0):
+                return False
+        elif card == MERCENARY or (size > tables.cost[card] and (
+                card != SABOTEUR or flags & (CATAPULT_OPPOSED | GRANARY_OPPOSED))):
+            return False
+    return True

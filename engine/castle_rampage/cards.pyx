@@ -13,6 +13,7 @@ from engine.castle_rampage.state cimport (
     SKIRMISH, SPY, SUMMONER, UNITS_END, VETERAN, VOLLEY, counts_as,
 )
 from engine.castle_rampage.tables cimport Tables, Way
+from engine.integers cimport uint64_t
 
 from engine.card_list import copies, read_csv
 from engine.errors import RulesetError
@@ -153,4 +154,4 @@ cdef fill_ways(Tables* tables):
                 tables.way_count[at] += 1
                 for i, card in enumerate(cards):
                     way.discards |= discard(card, i)
-                    way.need[card] += 1
+                    way.units += <uint64_t> 1 << (8 * (card - KNIGHT))

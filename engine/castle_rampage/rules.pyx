@@ -47,8 +47,8 @@ The folder, in the order in which the modules use each other: `state` (constants
 from libc.string cimport memset
 
 from engine.castle_rampage.actions cimport (
-    action_base, card_of, choice_of, discard, discard_of, kind_of, set_up_actions, set_up_card,
-    turn_actions,
+    action_base, allows_set_up, allows_turn, card_of, choice_of, discard, discard_of, kind_of,
+    must_end_turn, set_up_actions, set_up_card, turn_actions,
 )
 from engine.castle_rampage.cards cimport fill_tables
 from engine.castle_rampage.history cimport add_entry, sum_up_if_full
@@ -93,6 +93,15 @@ cdef int flags_of(const Common* common) noexcept nogil:
     cdef const Side* other = &common.sides[1 - common.active]
     return (STRENGTHENED_BEFORE * common.strengthened | CATAPULT_OPPOSED * (other.catapults > 0)
             | GRANARY_OPPOSED * (other.granaries > 0))
+
+
+cdef Action all_alike(int card) noexcept nogil:
+    # The set-up of a hand with five copies of a card.
+    cdef Action action = action_base(SET_UP_CARDS, 0, 0)
+    cdef int i
+    for i in range(DEAL):
+        action |= <Action> card << (CARD_BITS * i)
+    return action
 
 
 cdef class CastleRampage(Game):
@@ -306,6 +315,26 @@ cdef class CastleRampage(Game):
             return set_up_actions(rampage.own[seat].hand, actions)
         return turn_actions(&self.tables, rampage.own[seat].hand, flags_of(&rampage.common),
                             actions)
+
+    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+        cdef const CastleState* rampage = <const CastleState*> state
+        if rampage.common.phase == SET_UP:
+            return allows_set_up(rampage.own[seat].hand, action)
+        return allows_turn(rampage.own[seat].hand, flags_of(&rampage.common), action)
+
+    cdef Action only_action(self, const State* state, int seat) noexcept nogil:
+        cdef const CastleState* rampage = <const CastleState*> state
+        cdef const uint8_t* hand = rampage.own[seat].hand
+        cdef int card
+        if rampage.common.phase == SET_UP:
+            for card in range(1, CARDS):
+                if hand[card] == DEAL:
+                    return all_alike(card)
+            return 0
+        if must_end_turn(&self.tables, hand, rampage.common.sides[seat].hand_size,
+                         flags_of(&rampage.common)):
+            return action_base(END_TURN, 0, 0)
+        return 0
 
     cdef void apply(self, State* state, const Action* joint, Rng* rng,
                     EventLog* log) noexcept nogil:
