@@ -8,7 +8,7 @@ cdef class Sampler:
     cdef readonly Game game
     cdef readonly int seat
     cdef View view
-    # Draws a world into a state whose bytes beyond the game's struct are 0: a state that would have
-    # shown the seat exactly this view. Each such state is drawn in proportion to its probability
-    # when the opponent chooses uniformly among its legal actions. Thread-safe.
+    # Draws a world into a state that is all 0 or an earlier state of the game: a state that would
+    # have shown the seat exactly this view. Each such state is drawn in proportion to its
+    # probability when the opponent chooses uniformly among its legal actions. Thread-safe.
     cdef void draw(self, State* state, Rng* rng) noexcept nogil

@@ -57,9 +57,9 @@ cdef class Sampler:
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         memset(state, 0, self.game.state_bytes)
 
-    def sample(self, uint64_t seed):
-        """Draws one position."""
-        cdef Position position = Position(self.game)
+    def sample(self, uint64_t seed, Position earlier=None):
+        """Draws one position. An `earlier` one of the game is drawn over and returned."""
+        cdef Position position = Position(self.game) if earlier is None else earlier
         cdef Rng rng
         rng_seed(&rng, seed)
         with nogil:

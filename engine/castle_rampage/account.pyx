@@ -9,8 +9,8 @@ from libc.string cimport memcpy, memset
 
 from engine.castle_rampage.actions cimport turn_actions
 from engine.castle_rampage.guesses cimport (
-    BLANK, KEPT_BLANK, MAX_POOLS, ROOM, add, allocate, blank_is, clear, identify_rest, kept_is,
-    normalize, release, shuffle_pool, thin_out, total, total_not_purple,
+    BLANK, KEPT_BLANK, MAX_POOLS, POOL_ROOM, ROOM, add, allocate, blank_is, clear, identify_rest,
+    kept_is, normalize, release, shuffle_pool, thin_out, total, total_not_purple,
 )
 from engine.castle_rampage.history cimport CUT_SHORT, NO_CARD, read_history
 from engine.castle_rampage.lookahead cimport can_go_on, counts_of, read_piles
@@ -422,7 +422,7 @@ cdef class HandAccount:
     cdef bint make_room(self, Guess* guess, int pool) noexcept nogil:
         # Identifies the blanks of the older pool at this place, at random. Returns whether there
         # were any.
-        cdef uint8_t cards[MAX_DECK]
+        cdef uint8_t cards[POOL_ROOM]
         cdef int i, n
         if guess.blanks[pool] + guess.blanks_placed[pool] == 0:
             return False

@@ -1,6 +1,6 @@
 """Guesses at the hidden cards of an opponent, and populations of guesses."""
 
-from engine.castle_rampage.state cimport CARDS, MAX_STACK, STRUCTURES, is_purple
+from engine.castle_rampage.state cimport CARDS, MAX_DECK, MAX_STACK, STRUCTURES, is_purple
 from engine.chance cimport Rng
 from engine.integers cimport uint8_t
 
@@ -15,6 +15,7 @@ cdef enum:
     TABLE_BITS = 15
     TABLE_SIZE = 1 << TABLE_BITS     # Slots of the hash table.
     ROOM = TABLE_SIZE // 2
+    POOL_ROOM = MAX_DECK + 7     # Bytes in which the cards of a pool are dealt out.
 
 cdef struct Guess:
     uint8_t known[CARDS]         # Copies of each card that are known to be in the hand.
@@ -64,7 +65,8 @@ cdef double blank_is(const Guess* guess, int pool, int card, int hidden) noexcep
 # Identifies the remaining blanks of a pool that has run out, if all of them are in the hand.
 cdef void identify_rest(Guess* guess, int pool) noexcept nogil
 # Deals a pool out at random and returns its number of cards. First come the cards of the hand and
-# of the pile, then those under structures, last those of the set-up.
+# of the pile, then those under structures, last those of the set-up. `cards` has POOL_ROOM bytes;
+# what those beyond the cards hold then means nothing.
 cdef int shuffle_pool(const Guess* guess, int pool, int hidden, uint8_t* cards,
                       Rng* rng) noexcept nogil
 

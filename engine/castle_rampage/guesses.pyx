@@ -8,11 +8,19 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage.state cimport OGRE
-from engine.chance cimport mix, rng_double, rng_shuffle
+from engine.chance cimport mix, rng_double, rng_next
 from engine.integers cimport uint64_t
 from engine.numerics cimport to_the_power
 
 assert sizeof(Guess) == 8 * GUESS_WORDS
+
+cdef enum:
+    BATCH = 5                    # Digits of one random number.
+
+cdef uint8_t[CARDS - 1] OGRES_FIRST    # All cards: Ogres, other purple cards, all others.
+for _i, _card in enumerate(sorted(
+        range(1, CARDS), key=lambda card: (card != OGRE, not is_purple(card)))):
+    OGRES_FIRST[_i] = _card
 
 cdef uint64_t[GUESS_WORDS] FACTORS    # Odd and random, to hash a guess.
 for _i in range(GUESS_WORDS):
@@ -64,29 +72,56 @@ cdef int shuffle_pool(const Guess* guess, int pool, int hidden, uint8_t* cards,
     # The Ogres come first, then other purple cards, then all others. Each kind of blanks can then
     # be drawn from the end of the cards that it can be.
     cdef const uint8_t* counts = guess.pools + pool * CARDS
-    cdef int card, _copy, purple = 0, n
-    for _copy in range(counts[OGRE]):
-        cards[purple] = OGRE
-        purple += 1
-    for card in range(1, CARDS):
-        if is_purple(card) and card != OGRE:
-            for _copy in range(counts[card]):
-                cards[purple] = card
-                purple += 1
-    n = purple
-    for card in range(1, CARDS):
-        if not is_purple(card):
-            for _copy in range(counts[card]):
-                cards[n] = card
-                n += 1
-    card = n - set_up_blanks(guess, pool, hidden)
-    if card < n:
-        rng_shuffle(rng, cards + purple, n - purple)
-    if guess.blanks_placed[pool]:
-        rng_shuffle(rng, cards + counts[OGRE], card - counts[OGRE])
-        card -= guess.blanks_placed[pool]
-    rng_shuffle(rng, cards, card)
+    cdef int set_up = set_up_blanks(guess, pool, hidden)
+    cdef int placed = guess.blanks_placed[pool]
+    cdef int card, i, n = 0, purple = 0
+    for i in range(CARDS - 1):
+        card = OGRES_FIRST[i]
+        n += add_copies(cards + n, card, counts[card])
+        if is_purple(card):
+            purple = n
+    shuffle_to_end(cards + purple, n - purple, set_up, rng)
+    shuffle_to_end(cards + counts[OGRE], n - set_up - counts[OGRE], placed, rng)
+    shuffle_to_end(cards, n - set_up - placed, n - set_up - placed, rng)
     return n
+
+
+cdef inline int add_copies(uint8_t* cards, int card, int n) noexcept nogil:
+    # Writes `n` copies of a card, eight at a time, and returns `n`.
+    cdef uint64_t eight = card * <uint64_t> 0x0101010101010101
+    cdef int i
+    for i in range(0, n, 8):
+        memcpy(cards + i, &eight, 8)
+    return n
+
+
+cdef void shuffle_to_end(uint8_t* cards, int n, int k, Rng* rng) noexcept nogil:
+    # Moves `k` of the cards, drawn at random, to the end, in random order (Fisher-Yates). One
+    # random number gives several digits of different bases (N. Brackett-Rozinsky, D. Lemire,
+    # "Batched Ranged Random Integer Generation", Software: Practice and Experience 55(1), 2025). It
+    # has 56 bits, so that its product with a number of cards has at most 64.
+    cdef uint64_t bits, bases
+    cdef int places[BATCH]
+    cdef int i, end = n - k
+    cdef uint8_t card
+    while n > end and n > 1:
+        while True:
+            bits = rng_next(rng) >> 8
+            bases = 1
+            for i in range(BATCH):
+                bits *= max(n - i, 1)
+                bases *= max(n - i, 1)
+                places[i] = bits >> 56
+                bits &= (<uint64_t> 1 << 56) - 1
+            # Without the numbers below this remainder, all digits are equally likely. A script, for
+            # which all this cannot work, gives the same number again and again.
+            if bits >= bases or rng.script != NULL or bits >= (<uint64_t> 1 << 56) % bases:
+                break
+        for i in range(min(BATCH, n - end)):
+            n -= 1
+            card = cards[n]
+            cards[n] = cards[places[i]]
+            cards[places[i]] = card
 
 
 # Populations

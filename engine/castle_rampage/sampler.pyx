@@ -56,17 +56,18 @@ from libc.string cimport memcmp, memcpy, memset
 
 from engine.castle_rampage.account cimport HandAccount
 from engine.castle_rampage.guesses cimport (
-    BLANK, KEPT_BLANK, MAX_POOLS, Guess, cumulate, pick, release, set_up_blanks, shuffle_pool,
+    BLANK, KEPT_BLANK, MAX_PLACED, MAX_POOLS, POOL_ROOM, Guess, cumulate, pick, release,
+    set_up_blanks, shuffle_pool,
 )
-from engine.castle_rampage.history cimport Entry
+from engine.castle_rampage.history cimport Entry, History, remember_drawn
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
-    CARDS, DEAL, MAX_DECK, MAX_DRAWN, PLACED, PLACED_UNDER, STRUCTURES, CastleState, CastleView,
-    Own, Stack,
+    CARDS, DEAL, MAX_DRAWN, MAX_HISTORY, MAX_SET_UPS, PLACED, PLACED_UNDER, STRUCTURES,
+    CastleState, CastleView, Own, Side, Stack,
 )
 from engine.castle_rampage.view_checks cimport check_account, check_ranges
 from engine.chance cimport Rng, rng_seed
-from engine.game cimport State, View
+from engine.game cimport SEATS, State, View
 from engine.integers cimport uint8_t
 from engine.sampler cimport Sampler
 
@@ -76,12 +77,24 @@ from engine.errors import ViewError
 ALWAYS_EXACT = 1 << 30           # More guesses than an exact account can have.
 
 
+cdef struct Place:               # Of a card in a structure.
+    uint8_t stack
+    uint8_t at
+
+
 cdef class CastleRampageSampler(Sampler):
     """The worlds that fit a view: the opponent's cards by their posterior, the pile shuffled."""
 
     cdef CastleRampage rules
     cdef int other
     cdef HandAccount account
+    # What is the same in all worlds:
+    cdef CastleState common_part    # Their cards, where the seat knows them.
+    cdef int pools                  # The number of places of pools in a guess that are in use.
+    # Where the opponent's hidden cards lie: of the set-up, and those put under a structure since.
+    cdef int set_up_places
+    cdef Place[MAX_SET_UPS * PLACED * STRUCTURES] set_up_at
+    cdef Place[MAX_PLACED] placed_at
 
     def __init__(self, view, int exact_most=ALWAYS_EXACT):
         """Raise ViewError if no world fits. An exact account has at most `exact_most` guesses."""
@@ -102,6 +115,7 @@ cdef class CastleRampageSampler(Sampler):
             raise ViewError(f"common.sides[{self.other}].history[{at}]", FAULTS[fault])
         check_account(self.account)
         cumulate(self.account.now)
+        self.prepare()
         self.check_whole()
 
     @property
@@ -131,108 +145,150 @@ cdef class CastleRampageSampler(Sampler):
         if memcmp(&shown, &self.view, sizeof(View)):
             raise ViewError("", "must be 0 beyond its counts")
 
-    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+    cdef prepare(self):
+        # What is the same in all worlds.
         cdef const CastleView* seen = <const CastleView*> &self.view
+        cdef Own* own = &self.common_part.own[self.other]
+        memset(&self.common_part, 0, sizeof(CastleState))
+        self.common_part.common = seen.common
+        self.common_part.own[self.seat] = seen.own
+        memcpy(self.common_part.stacks, seen.stacks, sizeof(seen.stacks))
+        memcpy(own.drawn, self.account.drawn, self.account.drawn_length)
+        own.drawn_length = self.account.drawn_length
+        self.pools = min(self.account.past.pool_count, MAX_POOLS)
+        self.list_set_up_places()
+        self.list_placed_places()
+
+    cdef list_set_up_places(self):
+        cdef const Stack* stack
+        cdef int structure, i
+        self.set_up_places = 0
+        for structure in range(STRUCTURES):
+            stack = &self.common_part.stacks[self.other * STRUCTURES + structure]
+            for i in range(min(PLACED * self.rules.set_ups, stack.count)):
+                self.set_up_places = self.add_place(self.set_up_at, self.set_up_places, structure,
+                                                    i)
+
+    cdef list_placed_places(self):
+        # In the order of the history, as guesses have the cards there.
+        cdef const History* history = &self.account.past.history
+        cdef const Entry* entry
+        cdef int first[STRUCTURES]
+        cdef int structure, i, n = 0
+        for structure in range(STRUCTURES):
+            first[structure] = PLACED * self.rules.set_ups
+            if history.summed_up:
+                for i in range(first[structure], history.stack_counts[structure]):
+                    n = self.add_place(self.placed_at, n, structure, i)
+                first[structure] = history.stack_counts[structure]
+        for i in range(history.entry_count):
+            entry = &history.entries[i]
+            if entry.kind == PLACED_UNDER:
+                n = self.add_place(self.placed_at, n, entry.value, first[entry.value])
+                first[entry.value] += 1
+
+    cdef int add_place(self, Place* places, int n, int structure, int at):
+        # Adds a place of a structure to a list of `n` places if the seat does not know its card.
+        # Returns the number of places.
+        cdef int stack = self.other * STRUCTURES + structure
+        if self.common_part.stacks[stack].cards[at]:
+            return n
+        places[n].stack = stack
+        places[n].at = at
+        return n + 1
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         cdef CastleState* rampage = <CastleState*> state
         cdef Own* own = &rampage.own[self.other]
         cdef const Guess* guess = pick(self.account.now, rng)
-        cdef uint8_t cards[MAX_POOLS * MAX_DECK]
+        cdef uint8_t cards[MAX_POOLS * POOL_ROOM]
         cdef int left[MAX_POOLS]
         cdef int hidden = self.account.past.hidden_set_up
-        cdef int set_up_left, pool, card, _copy
-        memset(state, 0, sizeof(CastleState))
-        rampage.common = seen.common
-        rampage.own[self.seat] = seen.own
-        memcpy(rampage.stacks, seen.stacks, sizeof(rampage.stacks))
-        for card in range(1, CARDS):
-            own.hand[card] = guess.known[card]
-        for pool in range(MAX_POOLS):
-            left[pool] = shuffle_pool(guess, pool, hidden, cards + pool * MAX_DECK, rng)
-            left[pool] -= set_up_blanks(guess, pool, hidden)
+        cdef int newest = self.account.newest()
+        cdef int set_up_left, pool, card, size, i
+        copy_used(rampage, &self.common_part)
+        memcpy(own.hand, guess.known, CARDS)
+        for pool in range(self.pools):
+            left[pool] = 0
+            if (pool == 0 or pool == newest or guess.blanks[pool] or guess.blanks_placed[pool]):
+                left[pool] = shuffle_pool(guess, pool, hidden, cards + pool * POOL_ROOM, rng)
+                left[pool] -= set_up_blanks(guess, pool, hidden)
+        size = left[newest] + set_up_blanks(guess, newest, hidden)
         set_up_left = left[0] + set_up_blanks(guess, 0, hidden)
-        self.fill_set_up(rampage, guess, cards, &set_up_left)
-        self.fill_placed(rampage, guess, cards, left, &set_up_left)
-        for pool in range(MAX_POOLS):
-            for _copy in range(guess.blanks[pool]):
-                left[pool] -= 1
-                own.hand[cards[pool * MAX_DECK + left[pool]]] += 1
-        pool = self.account.newest()
-        memcpy(rampage.draw_pile, cards + pool * MAX_DECK, left[pool])
-        self.fill_drawn(rampage)
-
-    cdef void fill_set_up(self, CastleState* rampage, const Guess* guess, const uint8_t* cards,
-                          int* left) noexcept nogil:
-        cdef Own* own = &rampage.own[self.other]
-        cdef Stack* stack
-        cdef int structure, i
-        for structure in range(STRUCTURES):
-            stack = &rampage.stacks[self.other * STRUCTURES + structure]
-            for i in range(min(PLACED * self.rules.set_ups, stack.count)):
-                if stack.cards[i] == 0:
-                    left[0] -= 1
-                    stack.cards[i] = cards[left[0]]
+        for i in range(self.set_up_places):
+            set_up_left -= 1
+            rampage.stacks[self.set_up_at[i].stack].cards[self.set_up_at[i].at] = cards[set_up_left]
         for i in range(guess.kept):
-            left[0] -= 1
+            set_up_left -= 1
             if i == DEAL:
-                own.kept = cards[left[0]]
+                own.kept = cards[set_up_left]
             else:
-                own.hand[cards[left[0]]] += 1
+                own.hand[cards[set_up_left]] += 1
+        for i in range(guess.placed_count):
+            card = guess.placed[i]
+            if card == KEPT_BLANK:
+                set_up_left -= 1
+                card = cards[set_up_left]
+            elif card >= BLANK:
+                pool = card - BLANK
+                left[pool] -= 1
+                card = cards[pool * POOL_ROOM + left[pool]]
+            rampage.stacks[self.placed_at[i].stack].cards[self.placed_at[i].at] = card
+        for pool in range(self.pools):
+            for i in range(guess.blanks[pool]):
+                left[pool] -= 1
+                own.hand[cards[pool * POOL_ROOM + left[pool]]] += 1
+        memcpy(rampage.draw_pile, cards + newest * POOL_ROOM, left[newest])
+        self.fill_drawn(own, guess, cards + newest * POOL_ROOM + left[newest], size - left[newest])
 
-    cdef void fill_placed(
-        self, CastleState* rampage, const Guess* guess, const uint8_t* cards, int* left,
-        int* set_up_left
-    ) noexcept nogil:
-        # Fills the places in the order of the history.
-        cdef int first[STRUCTURES]
-        cdef int structure, i, n = 0
-        cdef const Entry* entry
-        for structure in range(STRUCTURES):
-            first[structure] = PLACED * self.rules.set_ups
-            if self.account.past.history.summed_up:
-                for i in range(first[structure], self.account.past.history.stack_counts[structure]):
-                    n += self.fill_one(rampage, guess, n, structure, i, cards, left, set_up_left)
-                first[structure] = self.account.past.history.stack_counts[structure]
-        for i in range(self.account.past.history.entry_count):
-            entry = &self.account.past.history.entries[i]
-            if n == guess.placed_count:
-                return
-            if entry.kind == PLACED_UNDER:
-                structure = entry.value
-                n += self.fill_one(rampage, guess, n, structure, first[structure], cards, left,
-                                   set_up_left)
-                first[structure] += 1
-
-    cdef bint fill_one(self, CastleState* rampage, const Guess* guess, int n, int structure, int at,
-                       const uint8_t* cards, int* left, int* set_up_left) noexcept nogil:
-        # Fills a place of a structure with the n-th placed card. Returns False if the card there is
-        # known.
-        cdef Stack* stack = &rampage.stacks[self.other * STRUCTURES + structure]
-        cdef int card
-        if stack.cards[at]:
-            return False
-        card = guess.placed[n]
-        if card == KEPT_BLANK:
-            set_up_left[0] -= 1
-            card = cards[set_up_left[0]]
-        elif card >= BLANK:
-            left[card - BLANK] -= 1
-            card = cards[(card - BLANK) * MAX_DECK + left[card - BLANK]]
-        stack.cards[at] = card
-        return True
-
-    cdef void fill_drawn(self, CastleState* rampage) noexcept nogil:
-        # The opponent has drawn the cards of the newest pool that are not in the draw pile.
-        cdef Own* own = &rampage.own[self.other]
-        cdef int left[CARDS]
+    cdef void fill_drawn(self, Own* own, const Guess* guess, const uint8_t* dealt,
+                         int n) noexcept nogil:
+        # The opponent has drawn the cards of the newest pool that are not in the draw pile: those
+        # that the guess knows elsewhere, and those that are dealt to its blanks.
+        cdef const uint8_t* pile = self.account.last_pile()
+        cdef const uint8_t* unknown = guess.pools + self.account.newest() * CARDS
+        cdef uint8_t drawn[CARDS]
         cdef int card, i, _copy
-        memcpy(own.drawn, self.account.drawn, self.account.drawn_length)
-        own.drawn_length = self.account.drawn_length
         for card in range(CARDS):
-            left[card] = self.account.last_pile()[card]
-        for i in range(rampage.common.draw_size):
-            left[rampage.draw_pile[i]] -= 1
+            drawn[card] = pile[card] - unknown[card]
+        for i in range(n):
+            drawn[dealt[i]] += 1
         for card in range(1, CARDS):
-            for _copy in range(left[card]):
-                if own.drawn_length < MAX_DRAWN:
-                    own.drawn[own.drawn_length] = card
-                    own.drawn_length += 1
+            for _copy in range(drawn[card]):
+                remember_drawn(own, card)
+
+
+cdef void copy_used(CastleState* rampage, const CastleState* common_part) noexcept nogil:
+    # Copies a state without what its lists have room for beyond their lengths. There the other
+    # state has 0s, or an earlier state whose lists it has the lengths of.
+    cdef Side* side
+    cdef Own* own
+    cdef Stack* stack
+    cdef int seat, at, used
+    used = rampage.common.draw_size
+    memset(rampage.draw_pile, 0, used)
+    memcpy(&rampage.common, &common_part.common,
+           <const char*> common_part.common.sides - <const char*> &common_part.common)
+    for seat in range(SEATS):
+        side = &rampage.common.sides[seat]
+        used = side.history_length
+        memcpy(side, &common_part.common.sides[seat], sizeof(Side) - MAX_HISTORY)
+        copy_list(side.history, common_part.common.sides[seat].history, side.history_length, used)
+        own = &rampage.own[seat]
+        used = own.drawn_length
+        memcpy(own, &common_part.own[seat], sizeof(Own) - MAX_DRAWN)
+        copy_list(own.drawn, common_part.own[seat].drawn, own.drawn_length, used)
+    for at in range(SEATS * STRUCTURES):
+        stack = &rampage.stacks[at]
+        used = stack.count
+        stack.count = common_part.stacks[at].count
+        stack.top = common_part.stacks[at].top
+        copy_list(stack.cards, common_part.stacks[at].cards, stack.count, used)
+        copy_list(stack.known, common_part.stacks[at].known, stack.count, used)
+
+
+cdef inline void copy_list(uint8_t* to, const uint8_t* values, int n, int used) noexcept nogil:
+    # Copies `n` values to where `used` were before.
+    memcpy(to, values, n)
+    if used > n:
+        memset(to + n, 0, used - n)

@@ -65,6 +65,22 @@ def test_a_drawn_world_shows_the_seat_the_same(game_id, ruleset):
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_a_world_does_not_depend_on_what_it_is_drawn_over(game_id, ruleset):
+    game, _ = game_of(game_id, ruleset)
+    for seed in range(MATCHES):
+        with note_on_failure(seed=seed):
+            rng = seeded("over", game_id, ruleset, seed)
+            positions = [Position.deal(game, seed)]
+            while not positions[-1].over:
+                positions.append(positions[-1].copy())
+                positions[-1].apply(random_joint(positions[-2], rng), rng.getrandbits(64))
+            for n, position in enumerate(positions):
+                sampler = Sampler.of(position.view(n % 2))
+                earlier = rng.choice(positions).copy()
+                assert sampler.sample(n, earlier) == sampler.sample(n)
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_every_view_of_a_match_has_worlds(game_id, ruleset):
     # Seats that often play the first or the last legal action reach positions that uniform play
     # does not: long memories, full hands, empty piles.
