@@ -8,7 +8,7 @@ from ai.worker import Stop
 from engine.sampler import Sampler
 
 class Proof(NamedTuple):
-    action: int
+    best: tuple[int, ...]
     scores: dict[int, float]
     expected_score: float
     win: float

@@ -50,25 +50,28 @@ cdef double EQUAL = 1e-9       # Scores that differ by less are equal.
 
 
 class Proof(NamedTuple):
-    """What is proven: the best action, the exact score of each action, and how the match ends.
+    """What is proven: the best actions, the exact score of each action, and how the match ends.
 
-    `win` and `draw` are the probabilities of a win and a draw of the searching seat.
+    Of several actions with the highest score, the one that also scores highest against random play
+    is the best, together with those that are as good in every world. `win` and `draw` are the
+    probabilities of a win and a draw of the searching seat.
     """
 
-    action: int
+    best: tuple
     scores: dict
     expected_score: float
     win: float
     draw: float
 
     def apply_to(self, result):
-        """A Result with the exact figures in place of the sampled ones."""
+        """A Result with the exact figures in place of the sampled ones, but for the one action."""
+        share = 1.0 / len(self.best)
         actions = [each._replace(expected_score=self.scores[each.action], deviation=0.0,
-                                 probability=float(each.action == self.action))
+                                 probability=share if each.action in self.best else 0.0)
                    for each in result.actions]
         actions.sort(key=lambda each: (-each.probability, -each.expected_score, each.action))
         return result._replace(
-            action=self.action, actions=actions, expected_score=self.expected_score,
+            actions=actions, expected_score=self.expected_score,
             win=self.win, draw=self.draw, loss=max(0.0, 1 - self.win - self.draw))
 
 
@@ -152,11 +155,13 @@ cdef class Ending(EndingTree):
 
     cdef double* reach         # By node: the product of the probabilities of the world and chance.
     cdef double* action_scores
+    cdef double* random_scores     # Of each action, against random play.
     cdef double value, win, draw
     cdef int best
 
     def __cinit__(self, Sampler sampler not None, size_t max_nodes, tuple legal not None):
         self.action_scores = <double*> self.arena.take(len(legal), sizeof(double))
+        self.random_scores = <double*> self.arena.take(len(legal), sizeof(double))
 
     cdef set_limits(self, double seconds, Stop stop):
         self.stop = stop
@@ -211,30 +216,45 @@ cdef class Ending(EndingTree):
     def proof(self):
         """What was found, as a Proof."""
         scores = {action: self.action_scores[i] for i, action in enumerate(self.legal)}
-        return Proof(self.legal[self.best], scores, self.value, self.win, self.draw)
+        best = tuple([action for i, action in enumerate(self.legal) if self.as_good(i)])
+        return Proof(best, scores, self.value, self.win, self.draw)
 
     cdef bint best_respond(self) noexcept nogil:
         # False: the opponent has decisions that are not solved.
-        cdef double random_value, highest = -1
         cdef uint32_t at
         cdef int i
         if not self.spread_reach(ROOT, 1):
             return False
         for i in range(<int> self.info_sets[self.root].count):
-            self.action_scores[i] = random_value = 0
+            self.action_scores[i] = self.random_scores[i] = 0
             at = self.info_sets[self.root].histories
             while at != NONE:
                 self.action_scores[i] += self.response_value(self.child_of(at, i))
-                random_value += self.reach[at] * self.random_value(self.child_of(at, i))
+                self.random_scores[i] += self.reach[at] * self.random_value(self.child_of(at, i))
                 at = self.nodes[at].next_in_set
             # Of equal actions, the one with the highest score against random play.
             if (i == 0 or self.action_scores[i] > self.value + EQUAL
-                    or (self.action_scores[i] > self.value - EQUAL and random_value > highest)):
+                    or (self.action_scores[i] > self.value - EQUAL
+                        and self.random_scores[i] > self.random_scores[self.best] + EQUAL)):
                 self.best = i
                 self.value = self.action_scores[i]
-                highest = random_value
         self.info_sets[self.root].best = self.best
         self.add_outcomes(ROOT)
+        return True
+
+    cdef bint as_good(self, int number):
+        # Whether an action is as good as the best in every world, so that no opponent can gain by
+        # it, and as good against random play.
+        cdef double more
+        cdef uint32_t at = self.info_sets[self.root].histories
+        if self.random_scores[number] < self.random_scores[self.best] - EQUAL:
+            return False
+        while at != NONE:
+            more = (self.response_value(self.child_of(at, number))
+                    - self.response_value(self.child_of(at, self.best)))
+            if not -EQUAL * self.reach[at] <= more <= EQUAL * self.reach[at]:
+                return False
+            at = self.nodes[at].next_in_set
         return True
 
     cdef bint spread_reach(self, uint32_t at, double reach) noexcept nogil:

@@ -41,11 +41,12 @@ playout policy would play, and tries more of them the more often it is visited.
 A game that is small enough to be searched from the deal is (ai/mccfr.pyx).
 """
 
-from libc.math cimport log, sqrt
+from libc.math cimport sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from ai.memory cimport NO_ENTRY, Arena, HashIndex
+from ai.memory cimport NO_ENTRY, Arena
+from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
 from engine.game cimport BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
@@ -58,40 +59,30 @@ cdef enum:
     MIN_EXPECTED_VISITS = 16   # From here on, a node predicts the action of its seat.
     MAX_PATH = 256             # Decisions of one iteration that are updated.
     SCRATCH = 1 << 15          # Actions available at these decisions, together.
-    FIRST_NODES = 500          # That the index has slots for at the start.
+    DRAWS = 8                  # Of an untried action at random, before all are looked through.
+    MANY = 32                  # Children; with the root of the visits, the most that a node has.
+    RETRY = 4                  # If nothing is untried, a quarter of the visits go by until a retry.
 
 cdef double MAX_EXPLORATION_SHARE = 0.6
 cdef double MIN_REGRET = -3    # In units of the largest jump of an estimate.
 
 
-cdef struct Child:             # An action of a node.
-    Action action
-    uint32_t visits
-    uint32_t availability
-    double total               # Sum of the scores.
-    double squares             # Sum of their squares.
-    double regret
-    double strategy            # Sum of the probabilities that regret matching gave it.
-
-
-cdef struct Node:
-    uint64_t key               # Of its seat and what that seat has observed.
-    uint32_t first             # Its children: a run of the arena, ascending by action.
-    uint16_t count
-    uint16_t capacity
-    uint32_t visits
-    double total               # Sum of the scores.
-    double squares             # Sum of their squares.
-
-
 cdef struct Step:              # A decision of the current iteration.
     uint32_t node
     uint16_t seat
+    bint by_regret             # By regret matching, not by UCB1.
+    int chosen                 # The number of the child that was chosen.
+    # By regret matching:
     uint16_t count             # Actions available,
     uint32_t first             # from here in the scratch,
-    uint32_t chosen            # and which of them was chosen,
-    double probability         # with this probability.
-    bint by_regret             # By regret matching, not by UCB1.
+    uint32_t place             # the place of the chosen one there,
+    double probability         # and its probability.
+
+
+cdef struct Window:            # The figures of a child of the root as they were,
+    uint32_t visits[2]         # when it had half as many visits as at the last power of two, and
+    double totals[2]           # when it had that many.
+    double squares[2]
 
 
 cdef class IsmctsWorker(Worker):
@@ -101,17 +92,14 @@ cdef class IsmctsWorker(Worker):
     cdef PlayoutPolicy policy
     cdef Sampler sampler
     cdef Rng rng
-    cdef double exploration, uniform, widening
+    cdef State state           # The world of the current iteration.
+    cdef float exploration
+    cdef double uniform, widening
     cdef bint sequential_regret
     cdef int max_mixed_actions
 
+    cdef SearchTree tree
     cdef Arena arena
-    cdef Node* nodes
-    cdef Child* children
-    cdef HashIndex index       # Of the nodes.
-    cdef size_t node_capacity, child_capacity
-    cdef size_t node_count, child_count
-
     cdef Step path[MAX_PATH]
     cdef uint16_t* available   # Scratch: children that are available in this iteration,
     cdef double* sigma         # and their probabilities by regret matching.
@@ -119,11 +107,15 @@ cdef class IsmctsWorker(Worker):
     cdef size_t scratch_used
 
     cdef uint64_t root_key
+    cdef uint32_t root         # The node; NO_ENTRY until the first iteration.
+    cdef Action* legal         # At the root; of these, only those that were asked for.
+    cdef int legal_count
+    cdef Action* candidates    # Those that are not dominated.
+    cdef int candidate_count
+    cdef Window* windows       # By child of the root.
+    cdef double evaluation_share
+    cdef uint64_t evaluations  # Visits to the root for the sake of the least visited action.
     cdef double wins, draws
-
-    cdef Action* searched      # The actions to search for at the root; NULL: all.
-    cdef int searched_count
-    cdef bint full             # A node or child found no room.
     cdef bint stops_when_full
 
     def __cinit__(self, Sampler sampler not None, uint64_t seed, uint64_t thread, parameters,
@@ -141,6 +133,7 @@ cdef class IsmctsWorker(Worker):
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
         self.widening = parameters.widening
+        self.evaluation_share = parameters.evaluation_share
         self.sequential_regret = (
             self.game.sequential_regret if parameters.sequential_regret is None
             else parameters.sequential_regret)
@@ -149,59 +142,69 @@ cdef class IsmctsWorker(Worker):
             else parameters.max_mixed_actions)
         self.stops_when_full = stops_when_full
         rng_seed(&self.rng, mix(seed, thread))
-        # Most nodes are small; where they are not, the children run out before the nodes do.
-        self.node_capacity = max(64, min(max_nodes, parameters.memory // 4 // sizeof(Node)))
-        self.child_capacity = min(<size_t> (parameters.memory // 2) // sizeof(Child),
-                                  2 * MAX_ACTIONS * self.node_capacity)
-        self.nodes = <Node*> arena.take(self.node_capacity, sizeof(Node))
-        self.children = <Child*> arena.take(self.child_capacity, sizeof(Child))
+        memset(&self.state, 0, sizeof(State))
+        self.tree = SearchTree(max_nodes, parameters.memory)
         self.available = <uint16_t*> arena.take(SCRATCH, sizeof(uint16_t))
         self.sigma = <double*> arena.take(SCRATCH, sizeof(double))
-        self.node_count = NO_ENTRY + 1
-        self.index = HashIndex()
-        self.index.use(self.nodes, sizeof(Node), FIRST_NODES)
-        if root_actions is not None:
-            self.searched = <Action*> arena.take(len(root_actions), sizeof(Action))
-            for action in sorted(root_actions):
-                self.searched[self.searched_count] = action
-                self.searched_count += 1
+        self.find_root(root_actions)
+
+    cdef find_root(self, root_actions):
+        # The legal actions at the root are the same in all worlds, and so is its key.
+        cdef Rng rng
+        cdef Action* legal = <Action*> self.arena.take(MAX_ACTIONS, sizeof(Action))
+        cdef int i, count, seat = self.sampler.seat
+        rng_seed(&rng, 0)
+        self.sampler.draw(&self.state, &rng)
+        self.root_key = mix(self.game.root_key(&self.state, seat), seat)
+        count = self.game.legal(&self.state, seat, legal)
+        for i in range(count):
+            if root_actions is None or legal[i] in root_actions:
+                legal[self.legal_count] = legal[i]
+                self.legal_count += 1
+        self.legal = legal
+        self.candidates = <Action*> self.arena.take(self.legal_count, sizeof(Action))
+        memcpy(self.candidates, legal, self.legal_count * sizeof(Action))
+        self.candidate_count = self.game.without_dominated(
+            &self.state, seat, self.candidates, self.legal_count)
+        self.windows = <Window*> self.arena.take_zeroed(self.legal_count, sizeof(Window))
+        self.root = self.tree.add_node(self.root_key)
 
     cdef bint iterate(self) noexcept nogil:
-        cdef State state
+        cdef State* state = &self.state
         cdef Action joint[SEATS]
         cdef uint64_t keys[SEATS]
         cdef double score, draw = 0
         cdef int seat, owed
         cdef bint at_leaf = False
-        if self.full and self.stops_when_full:
+        if self.tree.full and self.stops_when_full:
             return False
-        memset(&state, 0, sizeof(state))
-        self.sampler.draw(&state, &self.rng)
+        self.sampler.draw(state, &self.rng)
         self.path_length = 0
         self.scratch_used = 0
         for seat in range(SEATS):
-            keys[seat] = mix(self.game.root_key(&state, seat), seat)
-        self.root_key = keys[self.sampler.seat]
+            keys[seat] = mix(self.game.root_key(state, seat), seat)
         while not at_leaf:
-            owed = self.game.deciders(&state)
+            owed = self.game.deciders(state)
             if owed == NOBODY:
                 break
             for seat in range(SEATS):
                 joint[seat] = 0
                 if owed & (1 << seat):
-                    joint[seat] = self.select(&state, seat, owed == BOTH, keys[seat], &at_leaf)
-            self.game.apply(&state, joint, &self.rng, NULL)
-            for seat in range(SEATS):
-                keys[seat] = self.game.next_key(keys[seat], &state, joint, seat)
+                    joint[seat] = self.select(state, seat, owed == BOTH, keys[seat], &at_leaf)
+            self.game.apply(state, joint, &self.rng, NULL)
+            if not at_leaf:
+                for seat in range(SEATS):
+                    keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
+                    self.tree.index.prefetch(keys[seat])
         if at_leaf:
-            score = self.policy.playout(&state, &self.rng, &draw)
+            score = self.policy.playout(state, &self.rng, &draw)
         else:
-            score = self.policy.at_end(&state, &draw)
+            score = self.policy.at_end(state, &draw)
         self.backpropagate(score)
         self.iterations += 1
         if self.sampler.seat == 1:
             score = 1 - score
-        if self.game.deciders(&state) == NOBODY:
+        if self.game.deciders(state) == NOBODY:
             self.wins += score > 0.5
             self.draws += score == 0.5
         else:
@@ -213,226 +216,236 @@ cdef class IsmctsWorker(Worker):
 
     cdef Action select(self, const State* state, int seat, bint simultaneous, uint64_t key,
                        bint* at_leaf) noexcept nogil:
-        # The action of one seat; a random one where the iteration leaves the tree of that seat.
-        cdef Action actions[MAX_ACTIONS]
-        cdef int count = self.game.legal(state, seat, actions)
+        # The action of one seat; that of the playout policy where the iteration leaves the tree.
+        cdef Action action
+        cdef Node* node
         cdef Step* step
         cdef uint32_t at
-        if self.searched != NULL and key == self.root_key:
-            count = self.keep_searched(actions, count)
-        # A forced action needs no node, except at the root, where its score is reported.
-        if count == 1 and key != self.root_key:
-            return actions[0]
-        at = self.find_or_expand(key, at_leaf)
-        if (at == NO_ENTRY or self.path_length == MAX_PATH
-                or self.scratch_used + count > SCRATCH
-                or not self.mark_available(&self.nodes[at], actions, count)):
-            at_leaf[0] = True
-            return actions[rng_below(&self.rng, count)]
-        step = &self.path[self.path_length]
-        self.path_length += 1
-        step.node = at
-        step.seat = seat
-        step.count = count
-        step.first = self.scratch_used
-        step.by_regret = (self.sequential_regret
-                          or (simultaneous and count <= self.max_mixed_actions))
-        self.scratch_used += count
-        if step.by_regret:
-            self.select_by_regret_matching(step)
+        if key == self.root_key:
+            at = self.root
         else:
-            self.select_by_ucb1(step, state)
-        return self.children[
-            self.nodes[at].first + self.available[step.first + step.chosen]].action
-
-    cdef int keep_searched(self, Action* actions, int count) noexcept nogil:
-        # Leaves of the actions those that are searched for; returns how many.
-        cdef int i, j = 0, kept = 0
-        for i in range(count):
-            while j < self.searched_count and self.searched[j] < actions[i]:
-                j += 1
-            if j < self.searched_count and self.searched[j] == actions[i]:
-                actions[kept] = actions[i]
-                kept += 1
-        return kept
+            # A forced action needs no node, except at the root, where its score is reported.
+            action = self.game.only_action(state, seat)
+            if action:
+                return action
+            at = self.find_or_expand(key, at_leaf)
+        if at != NO_ENTRY and self.path_length < MAX_PATH:
+            node = &self.tree.nodes[at]
+            step = &self.path[self.path_length]
+            step.node = at
+            step.seat = seat
+            step.chosen = -1
+            step.by_regret = False
+            if self.sequential_regret or (simultaneous and self.max_mixed_actions > 0):
+                self.select_by_regret_matching(step, node, state)
+            if not step.by_regret:
+                self.select_by_ucb1(step, node, state)
+            if step.chosen >= 0:
+                self.path_length += 1
+                return self.tree.children[node.first + step.chosen].action
+        else:
+            at_leaf[0] = True
+        return self.policy.choose(state, seat, &self.rng)
 
     cdef uint32_t find_or_expand(self, uint64_t key, bint* at_leaf) noexcept nogil:
-        # The node of a key. A new node makes this the leaf of the iteration.
-        cdef uint32_t at = self.index.find(key)
-        if at != NO_ENTRY:
-            return at
-        at_leaf[0] = True
-        at = self.node_count
-        if self.node_count == self.node_capacity:
-            self.full = True
-            return NO_ENTRY
-        memset(&self.nodes[at], 0, sizeof(Node))
-        self.nodes[at].key = key
-        if not self.index.insert(at):
-            self.full = True
-            return NO_ENTRY
-        self.node_count += 1
-        # Most nodes are visited once: all but the root get their children at the second visit.
-        return at if key == self.root_key else NO_ENTRY
+        # The node of a key, if it has been visited. A new node makes this the leaf of the
+        # iteration.
+        cdef uint32_t at = self.tree.index.find(key)
+        if at == NO_ENTRY:
+            self.tree.add_node(key)
+            at_leaf[0] = True
+        return at
 
-    cdef bint mark_available(self, Node* node, const Action* actions, int count) noexcept nogil:
-        # Writes to the scratch which children of the node the actions are, adds those that are
-        # missing, and counts that all were available. False: there is no memory for them.
-        cdef Child* children = self.children + node.first
-        cdef uint16_t* available = self.available + self.scratch_used
-        cdef int i, j = 0, missing = 0
-        for i in range(count):
-            while j < node.count and children[j].action < actions[i]:
-                j += 1
-            if j < node.count and children[j].action == actions[i]:
-                available[i] = j
-                j += 1
-            else:
-                missing += 1
-        if missing:
-            if not self.add_children(node, actions, count, missing):
-                return False
-            return self.mark_available(node, actions, count)
-        for i in range(count):
-            children[available[i]].availability += 1
-        return True
-
-    cdef bint add_children(self, Node* node, const Action* actions, int count,
-                           int missing) noexcept nogil:
-        # Merges the actions that are missing into the children of a node, which move to a longer
-        # run, with room for more, if theirs is too short.
-        cdef size_t capacity = node.capacity
-        cdef Child* old = self.children + node.first
-        cdef Child* new = old
-        cdef int i = count - 1, j = node.count - 1, k = node.count + missing - 1
-        if node.count + missing > node.capacity:
-            # Often the first actions are all there will be.
-            capacity = (node.count + missing if node.count == 0
-                        else (node.count + missing) * 3 // 2 + 1)
-            if capacity > MAX_ACTIONS * 8 or self.child_count + capacity > self.child_capacity:
-                self.full = True
-                return False
-            new = self.children + self.child_count
-            node.first = self.child_count
-            node.capacity = capacity
-            self.child_count += capacity
-        node.count += missing
-        while k >= 0:              # From the end, since the runs may be the same.
-            if i >= 0 and (j < 0 or actions[i] > old[j].action):
-                memset(&new[k], 0, sizeof(Child))
-                new[k].action = actions[i]
-                i -= 1
-            else:
-                if i >= 0 and actions[i] == old[j].action:
-                    i -= 1
-                new[k] = old[j]
-                j -= 1
-            k -= 1
-        return True
-
-    cdef void select_by_ucb1(self, Step* step, const State* state) noexcept nogil:
-        cdef const Child* children = self.children + self.nodes[step.node].first
-        cdef const uint16_t* available = self.available + step.first
-        cdef const Child* child
-        cdef double value, best = -1
-        cdef double width = self.widening * sqrt(self.nodes[step.node].visits + 1.0)
-        cdef double exploration = self.exploration * self.standard_deviation(
-            &self.nodes[step.node])
+    cdef void select_by_ucb1(self, Step* step, Node* node, const State* state) noexcept nogil:
+        # Of the children that are legal in this world, or one that is new. None where a node has
+        # many children already, since the seat's cards differ much from world to world, and none of
+        # them is legal.
+        cdef Child* children = self.tree.children + node.first
+        cdef Child* child
+        cdef float value, best = -1
+        cdef float exploration = self.exploration * node.spread
+        cdef bint is_root = step.node == self.root
         cdef int i, tried = 0
-        step.probability = 1
-        for i in range(step.count):
-            child = &children[available[i]]
-            if child.visits == 0:
+        for i in range(node.count):
+            child = &children[i]
+            if not is_root and not self.game.is_legal(state, step.seat, child.action):
                 continue
             tried += 1
-            value = (child.total / child.visits
-                     + exploration * sqrt(log(<double> child.availability) / child.visits))
+            child.availability += 1
+            value = child.mean + exploration * sqrt_log(child.availability) * child.inverse_root
             if value > best:
                 best = value
                 step.chosen = i
-        if tried < step.count and (self.widening == 0 or tried < width):
-            step.chosen = self.select_untried(step, state, step.count - tried)
+        if is_root and self.evaluation_share > 0:
+            i = self.least_visited(node)
+            if i >= 0:
+                step.chosen = i
+                return
+        if not is_root and node.count >= MANY + sqrt(<double> node.visits):
+            return
+        if tried == 0 or (
+                (tried < node.exhausted or node.visits >= node.next_widening)
+                and (self.widening == 0
+                     or tried * tried < self.widening * self.widening * (node.visits + 1))):
+            i = self.widen(step, node, state)
+            if i >= 0:
+                step.chosen = i
+            else:
+                node.exhausted = tried
+                node.next_widening = node.visits + node.visits // RETRY + 1
 
-    cdef double standard_deviation(self, const Node* node) noexcept nogil:
-        # Of the scores of the node, and of a prior one that was half won and half lost.
-        cdef double mean = (node.total + 0.5) / (node.visits + 1)
-        return sqrt(max(0.0, (node.squares + 0.5) / (node.visits + 1) - mean * mean))
-
-    cdef int select_untried(self, const Step* step, const State* state, int count) noexcept nogil:
-        # The untried action that the playout policy plays, or else one of the `count` untried
-        # actions, all with the same probability.
-        cdef const Child* children = self.children + self.nodes[step.node].first
-        cdef const uint16_t* available = self.available + step.first
+    cdef int widen(self, const Step* step, Node* node, const State* state) noexcept nogil:
+        # A new child: the action of the playout policy or, if that has been tried, one of the
+        # others, all with the same probability. -1: all were tried, or there is no room.
+        cdef Action actions[MAX_ACTIONS]
+        cdef const Action* untried = actions
         cdef Action action
-        cdef int i = 0
+        cdef bint is_root = step.node == self.root
+        cdef int i, count, left
         if self.widening > 0:
             action = self.policy.choose(state, step.seat, &self.rng)
-            for i in range(step.count):
-                if (children[available[i]].action == action
-                        and children[available[i]].visits == 0):
-                    return i
-        count = rng_below(&self.rng, count)
-        for i in range(step.count):
-            if children[available[i]].visits == 0:
-                if count == 0:
-                    break
-                count -= 1
-        return i
+            if (self.tree.child_of(node, action, -1) < 0
+                    and (not is_root or self.is_candidate(action))):
+                return self.add_child(node, action)
+        if is_root:
+            untried = self.candidates
+            count = self.candidate_count
+        else:
+            count = self.game.legal(state, step.seat, actions)
+        # Most are untried, or else there are few.
+        for i in range(DRAWS):
+            action = untried[rng_below(&self.rng, count)]
+            if self.tree.child_of(node, action, -1) < 0:
+                return self.add_child(node, action)
+        left = 0
+        for i in range(count):
+            left += self.tree.child_of(node, untried[i], -1) < 0
+        if left == 0:
+            return -1
+        left = rng_below(&self.rng, left)
+        for i in range(count):
+            if self.tree.child_of(node, untried[i], -1) < 0:
+                if left == 0:
+                    return self.add_child(node, untried[i])
+                left -= 1
+        return -1
+
+    cdef bint is_candidate(self, Action action) noexcept nogil:
+        cdef int i
+        for i in range(self.candidate_count):
+            if self.candidates[i] == action:
+                return True
+        return False
+
+    cdef int add_child(self, Node* node, Action action) noexcept nogil:
+        # As far as a node knows, an action that is new could have been chosen all the time.
+        cdef int number = self.tree.add_child(node, action)
+        if number >= 0:
+            self.tree.children[node.first + number].availability = node.visits + 1
+        return number
+
+    cdef int least_visited(self, Node* node) noexcept nogil:
+        # The action of the root with the fewest visits, if its turn has come: a share of all visits
+        # is divided among all actions, so that each score rests on enough of them. Else -1.
+        cdef uint32_t least = <uint32_t> -1
+        cdef int i, number = -1
+        if self.evaluation_share * (node.visits + 1) < self.evaluations + 1:
+            return -1
+        self.evaluations += 1
+        for i in range(node.count):
+            if self.tree.children[node.first + i].visits < least:
+                least = self.tree.children[node.first + i].visits
+                number = i
+        if node.count < self.legal_count:
+            for i in range(self.legal_count):
+                if self.tree.child_of(node, self.legal[i], i - 1) < 0:
+                    return self.add_child(node, self.legal[i])
+        return number
 
     cdef double exploration_share(self, int count, uint32_t visits) noexcept nogil:
         # As in Exp3, the share falls with the square root of the visits to each action.
         return min(MAX_EXPLORATION_SHARE, self.uniform * sqrt(count / (visits + 1.0)))
 
-    cdef void select_by_regret_matching(self, Step* step) noexcept nogil:
-        cdef Child* children = self.children + self.nodes[step.node].first
-        cdef const uint16_t* available = self.available + step.first
-        cdef double* sigma = self.sigma + step.first
-        cdef double positive = 0, threshold, probability
-        cdef double uniform = 1.0 / step.count
-        cdef uint32_t visits = self.nodes[step.node].visits
-        cdef double share = self.exploration_share(step.count, visits)
-        cdef int i
-        for i in range(step.count):
-            sigma[i] = max(0.0, children[available[i]].regret)
+    cdef void select_by_regret_matching(self, Step* step, Node* node,
+                                        const State* state) noexcept nogil:
+        # Where the actions are few enough; else this does nothing.
+        cdef Action listed[MAX_ACTIONS]
+        cdef const Action* actions = listed
+        cdef uint16_t* available = self.available + self.scratch_used
+        cdef double* sigma = self.sigma + self.scratch_used
+        cdef Child* children
+        cdef Figures* figures
+        cdef double positive = 0, threshold, probability, uniform, share
+        cdef int i, count, number = -1
+        if step.node == self.root:
+            actions = self.candidates
+            count = self.candidate_count
+        else:
+            count = self.game.legal(state, step.seat, listed)
+        if ((not self.sequential_regret and count > self.max_mixed_actions)
+                or self.scratch_used + count > SCRATCH):
+            return
+        for i in range(count):
+            number = self.tree.child_of(node, actions[i], number)
+            if number < 0:
+                number = self.add_child(node, actions[i])
+            if number < 0:
+                return
+            available[i] = number
+        children = self.tree.children + node.first
+        figures = self.tree.figures + node.first
+        for i in range(count):
+            children[available[i]].availability += 1
+            sigma[i] = max(0.0, figures[available[i]].regret)
             positive += sigma[i]
+        uniform = 1.0 / count
+        share = self.exploration_share(count, node.visits)
         threshold = rng_double(&self.rng)
-        step.chosen = step.count - 1
-        for i in range(step.count):
+        for i in range(count):
             sigma[i] = sigma[i] / positive if positive > 0 else uniform
-            children[available[i]].strategy += sigma[i]
+            figures[available[i]].strategy += sigma[i]
             if threshold >= 0:
                 probability = (1 - share) * sigma[i] + share * uniform
                 threshold -= probability
-                if threshold < 0 or i == step.count - 1:
-                    step.chosen = i
+                if threshold < 0 or i == count - 1:
+                    step.place = i
                     step.probability = probability
+        step.by_regret = True
+        step.chosen = available[step.place]
+        step.first = self.scratch_used
+        step.count = count
+        self.scratch_used += count
 
     # Backpropagation
 
     cdef void backpropagate(self, double score) noexcept nogil:
         # Updates the decisions of the iteration, the last one first, by the score of seat 0.
         cdef const Step* step
+        cdef Node* node
+        cdef double own
         while self.path_length > 0:
             self.path_length -= 1
             step = &self.path[self.path_length]
-            self.update(step, score if step.seat == 0 else 1 - score)
+            node = &self.tree.nodes[step.node]
+            own = score if step.seat == 0 else 1 - score
+            if step.by_regret:
+                self.update_regrets(step, node, own)
+            self.tree.update(node, step.chosen, own)
+            if step.node == self.root:
+                self.move_window(node, step.chosen)
 
-    cdef void update(self, const Step* step, double score) noexcept nogil:
-        cdef Node* node = &self.nodes[step.node]
-        cdef Child* child = (self.children + node.first
-                             + self.available[step.first + step.chosen])
-        if step.by_regret:
-            self.update_regrets(step, score)
-        node.visits += 1
-        node.total += score
-        node.squares += score * score
-        child.visits += 1
-        child.total += score
-        child.squares += score * score
+    cdef void move_window(self, const Node* node, int number) noexcept nogil:
+        cdef const Child* child = &self.tree.children[node.first + number]
+        cdef const Figures* figures = &self.tree.figures[node.first + number]
+        cdef Window* window = &self.windows[number]
+        if child.visits & (child.visits - 1) == 0:
+            window.visits[0], window.visits[1] = window.visits[1], child.visits
+            window.totals[0], window.totals[1] = window.totals[1], figures.total
+            window.squares[0], window.squares[1] = window.squares[1], figures.squares
 
-    cdef void update_regrets(self, const Step* step, double score) noexcept nogil:
-        cdef const Node* node = &self.nodes[step.node]
-        cdef Child* children = self.children + node.first
+    cdef void update_regrets(self, const Step* step, const Node* node, double score) noexcept nogil:
+        cdef const Child* children = self.tree.children + node.first
+        cdef Figures* figures = self.tree.figures + node.first
         cdef const uint16_t* available = self.available + step.first
         cdef const double* sigma = self.sigma + step.first
         cdef double prior = node.total / node.visits if node.visits else 0.5
@@ -443,20 +456,21 @@ cdef class IsmctsWorker(Worker):
             step.count, node.visits)
         cdef double mean = 0
         cdef double estimate
-        cdef Child* child
-        cdef int i
+        cdef int i, number
         for i in range(step.count):
-            child = &children[available[i]]
-            estimate = child.total / child.visits if child.visits else prior
-            if i == <int> step.chosen:
+            number = available[i]
+            estimate = figures[number].total / children[number].visits if (
+                children[number].visits) else prior
+            if i == <int> step.place:
                 estimate += (score - estimate) / step.probability
             mean += sigma[i] * estimate
         for i in range(step.count):
-            child = &children[available[i]]
-            estimate = child.total / child.visits if child.visits else prior
-            if i == <int> step.chosen:
+            number = available[i]
+            estimate = figures[number].total / children[number].visits if (
+                children[number].visits) else prior
+            if i == <int> step.place:
                 estimate += (score - estimate) / step.probability
-            child.regret = max(lowest, child.regret + estimate - mean)
+            figures[number].regret = max(lowest, figures[number].regret + estimate - mean)
 
     # What was found
 
@@ -464,56 +478,57 @@ cdef class IsmctsWorker(Worker):
                                 Rng* rng) noexcept nogil:
         # Of the available actions, by the average strategy where there is one, else the most
         # visited.
-        cdef Action actions[MAX_ACTIONS]
-        cdef int count = self.game.legal(state, seat, actions)
-        cdef uint32_t at
-        cdef const Child* children
+        cdef Action action = self.game.only_action(state, seat)
+        cdef const Child* child
+        cdef const Node* node
         cdef Action likeliest = 0, most_visited = 0
         cdef double share, total = 0, highest = 0, visits = 0
-        cdef int i, j = 0
-        if count == 1:
-            return actions[0]
-        at = self.index.find(key)
-        if at == NO_ENTRY or self.nodes[at].visits < MIN_EXPECTED_VISITS:
+        cdef uint32_t at
+        cdef int i
+        if action:
+            return action
+        at = self.tree.index.find(key)
+        if at == NO_ENTRY or self.tree.nodes[at].visits < MIN_EXPECTED_VISITS:
             return 0
-        children = self.children + self.nodes[at].first
-        for i in range(count):
-            while j < self.nodes[at].count and children[j].action < actions[i]:
-                j += 1
-            if j == self.nodes[at].count:
-                break
-            if children[j].action != actions[i] or children[j].availability == 0:
+        node = &self.tree.nodes[at]
+        for i in range(node.count):
+            child = &self.tree.children[node.first + i]
+            if child.availability == 0 or not self.game.is_legal(state, seat, child.action):
                 continue
-            share = <double> children[j].visits / children[j].availability
+            share = <double> child.visits / child.availability
             if share > visits:
                 visits = share
-                most_visited = actions[i]
-            share = children[j].strategy / children[j].availability
+                most_visited = child.action
+            share = self.tree.figures[node.first + i].strategy / child.availability
             total += share
             if rng == NULL:
                 if share > highest:
                     highest = share
-                    likeliest = actions[i]
+                    likeliest = child.action
             elif share > 0 and rng_double(rng) * total < share:
-                likeliest = actions[i]
+                likeliest = child.action
         return likeliest or most_visited
 
     def root_actions(self):
         """The statistics of each action of the root, as RootActions."""
-        cdef uint32_t at = self.index.find(self.root_key)
-        cdef const Child* children
-        if self.iterations == 0 or at == NO_ENTRY:
-            return []
-        children = self.children + self.nodes[at].first
-        return [RootAction(children[i].action, children[i].visits, children[i].availability,
-                           children[i].visits, children[i].total, children[i].squares,
-                           children[i].strategy)
-                for i in range(self.nodes[at].count)]
+        cdef const Node* node = &self.tree.nodes[self.root]
+        return [self.root_action(node, self.legal[i], self.tree.child_of(node, self.legal[i], -1))
+                for i in range(self.legal_count)]
+
+    cdef root_action(self, const Node* node, Action action, int number):
+        cdef const Child* child = &self.tree.children[node.first + number]
+        cdef const Figures* figures = &self.tree.figures[node.first + number]
+        cdef const Window* window = &self.windows[number]
+        if number < 0:
+            return RootAction(action, 0, node.visits, 0, 0.0, 0.0, 0.0)
+        return RootAction(
+            action, child.visits, node.visits, child.visits, figures.total, figures.squares,
+            figures.strategy, window.visits[0], window.totals[0], window.squares[0])
 
     def summary(self):
         """What was done, as a Summary."""
-        return Summary(self.iterations, self.iterations, self.wins, self.draws, self.node_count - 1,
-                       bool(self.full))
+        return Summary(self.iterations, self.iterations, self.wins, self.draws,
+                       self.tree.node_count - 1, bool(self.tree.full))
 
 
 def sample_action(uint64_t seed, actions):

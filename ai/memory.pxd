@@ -7,6 +7,10 @@ cdef enum:
     NO_ENTRY = 0           # Entries are numbered from 1 on, so place 0 of their array is not used.
 
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* address) noexcept nogil
+
+
 cdef class Arena:
     cdef char* last
 
@@ -19,7 +23,7 @@ cdef class Arena:
 
 @cython.final
 cdef class HashIndex:
-    cdef uint32_t* slots
+    cdef uint64_t* slots       # An entry, and the upper half of its key in the upper half.
     cdef size_t mask, smallest_mask
     cdef size_t count
     cdef const char* entries
@@ -33,12 +37,20 @@ cdef class HashIndex:
     # Forgets all entries. False: there is no memory to go on with.
     cdef bint clear(self) noexcept nogil
     cdef bint resize(self, size_t mask) noexcept nogil
-    cdef size_t free_slot(self, uint32_t entry) noexcept nogil
+    cdef size_t free_slot(self, uint64_t key) noexcept nogil
+    cdef inline uint64_t key_of(self, uint32_t entry) noexcept nogil:
+        return (<const uint64_t*> (self.entries + entry * self.stride))[0]
 
-    # The entry with a key; NO_ENTRY if there is none. Inline, since every decision needs it.
+    # Fetches the place of a key, so that `find` need not wait for it.
+    cdef inline void prefetch(self, uint64_t key) noexcept nogil:
+        prefetch(&self.slots[key & self.mask])
+
+    # The entry with a key; NO_ENTRY if there is none. Inline, since every decision needs it. An
+    # entry is read only if half of its key fits, so a key that is new costs one cache miss.
     cdef inline uint32_t find(self, uint64_t key) noexcept nogil:
-        cdef size_t slot = key & self.mask
-        while (self.slots[slot] != NO_ENTRY
-               and (<const uint64_t*> (self.entries + self.slots[slot] * self.stride))[0] != key):
-            slot = (slot + 1) & self.mask
-        return self.slots[slot]
+        cdef size_t at = key & self.mask
+        cdef uint64_t slot = self.slots[at]
+        while slot and ((slot ^ key) >> 32 or self.key_of(<uint32_t> slot) != key):
+            at = (at + 1) & self.mask
+            slot = self.slots[at]
+        return <uint32_t> slot

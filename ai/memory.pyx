@@ -2,8 +2,7 @@
 
 A search takes its memory once, so that nothing is allocated while it runs; pages that it does not
 touch cost nothing. What it finds again by a key is an entry of one of its arrays, and the index
-holds the numbers of the entries, not the keys: a node and its key are read together anyway, and an
-index of 4 bytes a slot stays small.
+holds the number of the entry with half of its key: a node and its key are read together anyway.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -62,38 +61,39 @@ cdef class HashIndex:
     cdef bint clear(self) noexcept nogil:
         self.count = 0
         if self.slots != NULL and self.mask == self.smallest_mask:
-            memset(self.slots, 0, (self.mask + 1) * sizeof(uint32_t))
+            memset(self.slots, 0, (self.mask + 1) * sizeof(uint64_t))
             return True
         free(self.slots)
         self.slots = NULL
         return self.resize(self.smallest_mask)
 
     cdef bint resize(self, size_t mask) noexcept nogil:
-        cdef uint32_t* old = self.slots
+        cdef uint64_t* old = self.slots
         cdef size_t old_size = self.mask + 1 if old != NULL else 0
-        cdef uint32_t* slots = <uint32_t*> calloc(mask + 1, sizeof(uint32_t))
+        cdef uint64_t* slots = <uint64_t*> calloc(mask + 1, sizeof(uint64_t))
         cdef size_t i
         if slots == NULL:
             return False
         self.slots = slots
         self.mask = mask
         for i in range(old_size):
-            if old[i] != NO_ENTRY:
-                self.slots[self.free_slot(old[i])] = old[i]
+            if old[i]:
+                self.slots[self.free_slot(self.key_of(<uint32_t> old[i]))] = old[i]
         free(old)
         return True
 
-    cdef size_t free_slot(self, uint32_t entry) noexcept nogil:
-        cdef size_t slot = (<const uint64_t*> (self.entries + entry * self.stride))[0] & self.mask
-        while self.slots[slot] != NO_ENTRY:
-            slot = (slot + 1) & self.mask
-        return slot
+    cdef size_t free_slot(self, uint64_t key) noexcept nogil:
+        cdef size_t at = key & self.mask
+        while self.slots[at]:
+            at = (at + 1) & self.mask
+        return at
 
     cdef bint insert(self, uint32_t entry) noexcept nogil:
         # The index grows with its entries, since few searches come near to what fits in memory, and
         # slots for that would be a page fault for each entry.
+        cdef uint64_t key = self.key_of(entry)
         if 2 * (self.count + 1) > self.mask and not self.resize(2 * self.mask + 1):
             return False
-        self.slots[self.free_slot(entry)] = entry
+        self.slots[self.free_slot(key)] = key >> 32 << 32 | entry
         self.count += 1
         return True

@@ -18,6 +18,9 @@ class StopReason(enum.StrEnum):
     MEMORY = enum.auto()
 
 
+TIED = 2.0
+
+
 class ActionResult(NamedTuple):
     """What a search found about one action."""
 
@@ -30,6 +33,9 @@ class ActionResult(NamedTuple):
     deviation: float
     # The probability with which to play it.
     probability: float
+    # Whether it is one of several that are as good as the best, as far as the search can tell:
+    # their scores differ by less than TIED deviations of the difference.
+    tied: bool = False
 
 
 class Result(NamedTuple):
@@ -79,6 +85,9 @@ class Parameters(NamedTuple):
     # one, of its actions, in the order in which the playout policy would choose them; 0: all
     # actions are tried first.
     widening: float = 0.5
+    # The share of the visits to the root that are divided evenly among all actions, so that the
+    # scores of all can be compared; 0: an action that seems worse is hardly visited.
+    evaluation_share: float = 0.0
     # Whether to search from the deal (ai/mccfr.pyx) if all lines of play fit in `memory`; None: as
     # the game says.
     from_deal: bool | None = None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from ai.endings import Proof, prove
 from ai.ismcts import IsmctsWorker, sample_action
 from ai.mccfr import MccfrWorker
-from ai.results import ActionResult, Parameters, Result, StopReason
+from ai.results import TIED, ActionResult, Parameters, Result, StopReason
 from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
 from engine.sampler import Sampler
@@ -26,6 +26,7 @@ _PRECEDENCE = (
     StopReason.ITERATIONS,
 )
 _DEFAULTS = Parameters()
+EXACT = 1e-9  # Scores that differ by less are equal.
 SEARCH_TO_REPORT = 9  # The search goes on for so many times as long as its last report took.
 
 
@@ -222,7 +223,7 @@ class Search:
             expected = (total.wins + total.draws / 2) / total.playouts if total.playouts else 0.5
         share = 1 / total.playouts if total.playouts else 0.0
         result = Result(
-            action=sample_action(self.seed, actions),
+            action=actions[0].action,
             actions=actions,
             expected_score=expected,
             win=total.wins * share,
@@ -234,7 +235,11 @@ class Search:
             full=total.full,
             stop_reason=self.stop_reason,
         )
-        return self.proof.apply_to(result) if self.proof else result
+        if self.proof:
+            result = self.proof.apply_to(result)
+        return result._replace(
+            action=sample_action(self.seed, result.actions), actions=_tell_ties(result.actions)
+        )
 
     def _probabilities(self, roots: dict[int, RootAction]) -> dict[int, float]:
         # The probability with which to play each action: its share of the average strategy or,
@@ -256,13 +261,35 @@ class Search:
 
 
 def _action_result(root: RootAction, probability: float) -> ActionResult:
-    mean, variance, samples = 0.5, 0.25, 1
-    if root.samples:
-        samples = root.samples
-        mean = root.total / samples
-        variance = max(0.0, root.squares / samples - mean * mean)
-    deviation = math.sqrt(variance / samples)
+    # The first scores of an action come from a tree that hardly knew how to go on, so they are left
+    # out. How far the others differ from them tells how far the score may still be from where it
+    # goes, as far as this is more than the noise of both.
+    late = root.samples - root.early_samples
+    if not late:
+        return ActionResult(root.action, root.visits, root.availability, 0.5, 0.5, probability)
+    mean = (root.total - root.early_total) / late
+    variance = max(0.0, (root.squares - root.early_squares) / late - mean * mean)
+    squared_deviation = variance / late
+    if root.early_samples:
+        drift = mean - root.early_total / root.early_samples
+        noise = variance / late + variance / root.early_samples
+        squared_deviation += max(0.0, drift * drift - noise)
+    deviation = math.sqrt(squared_deviation)
     return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
+
+
+def _tell_ties(actions: list[ActionResult]) -> list[ActionResult]:
+    best = max(actions, key=lambda each: (each.probability, each.expected_score))
+    equal = {
+        each.action
+        for each in actions
+        if (each.visits or each.deviation == 0)
+        and abs(each.expected_score - best.expected_score)
+        <= TIED * math.hypot(each.deviation, best.deviation) + EXACT
+    }
+    if len(equal) < 2:
+        return actions
+    return [each._replace(tied=each.action in equal) for each in actions]
 
 
 def search(

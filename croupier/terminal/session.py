@@ -263,10 +263,11 @@ class Session:
         shown += [item for item in hint.actions[ROWS:] if item.action == hint.action]
         for item in shown:
             deviation = f" ± {item.deviation:.2f}" if item.visits else ""
+            tied = " tied" if item.tied else ""
             table.add_row(
                 f"{item.probability:.0%}",
                 self.draw.action(item.action),
-                f"{item.expected_score:.2f}{deviation}",
+                f"{item.expected_score:.2f}{deviation}{tied}",
                 f"{item.best_share:.0%}" if item.best_share else "",
                 f"{item.visits:,}",
             )

@@ -107,6 +107,7 @@ def check_search(
         seed=search.seed,
         belief_worlds=search.belief_worlds,
         details=details,
+        evaluation_share=search.evaluation_share,
     )
 
 

@@ -35,6 +35,7 @@ from service.searching.tasks import Asker, Kind, SearchTask, read_asker
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)
 REPORT_SECONDS = 0.2
+EVALUATION_SHARE = 0.2
 # The fields for which a search must evaluate each action, or a part of it.
 _DETAILS = ("hint", "hint.actions", "hint.worlds_compared")
 
@@ -94,6 +95,8 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         if not search.HasField("seed"):
             # Wherever it is searched, and however often it is begun, the search is the same.
             search.seed = secrets.randbits(64)
+        if not search.HasField("evaluation_share"):
+            search.evaluation_share = EVALUATION_SHARE
         return SearchTask(
             asker=self._asker(context),
             limits=read_limits(search, default),

@@ -70,7 +70,9 @@ def _search_task(state: MatchState, seat: int, iterations: int, seed: int) -> Se
 
     def write() -> hint_pb2.Search:
         view = game_pb2.View.FromString(serialize_position(state, seat))
-        return hint_pb2.Search(view=view, limits={"iterations": iterations}, seed=seed)
+        return hint_pb2.Search(
+            view=view, limits={"iterations": iterations}, seed=seed, evaluation_share=0
+        )
 
     rank = _AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON
     asker = Asker(Kind.BOT, state.header.match_id, rank)

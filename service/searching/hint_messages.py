@@ -57,6 +57,7 @@ def write_hint(
             expected_score=each.expected_score,
             deviation=each.deviation,
             probability=each.probability,
+            tied=each.tied,
         )
     for i, each in enumerate(result.actions[:MAX_LINES]):
         hint.actions[i].line.extend(

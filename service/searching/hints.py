@@ -43,6 +43,7 @@ class CheckedHintRequest(NamedTuple):
     seed: int
     belief_worlds: int = 0  # To estimate beliefs from; 0: no beliefs.
     details: bool = True  # Whether the hint evaluates each action, with its line.
+    evaluation_share: float = 0.0  # Of the iterations, for the scores of all actions.
 
 
 class Report(NamedTuple):
@@ -78,7 +79,9 @@ def answer(
 
     `deadline` is a time of the monotonic clock. Meanwhile `report` is called every `every` seconds.
     """
-    search = job.search(request.view, request.seed, request.sampler, request.actions)
+    search = job.search(
+        request.view, request.seed, request.sampler, request.actions, request.evaluation_share
+    )
     end = _end(job, deadline, len(search.legal))
 
     def report_partly() -> None:

@@ -83,10 +83,10 @@ def test_a_naive_solver_finds_the_same(request, game_id, ruleset, last):
             assert proof.expected_score == max(proof.scores.values())
             assert proof.expected_score == pytest.approx(rest.value(), abs=EXACT)
             assert proof.win + proof.draw / 2 == pytest.approx(proof.expected_score, abs=EXACT)
-            for action in {proof.action, rng.choice(legal)}:
+            for action in {proof.best[0], rng.choice(legal)}:
                 shares = {other: float(other == action) for other in legal}
                 assert rest.value(shares) == pytest.approx(proof.scores[action], abs=EXACT)
-            assert proof.scores[proof.action] == pytest.approx(proof.expected_score, abs=EXACT)
+            assert proof.scores[proof.best[0]] == pytest.approx(proof.expected_score, abs=EXACT)
 
 
 @pytest.mark.parametrize("name", ["five", "copies"])
@@ -167,6 +167,7 @@ def test_a_search_ends_with_the_proof():
     assert {one.action: one.expected_score for one in result.actions} == proof.scores
     assert all(one.deviation == 0 for one in result.actions)
     assert sum(one.visits for one in result.actions) == result.iterations
+    assert sum(one.probability for one in result.actions) == pytest.approx(1)
     best = max(one.expected_score for one in result.actions)
     assert result.actions[0].action == result.action
     assert result.actions[0].expected_score == best == result.expected_score
@@ -188,6 +189,36 @@ def test_a_proof_does_not_depend_on_time_or_threads():
         assert [(one.action, one.expected_score, one.probability) for one in other.actions] == [
             (one.action, one.expected_score, one.probability) for one in once.actions
         ]
+
+
+def test_equal_actions_share_the_probability():
+    # The squares of a 2 x 2 board look alike to the last card of a round.
+    rng = seeded("ties")
+    game = games()["skystones"](presets()["skystones_five"].ruleset)
+    shared = 0
+    for _ in range(40):
+        position = Position.deal(game, rng.getrandbits(60))
+        while not position.over:
+            for seat in position.deciders:
+                view = position.view(seat)
+                proof = prove(Sampler.of(view), position.legal(seat))
+                if not proof:
+                    continue
+                result = search(view, iterations=2_000, seed=1)
+                likely = {one.action: one for one in result.actions if one.probability > 0}
+                assert set(likely) == set(proof.best)
+                assert {one.probability for one in likely.values()} == {1 / len(proof.best)}
+                assert result.action in likely
+                for one in result.actions:
+                    equal = abs(proof.scores[one.action] - proof.expected_score) < EXACT
+                    others = sum(
+                        abs(score - proof.expected_score) < EXACT for score in proof.scores.values()
+                    )
+                    assert one.tied == (equal and others > 1)
+                shared += len(likely) > 1
+            joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
+            position.apply(joint, rng.getrandbits(60))
+    assert shared > 10
 
 
 def test_endings_can_be_left_to_the_search():

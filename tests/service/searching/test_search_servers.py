@@ -208,7 +208,8 @@ def test_a_search_server_that_stops_hands_its_searches_to_another(servers, start
     hints = [call.result().hint for call in calls]
     assert [hint.stop_reason for hint in hints] == [hint_pb2.STOP_REASON_ITERATIONS] * 2
     assert as_bytes(hints[0]) == as_bytes(hints[1])
-    assert calls_to_search_servers(server, "hint", "lost") == 1
+    # Both were there if the server had no connection to the other one yet.
+    assert calls_to_search_servers(server, "hint", "lost") in (1, 2)
 
 
 def test_without_a_search_server_the_own_threads_search(client, servers):

@@ -159,6 +159,7 @@ export const de: Texts = {
 	hintNotNow: "Tipps gibt es, wenn du entscheiden musst.",
 	hintExpected: "Erwartetes Ergebnis",
 	hintShares: "Wie oft welcher Zug zu spielen ist",
+	hintTied: "So gut wie der beste Zug, soweit die Suche das sagen kann",
 	hintWorlds: (n) => `${n} Welten`,
 	hintIterations: (n) => `${n} Durchläufe`,
 	hintProven: "Genau gelöst.",

@@ -158,6 +158,7 @@ export const en = {
 	hintNotNow: "Hints are for the moments when you must decide.",
 	hintExpected: "Expected score",
 	hintShares: "How often to play each move",
+	hintTied: "As good as the best move, as far as the search can tell",
 	hintWorlds: (n: string) => `${n} worlds`,
 	hintIterations: (n: string) => `${n} playouts`,
 	hintProven: "Solved exactly.",

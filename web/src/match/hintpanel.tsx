@@ -67,7 +67,14 @@ export function HintPanel(props: {
 								<meter min={0} max={1} value={each.probability} aria-hidden="true" />
 								<span class="what">{game.describeAction(each.action!, context)}</span>
 								<span class="num">{percent(each.probability)}</span>
-								<span class="num muted">{percent(each.expectedScore)}</span>
+								<span class="num muted">
+									{each.tied && (
+										<abbr class="tied" title={t().hintTied}>
+											={" "}
+										</abbr>
+									)}
+									{percent(each.expectedScore)}
+								</span>
 							</li>
 						))}
 					</ol>
