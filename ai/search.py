@@ -27,6 +27,7 @@ _PRECEDENCE = (
 )
 _DEFAULTS = Parameters()
 EXACT = 1e-9  # Scores that differ by less are equal.
+DRIFT = 3.0  # How many times as far as so far a score may move if the search goes on.
 SEARCH_TO_REPORT = 9  # The search goes on for so many times as long as its last report took.
 
 
@@ -262,8 +263,8 @@ class Search:
 
 def _action_result(root: RootAction, probability: float) -> ActionResult:
     # The first scores of an action come from a tree that hardly knew how to go on, so they are left
-    # out. How far the others differ from them tells how far the score may still be from where it
-    # goes, as far as this is more than the noise of both.
+    # out. How far the others differ from them, beyond the noise of both, tells how far the score
+    # may still be from where it goes. `python -m lab.hint_scores` measures whether it does.
     late = root.samples - root.early_samples
     if not late:
         return ActionResult(root.action, root.visits, root.availability, 0.5, 0.5, probability)
@@ -273,7 +274,7 @@ def _action_result(root: RootAction, probability: float) -> ActionResult:
     if root.early_samples:
         drift = mean - root.early_total / root.early_samples
         noise = variance / late + variance / root.early_samples
-        squared_deviation += max(0.0, drift * drift - noise)
+        squared_deviation += DRIFT**2 * max(0.0, drift * drift - noise)
     deviation = math.sqrt(squared_deviation)
     return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
 

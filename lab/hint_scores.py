@@ -30,6 +30,7 @@ from lab.workers import in_order, processors
 
 POSITIONS = 200  # Of each game.
 ITERATIONS = 10_000
+EVALUATION_SHARE = 0.2
 MAX_ACTIONS = 12  # That are searched for alone, of one position.
 DEVIATIONS = 2
 ROUNDING = 1e-9  # Exact scores differ by less.
@@ -98,7 +99,9 @@ def compare(task: Task) -> Compared:
     view = position.view(seat)
     process = search_process(task.revision)
     limits = {"iterations": task.iterations}
-    hint = process.ask(view, chance.getrandbits(64), limits, all_actions=True)
+    # As the server asks by default; the searches of some revisions have no such parameter.
+    share = {} if task.revision else {"evaluation_share": EVALUATION_SHARE}
+    hint = process.ask(view, chance.getrandbits(64), limits | share, all_actions=True)
     shown = {each.action: each for each in hint.actions}
     legal = position.legal(seat)
     scores = []
