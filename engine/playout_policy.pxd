@@ -7,7 +7,7 @@ cdef class PlayoutPolicy:
     """Plays one game cheaply: sensibly by `PlayoutPolicy.of`, at random by `.uniform`."""
     cdef readonly Game game
     # The number of stages after which a playout ends: see `stage`.
-    cdef int horizon
+    cdef public int horizon
     # A legal action of a seat that must decide, drawn at random. The default draws uniformly.
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil
     # A number that never falls during a match, such as that of its round. A playout ends when the

@@ -3,6 +3,7 @@ from engine.position import Position
 
 class PlayoutPolicy:
     game: Game
+    horizon: int
     @staticmethod
     def of(game: Game) -> PlayoutPolicy: ...
     @staticmethod

@@ -109,6 +109,12 @@ cdef class Position:
         both[0], both[1] = joint
         return self.game.observe(&self.state, both, seat)
 
+    def next_key(self, uint64_t key, joint, int seat):
+        """The key of all that a seat has observed, after it saw this joint action too."""
+        cdef Action both[SEATS]
+        both[0], both[1] = joint
+        return self.game.next_key(key, &self.state, both, seat)
+
     def root_key(self, int seat):
         """The key of what only this seat knows, such as its private cards."""
         return self.game.root_key(&self.state, seat)

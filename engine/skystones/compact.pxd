@@ -7,7 +7,7 @@ from engine.skystones.board cimport (
     Board, clear_board, count_lanes, put, set_up_board,
 )
 from engine.skystones.stack cimport (
-    Stack, draw_bit, forms_hand, lowest_bit, pickable, put_in, stack_up, take_out,
+    Picks, Stack, forms_hand, lowest_bit, pick_card, stack_up, start_picks, take_out,
 )
 from engine.skystones.state cimport ELEMENTS, FIRE, OVER, PICK, PLACE, SkystonesState
 from engine.skystones.tables cimport SkystonesTables
@@ -18,8 +18,7 @@ cdef struct Compact:
     int turn
     int points[SEATS]
     int unplaced                 # Cards in the piles and hands.
-    int hand_sizes[SEATS]        # Cards of each hand,
-    int hand_totals[SEATS]       # and the sum of their totals, in the picking phase.
+    int hand_size                # Cards in the hand of each seat, in the picking phase.
     Board board
     Stack piles[SEATS]
     Stack hands[SEATS]
@@ -32,38 +31,27 @@ cdef inline void compact_of(SkystonesTables tables, const SkystonesState* stones
     compact.starter = stones.common.starter
     compact.turn = stones.common.turn
     compact.unplaced = 0
+    compact.hand_size = stones.common.sides[0].hand_size
     set_up_board(tables, stones.common.board, &compact.board)
     for seat in range(SEATS):
         compact.points[seat] = stones.common.sides[seat].points
         stack_up(stones.piles[seat], &compact.piles[seat])
         stack_up(stones.hands[seat], &compact.hands[seat])
-        compact.hand_sizes[seat] = stones.common.sides[seat].hand_size
         compact.unplaced += (stones.common.sides[seat].hand_size
                              + stones.common.sides[seat].pile_size)
-        compact.hand_totals[seat] = total_of(tables, &compact.hands[seat])
 
 
-cdef inline int total_of(SkystonesTables tables, const Stack* stack) noexcept nogil:
-    cdef uint64_t types = stack.types
-    cdef int card, total = 0
-    while types:
-        card = lowest_bit(types)
-        types &= types - 1
-        total += stack.copies[card] * tables.totals[card]
-    return total
-
-
-# Picks both hands at random.
+# Completes both hands by random picks.
 cdef inline void pick_hands(SkystonesTables tables, Compact* compact, Rng* rng) noexcept nogil:
-    cdef int seat, card
+    cdef Picks[SEATS] picks
+    cdef int seat
     for seat in range(SEATS):
-        while compact.hand_sizes[seat] < tables.hand_size:
-            card = draw_bit(pickable(tables, &compact.piles[seat], compact.hand_sizes[seat],
-                                     compact.hand_totals[seat]), rng)
-            take_out(&compact.piles[seat], card)
-            put_in(&compact.hands[seat], card)
-            compact.hand_sizes[seat] += 1
-            compact.hand_totals[seat] += tables.totals[card]
+        start_picks(tables, &compact.piles[seat], &compact.hands[seat], compact.hand_size,
+                    &picks[seat])
+    # The seats take turns, so that the processor can overlap the picks of both.
+    while picks[0].missing > 0:
+        for seat in range(SEATS):
+            pick_card(tables, &compact.piles[seat], &compact.hands[seat], &picks[seat], rng)
     compact.phase = PLACE
     compact.turn = compact.starter
     if not can_place(tables, compact, compact.turn):
@@ -90,7 +78,6 @@ cdef inline void place(SkystonesTables tables, Compact* compact, const uint64_t*
     cdef int seat = compact.turn
     put(tables, &compact.board, facing, seat, card, at)
     take_out(&compact.hands[seat], card)
-    compact.hand_sizes[seat] -= 1
     compact.unplaced -= 1
     if can_place(tables, compact, 1 - seat):
         compact.turn = 1 - seat
@@ -98,18 +85,17 @@ cdef inline void place(SkystonesTables tables, Compact* compact, const uint64_t*
 
 cdef inline void end_round(SkystonesTables tables, Compact* compact) noexcept nogil:
     cdef Stack* hand
-    cdef int seat, card, copies
+    cdef int seat, card
     cdef int lead = count_lanes(compact.board.owned[0]) - count_lanes(compact.board.owned[1])
     # A round in which nothing was placed changes nothing: the match could go on for ever.
     compact.phase = PICK if compact.board.owned[0] | compact.board.owned[1] else OVER
     compact.points[0] += lead > 0
     compact.points[1] += lead < 0
     compact.starter = lead > 0 if lead else 1 - compact.starter
+    compact.hand_size = 0
     clear_board(&compact.board)
     for seat in range(SEATS):
         hand = &compact.hands[seat]
-        compact.hand_sizes[seat] = 0
-        compact.hand_totals[seat] = 0
         compact.piles[seat].types |= hand.types
         while hand.types:
             card = lowest_bit(hand.types)

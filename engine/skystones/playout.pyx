@@ -14,21 +14,19 @@ from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
 from engine.skystones.board cimport (
-    LANE, LANE_BITS, LANE_ONES, LANE_TOPS, MOST, Board, across, face, set_up_board,
+    LANE_BITS, LANE_ONES, LANE_TOPS, MOST, Board, across, face, set_up_board,
 )
 from engine.skystones.compact cimport (
-    Compact, can_place, compact_of, end_round, pick_hands, place, total_of,
+    Compact, can_place, compact_of, end_round, pick_hands, place,
 )
 from engine.skystones.rules cimport Skystones
-from engine.skystones.stack cimport Stack, draw_bit, lowest_bit, pickable, stack_up, types_in
+from engine.skystones.stack cimport draw_bit, lowest_bit, types_in
 from engine.skystones.state cimport (
     EDGES, KIND_SHIFT, MAX_CARDS, MAX_EDGE, MAX_HAND, MAX_TYPES, OVER, PICK, PICK_CARD,
     PLACE_CARD, Side, SkystonesState,
 )
+from engine.skystones.tables cimport SkystonesTables
 
-
-cdef enum:
-    BASE = 21
 
 # The worth of a placement: TAKEN for each card taken, less WEAK for each open edge by its points,
 # plus a random number below NOISE. The values were set by hand. `python -m
@@ -41,8 +39,13 @@ cdef enum:
 # it was not tried in the search, where noise also spreads the playouts. So the values are kept.
 cdef enum:
     TAKEN = 8
-    NOISE = 4                    # A power of two.
-cdef int* WEAK = [5, 3, 1, 0, 0, 0, 0, 0, 0, 0]
+    NOISE_BITS = 2
+    NOISE = 1 << NOISE_BITS
+    MOST_WEAK = 5                # The first of WEAK.
+    # Added to each worth, so that all are above 0. All are below 1 << WORTH_BITS then.
+    BASE = 1 + EDGES * MOST_WEAK
+    WORTH_BITS = LANE_BITS - 1
+cdef int* WEAK = [MOST_WEAK, 3, 1, 0, 0, 0, 0, 0, 0, 0]
 
 # The lead in later rounds, in points of the match: what each point of the totals of a pile is
 # worth, what it is worth to start, and the variance for each card of a pile beyond the LEFT cards
@@ -59,41 +62,87 @@ def constants():
     return TAKEN, NOISE, [WEAK[points] for points in range(MAX_EDGE + 1)]
 
 
-# The normal distribution, at points of a distance of 1 / POINTS_PER_UNIT: the probability that a
-# random number is positive whose mean is x times the square root of 2 of its standard deviation.
+# (1 + erf x) / 2 at evenly spaced x: the probability that a normal random number is above 0, if its
+# mean is x and its variance 1/2.
 cdef enum:
     POINTS_PER_UNIT = 64
-    LAST_POINT = 6
-cdef double[LAST_POINT * POINTS_PER_UNIT + 1] shares
+    LAST_POINT = 6               # Beyond, it is 1.
+cdef double[LAST_POINT * POINTS_PER_UNIT + 1] chances
 
 
-cdef void fill_shares() noexcept nogil:
-    cdef int i
-    for i in range(LAST_POINT * POINTS_PER_UNIT + 1):
-        shares[i] = 0.5 * (1 + erf(<double> i / POINTS_PER_UNIT))
+cdef void fill_chances() noexcept nogil:
+    cdef int point
+    for point in range(LAST_POINT * POINTS_PER_UNIT + 1):
+        chances[point] = 0.5 * (1 + erf(<double> point / POINTS_PER_UNIT))
 
 
-fill_shares()
+fill_chances()
 
 
-cdef double share(double x) noexcept nogil:
-    # By linear interpolation, which is within 0.00003.
+cdef double chance_above_0(double x) noexcept nogil:
+    # By linear interpolation, which is right to within 0.00003.
     cdef double distance = POINTS_PER_UNIT * (x if x > 0 else -x)
-    cdef double found
-    cdef int i
-    if distance >= LAST_POINT * POINTS_PER_UNIT:
-        return x > 0
-    i = <int> distance
-    found = shares[i] + (distance - i) * (shares[i + 1] - shares[i])
-    return found if x > 0 else 1 - found
+    cdef double chance = 1
+    cdef int point
+    if distance < LAST_POINT * POINTS_PER_UNIT:
+        point = <int> distance
+        chance = chances[point] + (distance - point) * (chances[point + 1] - chances[point])
+    return chance if x > 0 else 1 - chance
+
+
+cdef struct Weak:
+    uint64_t lanes[MAX_TYPES][EDGES]    # The loss for each edge of a card, in all lanes.
+
+
+cdef inline int best_placement(SkystonesTables tables, const Weak* weak, const Board* board,
+                               const uint64_t* facing, uint64_t hand, Rng* rng) noexcept nogil:
+    # The first of the best placements: the first bit of its lane << 6 | its card.
+    cdef uint64_t open[EDGES]
+    cdef uint64_t worths[MAX_HAND]
+    cdef uint8_t cards[MAX_HAND]
+    cdef uint64_t worth, lead, ahead, hits, best = 0, among = LANE_ONES, chosen = 0, noise = 0
+    cdef int i, edge, card, n = 0, noises_left = 0
+    for edge in range(EDGES):
+        open[edge] = across(board.empty, edge)
+    while hand:
+        card = lowest_bit(hand)
+        hand &= hand - 1
+        if noises_left == 0:
+            noise = rng_next(rng)
+            noises_left = LANE_BITS // NOISE_BITS
+        worth = BASE * LANE_ONES + (noise & (NOISE - 1) * LANE_ONES)
+        noise >>= NOISE_BITS
+        noises_left -= 1
+        for edge in range(EDGES):
+            worth -= weak.lanes[card][edge] & open[edge]
+            worth += (tables.points[card][edge] + facing[edge] & LANE_TOPS) // (MOST + 1) * TAKEN
+        worth &= board.empty & board.accepting[tables.elements[card]]
+        worths[n] = worth
+        cards[n] = card
+        n += 1
+        # The best worth on each square: where this one is ahead, it takes the lead.
+        lead = (worth | LANE_TOPS) - best
+        ahead = lead & LANE_TOPS
+        best += lead & ahead - (ahead >> WORTH_BITS)
+    # The squares with the best worth of all, bit by bit.
+    for i in range(WORTH_BITS - 1, -1, -1):
+        lead = among & best >> i
+        among = lead if lead else among
+    among <<= WORTH_BITS
+    for i in range(n - 1, -1, -1):
+        # The squares of these on which the card has that worth. A branch for whether there are any
+        # would often be mispredicted.
+        hits = ~((worths[i] ^ best) + MOST * LANE_ONES) & among
+        chosen ^= (chosen ^ (hits | cards[i])) & (0 - <uint64_t> (hits != 0))
+    return lowest_bit(chosen & LANE_TOPS) - WORTH_BITS << 6 | chosen & 63
 
 
 cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     """Plays for what is taken now, to the end of the round."""
 
     cdef Skystones rules
-    cdef uint64_t weak[MAX_TYPES][EDGES]     # WEAK of each edge, in all lanes.
-    cdef double widths[MAX_CARDS]
+    cdef Weak weak
+    cdef double widths[MAX_CARDS]       # What the lead is scaled by, with so many cards in a pile.
 
     def __init__(self, game):
         super().__init__(game)
@@ -101,7 +150,7 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         self.horizon = 1
         for card in range(self.rules.types):
             for edge in range(EDGES):
-                self.weak[card][edge] = WEAK[self.rules.edges[card][edge]] * LANE_ONES
+                self.weak.lanes[card][edge] = WEAK[self.rules.edges[card][edge]] * LANE_ONES
         for left in range(MAX_CARDS):
             self.widths[left] = 1 / sqrt(2 * VARIANCE * max(1, left - LEFT))
 
@@ -111,65 +160,17 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
         cdef Board board
-        cdef Stack pile, hand
         cdef uint64_t facing[EDGES]
         cdef int placement
         if stones.common.phase == PICK:
-            stack_up(stones.piles[seat], &pile)
-            stack_up(stones.hands[seat], &hand)
-            return <Action> PICK_CARD << KIND_SHIFT | <Action> draw_bit(
-                pickable(self.rules, &pile, stones.common.sides[seat].hand_size,
-                         total_of(self.rules, &hand)), rng)
+            return (<Action> PICK_CARD << KIND_SHIFT
+                    | <Action> draw_bit(self.rules.pickable_cards(stones, seat), rng))
         set_up_board(self.rules, stones.common.board, &board)
         face(&board, seat, facing)
-        placement = self.best_placement(&board, facing, types_in(stones.hands[seat]), rng)
-        return (<Action> PLACE_CARD << KIND_SHIFT | <Action> (placement >> 8) << 8
-                | self.rules.squares_at[(placement & 255) // LANE_BITS])
-
-    cdef int best_placement(self, const Board* board, const uint64_t* facing, uint64_t hand,
-                            Rng* rng) noexcept nogil:
-        # The card << 8 | the first bit of the lane of its square.
-        cdef uint64_t open[EDGES]
-        cdef uint64_t worths[MAX_HAND]
-        cdef uint8_t cards[MAX_HAND]
-        cdef uint64_t worth, lead, among, most = 0, noise = 0
-        cdef int i, edge, card, n = 0
-        for edge in range(EDGES):
-            open[edge] = across(board.empty, edge)
-        while hand:
-            card = lowest_bit(hand)
-            hand &= hand - 1
-            if n % 3 == 0:
-                noise = rng_next(rng)
-            worth = BASE * LANE_ONES
-            for edge in range(EDGES):
-                worth += (self.rules.points[card][edge] + facing[edge] & LANE_TOPS
-                          ) >> LANE_BITS - 1 << 3
-                worth -= self.weak[card][edge] & open[edge]
-            worth += noise & (NOISE - 1) * LANE_ONES
-            noise >>= 2
-            worth &= board.empty & board.accepting[self.rules.elements[card]]
-            worths[n] = worth
-            cards[n] = card
-            n += 1
-            # The greater one of each lane.
-            lead = (worth | LANE_TOPS) - most
-            among = lead & LANE_TOPS
-            most += lead & among - (among >> LANE_BITS - 1)
-        # The greatest of all lanes.
-        among = LANE_ONES
-        for i in range(LANE_BITS - 2, -1, -1):
-            lead = among & most >> i
-            if lead:
-                among = lead
-        worth = (most >> lowest_bit(among) & LANE) * LANE_ONES
-        i = 0
-        while True:
-            # The lanes of the card with that worth.
-            lead = ~((worths[i] ^ worth) + MOST * LANE_ONES) & LANE_TOPS
-            if lead:
-                return cards[i] << 8 | lowest_bit(lead) - (LANE_BITS - 1)
-            i += 1
+        placement = best_placement(self.rules, &self.weak, &board, facing,
+                                   types_in(stones.hands[seat]), rng)
+        return (<Action> PLACE_CARD << KIND_SHIFT | <Action> (placement & 63) << 8
+                | self.rules.squares_at[(placement >> 6) // LANE_BITS])
 
     cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
         cdef SkystonesState* stones = <SkystonesState*> state
@@ -183,9 +184,9 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
                 pick_hands(self.rules, &compact, rng)
             while can_place(self.rules, &compact, compact.turn):
                 face(&compact.board, compact.turn, facing)
-                placement = self.best_placement(&compact.board, facing,
-                                                compact.hands[compact.turn].types, rng)
-                place(self.rules, &compact, facing, placement >> 8, placement & 255)
+                placement = best_placement(self.rules, &self.weak, &compact.board, facing,
+                                           compact.hands[compact.turn].types, rng)
+                place(self.rules, &compact, facing, placement & 63, placement >> 6)
             end_round(self.rules, &compact)
             rounds -= 1
         stones.common.phase = compact.phase
@@ -214,8 +215,9 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     cdef double expected(self, double lead, int strength, int starter, int left,
                          double* draw) noexcept nogil:
         cdef double win, loss
+        # How likely each seat ends ahead by more than half a point.
         lead += STRENGTH * strength + (START if starter == 0 else -START)
-        win = share((lead - 0.5) * self.widths[left])
-        loss = share(-(lead + 0.5) * self.widths[left])
+        win = chance_above_0((lead - 0.5) * self.widths[left])
+        loss = chance_above_0(-(lead + 0.5) * self.widths[left])
         draw[0] = max(0.0, 1 - win - loss)
         return win + draw[0] / 2

@@ -3,7 +3,7 @@
 from engine.chance cimport Rng
 from engine.events cimport EventLog
 from engine.game cimport Action
-from engine.integers cimport uint8_t
+from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.state cimport Common, SkystonesState, Square
 from engine.skystones.tables cimport SkystonesTables
 
@@ -14,6 +14,7 @@ cdef void clear(Square* board) noexcept nogil
 cdef class Skystones(SkystonesTables):
     cdef int legal_picks(self, const SkystonesState* stones, int seat,
                          Action* actions) noexcept nogil
+    cdef uint64_t pickable_cards(self, const SkystonesState* stones, int seat) noexcept nogil
     cdef int legal_placements(self, const SkystonesState* stones, int seat,
                               Action* actions) noexcept nogil
     cdef void lay_fields(self, SkystonesState* stones, Rng* rng, EventLog* log) noexcept nogil

@@ -39,9 +39,12 @@ from engine.events cimport (
 )
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
+from engine.skystones.stack cimport (
+    Picks, Stack, find_lowest_sums, lowest_bit, pickable, stack_up, start_picks, take_out, types_in,
+)
 from engine.skystones.state cimport (
-    ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, FIELD_CARDS, FIELD_LAID, FIRE, KIND_SHIFT,
-    MAX_CARDS, MAX_LIMIT, MAX_SQUARES, MAX_TYPES, NONE, OVER, PASSED, PICK, PICKED,
+    ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, ELEMENTS, FIELD_CARDS, FIELD_LAID, FIRE,
+    KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_SQUARES, MAX_TYPES, NONE, OVER, PASSED, PICK, PICKED,
     PICKED_HIDDEN, PICK_CARD, PLACE, PLACED, PLACE_CARD, ROUND_ENDED, ROUND_STARTED, SET_ASIDE,
     SET_ASIDE_HIDDEN, Common, Placement, Side, SkystonesState, SkystonesView, Square, accepts,
 )
@@ -216,37 +219,64 @@ cdef class Skystones(SkystonesTables):
 
     cdef int legal_picks(self, const SkystonesState* stones, int seat,
                          Action* actions) noexcept nogil:
-        cdef const uint8_t* pile = stones.piles[seat]
-        cdef int most = self.hand_limit
-        cdef int others = self.hand_size - stones.common.sides[seat].hand_size - 1
-        cdef int card, i = 0, n = 0
-        for card in range(self.types):
-            most -= stones.hands[seat][card] * self.totals[card]
-        # The highest legal total is what the limit leaves when the cheapest cards complete the
-        # hand. A card that is itself one of these is legal too, since the hand can be completed.
-        while others > 0:
-            card = self.by_total[i]
-            most -= min(others, pile[card]) * self.totals[card]
-            others -= min(others, pile[card])
-            i += 1
-        for card in range(self.types):
-            if pile[card] and self.totals[card] <= most:
-                actions[n] = <Action> PICK_CARD << KIND_SHIFT | card
-                n += 1
+        cdef uint64_t cards = self.pickable_cards(stones, seat)
+        cdef int n = 0
+        while cards:
+            actions[n] = <Action> PICK_CARD << KIND_SHIFT | <Action> lowest_bit(cards)
+            cards &= cards - 1
+            n += 1
         return n
+
+    cdef uint64_t pickable_cards(self, const SkystonesState* stones, int seat) noexcept nogil:
+        # The cards that can be picked, as a set.
+        cdef Stack pile, hand
+        cdef Picks picks
+        stack_up(stones.piles[seat], &pile)
+        stack_up(stones.hands[seat], &hand)
+        start_picks(self, &pile, &hand, stones.common.sides[seat].hand_size, &picks)
+        return pickable(self, &pile, &picks)
 
     cdef int legal_placements(self, const SkystonesState* stones, int seat,
                               Action* actions) noexcept nogil:
-        cdef int card, square, n = 0
-        for card in range(self.types):
-            if not stones.hands[seat][card]:
-                continue
-            for square in range(self.squares):
-                if (not stones.common.board[square].card
-                        and accepts(stones.common.board[square].field, self.elements[card])):
-                    actions[n] = <Action> PLACE_CARD << KIND_SHIFT | card << 8 | square
-                    n += 1
+        cdef const Square* board = stones.common.board
+        cdef uint64_t hand = types_in(stones.hands[seat])
+        cdef uint8_t open[MAX_SQUARES]
+        cdef int card, square, i, n = 0, open_count = 0
+        for square in range(self.squares):
+            open[open_count] = square
+            open_count += not board[square].card and board[square].field != BLOCKED
+        while hand:
+            card = lowest_bit(hand)
+            hand &= hand - 1
+            for i in range(open_count):
+                actions[n] = <Action> PLACE_CARD << KIND_SHIFT | card << 8 | open[i]
+                n += accepts(board[open[i]].field, self.elements[card])
         return n
+
+    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+        # Everybody sees which squares are open. A card can be picked or not by what else is there.
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        if action >> KIND_SHIFT == PLACE_CARD:
+            return stones.hands[seat][action >> 8 & 255] != 0
+        return (stones.piles[seat][action & 255] != 0
+                and (self.pickable_cards(stones, seat) >> (action & 255) & 1) != 0)
+
+    cdef Action only_action(self, const State* state, int seat) noexcept nogil:
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        cdef Action actions[MAX_TYPES]
+        cdef uint64_t cards
+        cdef int square, open = 0
+        if stones.common.phase == PICK:
+            cards = self.pickable_cards(stones, seat)
+            return (0 if cards & (cards - 1) else
+                    <Action> PICK_CARD << KIND_SHIFT | <Action> lowest_bit(cards))
+        # Without special fields, a card can go to any empty square.
+        if not self.special_fields:
+            for square in range(self.squares):
+                open += not stones.common.board[square].card
+            if open > 1:
+                return 0
+        return actions[0] if self.legal_placements(stones, seat, actions) == 1 else 0
 
     cdef void apply(self, State* state, const Action* joint, Rng* rng,
                     EventLog* log) noexcept nogil:
@@ -281,6 +311,17 @@ cdef class Skystones(SkystonesTables):
         if joint[seat] >> KIND_SHIFT == PICK_CARD:
             seen = joint[seat]
         return mix(seen, common.phase | common.turn << 2 | common.round << 3)
+
+    cdef uint64_t next_key(self, uint64_t key, const State* after, const Action* joint,
+                           int seat) noexcept nogil:
+        # In whichever order a seat picks the same cards, it then decides about the same: a sum of
+        # mixed picks does not depend on the order. The turn after the last pick shows whether a
+        # seat has passed.
+        cdef const Common* common = &(<const SkystonesState*> after).common
+        if joint[seat] >> KIND_SHIFT != PICK_CARD:
+            return mix(key, self.observe(after, joint, seat))
+        key += mix(joint[seat], common.round)
+        return key if common.phase == PICK else mix(key, common.phase | common.turn << 2)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
@@ -329,14 +370,17 @@ cdef class Skystones(SkystonesTables):
     cdef int cheapest(self, const uint8_t* pile, int missing, int n, int barred) noexcept nogil:
         # The lowest sum of the totals of n cards of a pile without `missing` and without the
         # elements in `barred`. It is above any limit if there are fewer than n such cards.
-        cdef int card, i, copies, sum = 0
-        for i in range(self.types):
-            card = self.by_total[i]
-            copies = min(n, pile[card] - (card == missing))
-            if copies > 0 and not barred & 1 << self.elements[card]:
-                sum += copies * self.totals[card]
-                n -= copies
-        return sum if n == 0 else MAX_LIMIT + 1
+        cdef Stack stack
+        cdef int[MAX_HAND + 1] sums
+        cdef int element
+        stack_up(pile, &stack)
+        if missing != NONE and pile[missing]:
+            take_out(&stack, missing)
+        for element in range(FIRE, ELEMENTS):
+            if barred & 1 << element:
+                stack.types &= ~self.of_element[element]
+        find_lowest_sums(self, &stack, sums)
+        return sums[n]
 
     cdef void pick(self, SkystonesState* stones, const Action* joint, EventLog* log) noexcept nogil:
         cdef int seat
@@ -364,9 +408,15 @@ cdef class Skystones(SkystonesTables):
         stones.common.turn = seat
 
     cdef bint can_place(self, const SkystonesState* stones, int seat) noexcept nogil:
-        cdef int card, open = self.open_elements(&stones.common)
-        for card in range(self.types):
-            if stones.hands[seat][card] and open & 1 << self.elements[card]:
+        cdef int element, open = self.open_elements(&stones.common)
+        cdef uint64_t hand
+        if not open or not stones.common.sides[seat].hand_size:
+            return False
+        if open == ANY_ELEMENT:
+            return True
+        hand = types_in(stones.hands[seat])
+        for element in range(FIRE, ELEMENTS):
+            if open & 1 << element and hand & self.of_element[element]:
                 return True
         return False
 
@@ -376,7 +426,9 @@ cdef class Skystones(SkystonesTables):
         for square in range(self.squares):
             field = common.board[square].field
             if not common.board[square].card:
-                open |= 1 << field if field else ANY_ELEMENT
+                if not field:
+                    return ANY_ELEMENT
+                open |= 1 << field
         return open & ANY_ELEMENT
 
     cdef void place(self, SkystonesState* stones, int seat, int card, int square,

@@ -18,7 +18,7 @@ from engine.skystones.hands cimport (
     Candidates, Hands, Kind, Play, Rows, could_play, cumulate, left_over, tells, weigh_hands,
 )
 from engine.skystones.rules cimport Skystones, clear
-from engine.skystones.stack cimport Stack, draw_bit, pickable, stack_up, take_out
+from engine.skystones.stack cimport Picks, Stack, pick_card, stack_up, start_picks
 from engine.skystones.state cimport (
     BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
     MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
@@ -352,18 +352,22 @@ cdef class SkystonesSampler(Sampler):
 
     cdef bint draw_picks(self, SkystonesState* stones, Rng* rng) noexcept nogil:
         # Picks the opponent's hand uniformly. False: the opponent cannot have played it as it did.
-        cdef uint8_t* pile = stones.piles[self.other]
-        cdef Stack stack
-        cdef int i, card, total = 0, held = 0
+        cdef Stack pile, hand
+        cdef Picks picks
+        cdef int element, _pick, held = 0
         self.set_aside(stones, self.draw_aside(NULL, 0, rng))
-        stack_up(pile, &stack)
-        for i in range(self.picks):
-            card = draw_bit(pickable(self.rules, &stack, i, total), rng)
-            total += self.rules.totals[card]
-            held |= 1 << self.rules.elements[card]
-            stones.hands[self.other][card] += 1
-            pile[card] -= 1
-            take_out(&stack, card)
+        if self.picks == 0:
+            return True
+        stack_up(stones.piles[self.other], &pile)
+        stack_up(stones.hands[self.other], &hand)
+        start_picks(self.rules, &pile, &hand, 0, &picks)
+        for _pick in range(self.picks):
+            pick_card(self.rules, &pile, &hand, &picks, rng)
+        memcpy(stones.piles[self.other], pile.copies, MAX_TYPES)
+        memcpy(stones.hands[self.other], hand.copies, MAX_TYPES)
+        for element in range(FIRE, ELEMENTS):
+            if hand.types & self.rules.of_element[element]:
+                held |= 1 << element
         return not held & self.play.barred and (not self.play.needed or held & self.play.needed)
 
     cdef void set_aside(self, SkystonesState* stones, int card) noexcept nogil:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from engine.chance cimport Rng, rng_below
 from engine.integers cimport uint64_t, uint8_t
-from engine.skystones.state cimport MAX_LIMIT, MAX_TOTAL, MAX_TYPES
+from engine.skystones.state cimport MAX_HAND, MAX_LIMIT, MAX_TOTAL, MAX_TYPES
 from engine.skystones.tables cimport SkystonesTables
 
 cdef extern from *:
@@ -23,6 +23,11 @@ cdef extern from *:
 cdef struct Stack:
     uint64_t types               # Those with at least one copy.
     uint8_t copies[MAX_TYPES]    # By card.
+
+cdef struct Picks:               # The picks of a hand.
+    int missing                  # Cards.
+    int total                    # The sum of the totals of the hand.
+    int lowest[MAX_HAND + 1]     # The lowest sum of the totals of so many cards of the pile.
 
 
 # The types of which there are copies.
@@ -70,7 +75,7 @@ cdef inline int first_above(uint64_t bytes, int n) noexcept nogil:
     return lowest_bit((bytes | BYTE_TOPS) - (n + 1) * BYTE_ONES & BYTE_TOPS) - 7
 
 
-# A bit of a word, drawn uniformly; at most 120 are set.
+# A bit of a word, drawn uniformly.
 cdef inline int draw_bit(uint64_t word, Rng* rng) noexcept nogil:
     # `sums` has in each byte the number of bits up to there. Within the byte with the bit, the same
     # again, with a byte for each bit.
@@ -96,28 +101,69 @@ cdef inline int count_copies(SkystonesTables tables, const Stack* stack,
     return n
 
 
-# The lowest sum of the totals of n cards. It is above any limit if there are fewer cards.
-cdef inline int cheapest(SkystonesTables tables, const Stack* stack, int n) noexcept nogil:
-    cdef int i = 0, copies, sum = 0
-    while n > 0:
-        if i == tables.level_count:
-            return MAX_LIMIT + 1
-        copies = min(n, count_copies(tables, stack, tables.levels[i]))
-        sum += copies * tables.level_totals[i]
-        n -= copies
-        i += 1
-    return sum
+# Writes the lowest sums of the totals of 0 to MAX_HAND cards. They are above any limit where there
+# are fewer cards.
+cdef inline void find_lowest_sums(SkystonesTables tables, const Stack* stack,
+                                  int* sums) noexcept nogil:
+    cdef int found = 0, level = 0, left, total
+    sums[0] = 0
+    while found < MAX_HAND:
+        left = MAX_HAND
+        total = MAX_LIMIT + 1
+        if level < tables.level_count:
+            left = count_copies(tables, stack, tables.levels[level])
+            total = tables.level_totals[level]
+            level += 1
+        while left > 0 and found < MAX_HAND:
+            sums[found + 1] = sums[found] + total
+            found += 1
+            left -= 1
 
 
 cdef inline bint forms_hand(SkystonesTables tables, const Stack* pile) noexcept nogil:
-    return cheapest(tables, pile, tables.hand_size) <= tables.hand_limit
+    cdef int[MAX_HAND + 1] sums
+    find_lowest_sums(tables, pile, sums)
+    return sums[tables.hand_size] <= tables.hand_limit
 
 
-# The types of a pile that can be picked next for a hand of this size and total.
-cdef inline uint64_t pickable(SkystonesTables tables, const Stack* pile, int hand_size,
-                              int hand_total) noexcept nogil:
+cdef inline int sum_of(SkystonesTables tables, const Stack* stack) noexcept nogil:
+    # The sum of the totals of all cards.
+    cdef uint64_t types = stack.types
+    cdef int card, sum = 0
+    while types:
+        card = lowest_bit(types)
+        types &= types - 1
+        sum += stack.copies[card] * tables.totals[card]
+    return sum
+
+
+# Starts the picks of a hand.
+cdef inline void start_picks(SkystonesTables tables, const Stack* pile, const Stack* hand,
+                             int hand_size, Picks* picks) noexcept nogil:
+    picks.total = sum_of(tables, hand)
+    picks.missing = tables.hand_size - hand_size
+    find_lowest_sums(tables, pile, picks.lowest)
+
+
+# The types that can be picked next.
+cdef inline uint64_t pickable(SkystonesTables tables, const Stack* pile,
+                              const Picks* picks) noexcept nogil:
     # The highest legal total is what the limit leaves when the cheapest cards complete the hand. A
     # card that is itself one of these is legal too, since the hand can be completed.
-    cdef int most = tables.hand_limit - hand_total - cheapest(
-        tables, pile, tables.hand_size - hand_size - 1)
+    cdef int most = tables.hand_limit - picks.total - picks.lowest[picks.missing - 1]
     return pile.types & tables.up_to[min(most, MAX_TOTAL)]
+
+
+# Picks one card at random.
+cdef inline void pick_card(SkystonesTables tables, Stack* pile, Stack* hand, Picks* picks,
+                           Rng* rng) noexcept nogil:
+    cdef int card = draw_bit(pickable(tables, pile, picks), rng)
+    cdef int total = tables.totals[card]
+    cdef int i
+    take_out(pile, card)
+    put_in(hand, card)
+    picks.total += total
+    picks.missing -= 1
+    # If the card was one of the cheapest, the next one takes its place.
+    for i in range(MAX_HAND):
+        picks.lowest[i] = max(picks.lowest[i], picks.lowest[i + 1] - total)
