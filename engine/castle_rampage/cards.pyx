@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 
+from libc.stdint cimport uint16_t
 from libc.string cimport memset
 
 from engine.castle_rampage.actions cimport discard
@@ -10,10 +11,13 @@ from engine.castle_rampage.state cimport (
     ARCHER, ARCHER_UNIT, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CASTLE, CATAPULT, CHARGE, DIGGER,
     DRAGON, GATE, GIANT, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHT_UNIT, MAX_ATTACK,
     MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, MAX_WAYS, MERCENARY, OGRE, PRIEST, SABOTEUR,
-    SKIRMISH, SPY, SUMMONER, UNITS_END, VETERAN, VOLLEY, counts_as,
+    SCHEMES, SKIRMISH, SPY, SUMMONER, UNITS_END, VETERAN, VOLLEY, counts_as,
 )
-from engine.castle_rampage.tables cimport Tables, Way
-from engine.integers cimport uint64_t
+from engine.castle_rampage.tables cimport (
+    GIANTS_NEEDED, KNIGHTS_NEEDED, MERCENARIES_NEEDED, NO_WAY, Tables, Way, can_pay, holding_of,
+    units_of,
+)
+from engine.integers cimport uint64_t, uint8_t
 
 from engine.card_list import copies, read_csv
 from engine.errors import RulesetError
@@ -136,6 +140,7 @@ cdef fill_tables(Tables* tables, specs):
         tables.bonus[card] = spec["bonus"]
         tables.cost[card] = spec["cost"]
     fill_ways(tables)
+    fill_first_ways(tables)
 
 
 cdef fill_ways(Tables* tables):
@@ -155,3 +160,27 @@ cdef fill_ways(Tables* tables):
                 for i, card in enumerate(cards):
                     way.discards |= discard(card, i)
                     way.units += <uint64_t> 1 << (8 * (card - KNIGHT))
+
+
+cdef fill_first_ways(Tables* tables):
+    cdef uint8_t counts[CARDS]
+    cdef int knights, archers, axe_men, giants, mercenaries, scheme
+    cdef uint16_t* first
+    for knights, archers, axe_men, giants, mercenaries in itertools.product(
+            range(KNIGHTS_NEEDED), range(KNIGHTS_NEEDED), range(KNIGHTS_NEEDED),
+            range(GIANTS_NEEDED), range(MERCENARIES_NEEDED)):
+        counts[KNIGHT], counts[ARCHER], counts[AXE_MAN] = knights, archers, axe_men
+        counts[GIANT], counts[MERCENARY] = giants, mercenaries
+        first = tables.first_ways + holding_of(counts) * SCHEMES
+        for scheme in range(SCHEMES):
+            first[scheme] = first_way(tables, units_of(counts), scheme)
+
+
+cdef int first_way(const Tables* tables, uint64_t units, int scheme):
+    cdef int extra, at, i
+    for extra in range(1, -1, -1):
+        at = scheme * 2 + extra
+        for i in range(tables.way_count[at]):
+            if can_pay(units, &tables.ways[at * MAX_WAYS + i]):
+                return at * MAX_WAYS + i
+    return NO_WAY

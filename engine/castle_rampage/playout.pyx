@@ -11,9 +11,9 @@ from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
     END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_COST, MAX_WAYS, OGRE, OVER, PLAY,
-    PRIEST, SABOTEUR, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER, VOLLEY, CastleState, Side, Stack, standing,
+    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER, VOLLEY, CastleState, Side, Stack, standing,
 )
-from engine.castle_rampage.tables cimport Way, can_pay, units_of
+from engine.castle_rampage.tables cimport NO_WAY, holding_of
 from engine.chance cimport Rng, rng_next
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint8_t, uint32_t, uint64_t
@@ -78,12 +78,29 @@ cdef inline int noise_below(Noise* noise, int n, Rng* rng) noexcept nogil:
 
 
 cdef inline uint32_t cards_of(const uint8_t* hand) noexcept nogil:
-    # The set of the cards in a hand.
-    cdef uint32_t cards = 0
-    cdef int card
-    for card in range(1, CARDS):
-        cards |= <uint32_t> (hand[card] > 0) << card
-    return cards
+    # The set of the cards in a hand, eight cards at a time.
+    return which_of(word_of(hand)) | which_of(word_of(hand + 8)) << 8 | which_of(
+        short_word_of(hand + 16)) << 16
+
+
+cdef inline uint64_t word_of(const uint8_t* counts) noexcept nogil:
+    # Eight counts, a byte each. Compilers make one load of this.
+    return (<uint64_t> counts[0] | <uint64_t> counts[1] << 8 | <uint64_t> counts[2] << 16
+            | <uint64_t> counts[3] << 24 | <uint64_t> counts[4] << 32 | <uint64_t> counts[5] << 40
+            | <uint64_t> counts[6] << 48 | <uint64_t> counts[7] << 56)
+
+
+cdef inline uint64_t short_word_of(const uint8_t* counts) noexcept nogil:
+    # Six counts: the last ones of a hand.
+    return (<uint64_t> counts[0] | <uint64_t> counts[1] << 8 | <uint64_t> counts[2] << 16
+            | <uint64_t> counts[3] << 24 | <uint64_t> counts[4] << 32 | <uint64_t> counts[5] << 40)
+
+
+cdef inline uint32_t which_of(uint64_t counts) noexcept nogil:
+    # Which of eight counts are not 0. No hand holds 128 copies, so a sum sets the high bit of a
+    # byte and no other; the product then gathers these bits.
+    cdef uint64_t high = (counts + <uint64_t> 0x7F7F7F7F7F7F7F7F) & <uint64_t> 0x8080808080808080
+    return ((high >> 7) * <uint64_t> 0x0102040810204080) >> 56
 
 
 cdef Action payment(const uint8_t* hand, int card, int cost) noexcept nogil:
@@ -226,9 +243,9 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         cdef int row = CARDS if own_gate > own_castle + 2 else 0
         cdef int held = side.hand_size
         cdef uint32_t left = cards_of(hand)
-        cdef uint64_t units = units_of(hand)
+        cdef int holding = holding_of(hand) if left >> VOLLEY else 0
+        cdef int way
         cdef Noise noise
-        cdef const Way* way
         cdef Action discards = 0
         cdef int card, worth, choice, cost
         cdef int best = 0, kind = END_TURN, chosen = 0, best_choice = 0, best_cost = 0
@@ -252,17 +269,16 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
             worth = self.play_worths[card]
             choice = 0
             if card >= VOLLEY:
-                if worth + PLAY_NOISE > best + 1:
+                way = self.rules.tables.first_ways[holding * SCHEMES + card - VOLLEY]
+                if way != NO_WAY and worth + PLAY_NOISE > best + 1:
                     worth += noise_below(&noise, PLAY_NOISE, rng)
                     if worth > best:
-                        way = self.find_way(units, card, &choice)
-                        if way != NULL:
-                            best = worth
-                            kind = PLAY
-                            chosen = card
-                            best_choice = choice
-                            best_cost = 0
-                            discards = way.discards
+                        best = worth
+                        kind = PLAY
+                        chosen = card
+                        best_choice = way // MAX_WAYS % 2
+                        best_cost = 0
+                        discards = self.rules.tables.ways[way].discards
                 continue
             cost = self.rules.tables.cost[card]
             if held <= cost:
@@ -319,20 +335,6 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         if defence > strength:
             return HOPELESS
         return 10 + 4 * (strength - defence) + (6 if structure else 0)
-
-    cdef const Way* find_way(self, uint64_t units, int scheme, int* extra) noexcept nogil:
-        # The first way to pay for a scheme that the hand allows, with the extra unit if possible;
-        # NULL if there is none.
-        cdef const Way* way
-        cdef int each, at, i
-        for each in range(1, -1, -1):
-            at = (scheme - VOLLEY) * 2 + each
-            for i in range(self.rules.tables.way_count[at]):
-                way = &self.rules.tables.ways[at * MAX_WAYS + i]
-                if can_pay(units, way):
-                    extra[0] = each
-                    return way
-        return NULL
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state

@@ -247,15 +247,12 @@ cdef class CastleRampageSampler(Sampler):
         # that the guess knows elsewhere, and those that are dealt to its blanks.
         cdef const uint8_t* pile = self.account.last_pile()
         cdef const uint8_t* unknown = guess.pools + self.account.newest() * CARDS
-        cdef uint8_t drawn[CARDS]
         cdef int card, i, _copy
-        for card in range(CARDS):
-            drawn[card] = pile[card] - unknown[card]
-        for i in range(n):
-            drawn[dealt[i]] += 1
         for card in range(1, CARDS):
-            for _copy in range(drawn[card]):
+            for _copy in range(pile[card] - unknown[card]):
                 remember_drawn(own, card)
+        for i in range(n):
+            remember_drawn(own, dealt[i])
 
 
 cdef void copy_used(CastleState* rampage, const CastleState* common_part) noexcept nogil:
