@@ -2,13 +2,14 @@
 
 from engine.castle_rampage.tables cimport Tables
 from engine.castle_rampage.state cimport (
-    CARD_BITS, CARD_MASK, CARD_SHIFT, CHOICE_SHIFT, DEAL, KIND_SHIFT, MAX_DISCARDS,
+    CARD_BITS, CARD_MASK, CARD_SHIFT, CHOICE_SHIFT, DEAL, END_TURN, KIND_SHIFT, MAX_DISCARDS,
 )
 from engine.game cimport Action
-from engine.integers cimport uint8_t
+from engine.integers cimport uint64_t, uint8_t
 
 cdef enum:
     OGRE_DISCARDS = 2            # The price of strengthening with an Ogre.
+    ALL_DISCARDS = (1 << CARD_BITS * MAX_DISCARDS) - 1
 
 cdef inline int kind_of(Action action) noexcept nogil:
     return action >> KIND_SHIFT
@@ -40,9 +41,36 @@ cdef int set_up_actions(const uint8_t* hand, Action* actions) noexcept nogil
 cdef int turn_actions(const Tables* tables, const uint8_t* hand, int flags,
                       Action* actions) noexcept nogil
 
-# Whether a hand allows an action that was legal with another hand.
-cdef bint allows_set_up(const uint8_t* hand, Action action) noexcept nogil
-cdef bint allows_turn(const uint8_t* hand, int flags, Action action) noexcept nogil
+# Whether a hand has the cards of an action that is legal with another hand. A set-up uses as many
+# cards as every such hand has.
+cdef inline bint has_set_up(const uint8_t* hand, Action action) noexcept nogil:
+    cdef uint64_t used = 0       # The copies of each card so far, three bits each.
+    cdef int card, i, shift
+    for i in range(DEAL):
+        card = set_up_card(action, i)
+        shift = 3 * card - 3
+        used += <uint64_t> 1 << shift
+        if (used >> shift) & 7 > hand[card]:
+            return False
+    return True
+
+cdef inline bint has_cards(const uint8_t* hand, Action action) noexcept nogil:
+    cdef int card = card_of(action)
+    cdef int other, i, copies = 0, last = 0
+    if hand[card] == 0:
+        return kind_of(action) == END_TURN
+    if action & ALL_DISCARDS == 0:
+        return True
+    for i in range(MAX_DISCARDS):
+        other = discard_of(action, i)
+        if other == 0:
+            break
+        copies = copies + 1 if other == last else 1 + (other == card)
+        last = other
+        if copies > hand[other]:
+            return False
+    return True
+
 # Whether a hand of `size` cards can do nothing in a turn but end it.
 cdef bint must_end_turn(const Tables* tables, const uint8_t* hand, int size,
                         int flags) noexcept nogil

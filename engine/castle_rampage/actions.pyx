@@ -2,14 +2,11 @@
 
 from engine.castle_rampage.state cimport (
     AXE_MAN_UNIT, CARDS, CARD_BITS, CATAPULT, CATAPULT_OPPOSED, DEAL, END_TURN, GRANARY,
-    GRANARY_OPPOSED, KNIGHT_UNIT, MAX_DISCARDS, MAX_WAYS, MERCENARY, OGRE, PLAY, PRIEST, SABOTEUR,
+    GRANARY_OPPOSED, KNIGHT_UNIT, MAX_WAYS, MERCENARY, OGRE, PLAY, PRIEST, SABOTEUR,
     SET_UP_CARDS, STRENGTHEN, STRENGTHENED_BEFORE, STRUCTURES, VOLLEY,
 )
 from engine.castle_rampage.tables cimport Tables, Way, can_pay, units_of
 from engine.integers cimport uint64_t
-
-cdef enum:
-    SET_UP_COUNT_BITS = 3        # Enough for DEAL equal cards.
 
 cdef struct Held:                # A hand whose cards are listed.
     int kinds
@@ -161,42 +158,6 @@ cdef int with_units(const Tables* tables, const uint8_t* hand, int scheme, Actio
                     actions[n] = action_base(PLAY, scheme, extra) | way.discards
                 n += 1
     return n
-
-
-cdef bint allows_set_up(const uint8_t* hand, Action action) noexcept nogil:
-    # The action places five cards and so does the hand, so none is left if each fits.
-    cdef uint64_t placed = 0     # The copies of each card that the action has used, three bits each.
-    cdef int card, i, shift
-    for i in range(DEAL):
-        card = set_up_card(action, i)
-        shift = SET_UP_COUNT_BITS * card - SET_UP_COUNT_BITS
-        placed += <uint64_t> 1 << shift
-        if (placed >> shift) & ((1 << SET_UP_COUNT_BITS) - 1) > hand[card]:
-            return False
-    return True
-
-
-cdef bint allows_turn(const uint8_t* hand, int flags, Action action) noexcept nogil:
-    # How many cards an action discards, and which of them are units, is the same with every hand.
-    cdef int kind = kind_of(action)
-    cdef int card = card_of(action)
-    cdef int other, i, copies = 0, last = 0
-    if kind == END_TURN:
-        return True
-    if hand[card] == 0 or (kind == STRENGTHEN and flags & STRENGTHENED_BEFORE):
-        return False
-    if kind == PLAY and card == SABOTEUR and not flags & (
-            CATAPULT_OPPOSED if choice_of(action) == CATAPULT else GRANARY_OPPOSED):
-        return False
-    for i in range(MAX_DISCARDS):
-        other = discard_of(action, i)
-        if other == 0:
-            break
-        copies = copies + 1 if other == last else 1 + (other == card)
-        last = other
-        if copies > hand[other]:
-            return False
-    return True
 
 
 cdef bint must_end_turn(const Tables* tables, const uint8_t* hand, int size,

@@ -47,7 +47,7 @@ The folder, in the order in which the modules use each other: `state` (constants
 from libc.string cimport memset
 
 from engine.castle_rampage.actions cimport (
-    action_base, allows_set_up, allows_turn, card_of, choice_of, discard, discard_of, kind_of,
+    action_base, card_of, choice_of, discard, discard_of, has_cards, has_set_up, kind_of,
     must_end_turn, set_up_actions, set_up_card, turn_actions,
 )
 from engine.castle_rampage.cards cimport fill_tables
@@ -297,6 +297,11 @@ cdef class CastleRampage(Game):
             return "WRONG_DISCARDS", "Mercenary discards at most 2 cards"
         return "WRONG_DISCARDS", f"{title} costs {self.tables.cost[card]} other cards"
 
+    @property
+    def max_mixed_actions(self):
+        # Hardly any hand has so few set-ups that a mixture of them could be learnt.
+        return 0
+
     # The rules
 
     cdef void deal(self, State* state, Rng* rng, EventLog* log) noexcept nogil:
@@ -317,10 +322,19 @@ cdef class CastleRampage(Game):
                             actions)
 
     cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+        # What is asked first is most often the answer.
         cdef const CastleState* rampage = <const CastleState*> state
-        if rampage.common.phase == SET_UP:
-            return allows_set_up(rampage.own[seat].hand, action)
-        return allows_turn(rampage.own[seat].hand, flags_of(&rampage.common), action)
+        cdef const uint8_t* hand = rampage.own[seat].hand
+        if kind_of(action) == SET_UP_CARDS:
+            return has_set_up(hand, action)
+        if not has_cards(hand, action):
+            return False
+        if kind_of(action) == STRENGTHEN:
+            return not rampage.common.strengthened
+        if card_of(action) == SABOTEUR:
+            return flags_of(&rampage.common) & (
+                CATAPULT_OPPOSED if choice_of(action) == CATAPULT else GRANARY_OPPOSED) != 0
+        return True
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state
@@ -404,11 +418,27 @@ cdef class CastleRampage(Game):
                     action = action_base(SET_UP_CARDS, 0, 0)
                 elif kind_of(action) == STRENGTHEN and card_of(action) != OGRE:
                     action = action_base(STRENGTHEN, 0, choice_of(action))
-            key = mix(key, action)
+            if action:
+                key = mix(key, action << 1 | each)
             sizes = sizes << 8 | rampage.common.sides[each].hand_size
         for each in range(SEATS * STRUCTURES):
             sizes = sizes << 8 | standing(&rampage.stacks[each])
+        if rampage.common.phase == SET_UP:
+            key = mix(key, self.root_key(after, seat))
         return mix(key, sizes)
+
+    cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
+        # In a set-up, decisions with different cards have no action in common.
+        cdef const CastleState* rampage = <const CastleState*> state
+        cdef const uint8_t* hand = rampage.own[seat].hand
+        cdef uint64_t key = 0
+        cdef int card
+        if rampage.common.phase != SET_UP:
+            return 0
+        for card in range(1, CARDS):
+            if hand[card]:
+                key = mix(key, card << 8 | hand[card])
+        return key
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state
