@@ -14,7 +14,8 @@ cdef void clear(Square* board) noexcept nogil
 cdef class Skystones(SkystonesTables):
     cdef int legal_picks(self, const SkystonesState* stones, int seat,
                          Action* actions) noexcept nogil
-    cdef uint64_t pickable_cards(self, const SkystonesState* stones, int seat) noexcept nogil
+    cdef uint64_t pickable(self, const SkystonesState* stones, int seat) noexcept nogil
+    cdef void find_pick_limits(self, SkystonesState* stones) noexcept nogil
     cdef int legal_placements(self, const SkystonesState* stones, int seat,
                               Action* actions) noexcept nogil
     cdef void lay_fields(self, SkystonesState* stones, Rng* rng, EventLog* log) noexcept nogil

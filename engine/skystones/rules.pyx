@@ -40,7 +40,7 @@ from engine.events cimport (
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.stack cimport (
-    Picks, Stack, find_lowest_sums, lowest_bit, pickable, stack_up, start_picks, take_out, types_in,
+    Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out, types_in,
 )
 from engine.skystones.state cimport (
     ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, ELEMENTS, FIELD_CARDS, FIELD_LAID, FIRE,
@@ -101,10 +101,14 @@ cdef class Skystones(SkystonesTables):
     hidden_places = ("opponent_hand", "opponent_pile", "set_aside")
 
     cdef state_fields(self, const State* state):
-        return (<SkystonesState*> state)[0]
+        cdef dict fields = (<SkystonesState*> state)[0]
+        del fields["pick_limits"]
+        return fields
 
     cdef fill_state(self, State* state, fields):
-        (<SkystonesState*> state)[0] = fields
+        cdef SkystonesState* stones = <SkystonesState*> state
+        stones[0] = {**fields, "pick_limits": [0] * SEATS}
+        self.find_pick_limits(stones)
 
     cdef view_fields(self, const View* view):
         cdef SkystonesView* seen = <SkystonesView*> view
@@ -219,7 +223,7 @@ cdef class Skystones(SkystonesTables):
 
     cdef int legal_picks(self, const SkystonesState* stones, int seat,
                          Action* actions) noexcept nogil:
-        cdef uint64_t cards = self.pickable_cards(stones, seat)
+        cdef uint64_t cards = self.pickable(stones, seat)
         cdef int n = 0
         while cards:
             actions[n] = <Action> PICK_CARD << KIND_SHIFT | <Action> lowest_bit(cards)
@@ -227,14 +231,21 @@ cdef class Skystones(SkystonesTables):
             n += 1
         return n
 
-    cdef uint64_t pickable_cards(self, const SkystonesState* stones, int seat) noexcept nogil:
+    cdef uint64_t pickable(self, const SkystonesState* stones, int seat) noexcept nogil:
         # The cards that can be picked, as a set.
+        return types_in(stones.piles[seat]) & self.below[stones.pick_limits[seat]]
+
+    cdef void find_pick_limits(self, SkystonesState* stones) noexcept nogil:
         cdef Stack pile, hand
         cdef Picks picks
-        stack_up(stones.piles[seat], &pile)
-        stack_up(stones.hands[seat], &hand)
-        start_picks(self, &pile, &hand, stones.common.sides[seat].hand_size, &picks)
-        return pickable(self, &pile, &picks)
+        cdef int seat
+        for seat in range(SEATS):
+            stones.pick_limits[seat] = 0
+            if stones.common.phase == PICK:
+                stack_up(stones.piles[seat], &pile)
+                stack_up(stones.hands[seat], &hand)
+                start_picks(self, &pile, &hand, stones.common.sides[seat].hand_size, &picks)
+                stones.pick_limits[seat] = pick_limit(self, &picks)
 
     cdef int legal_placements(self, const SkystonesState* stones, int seat,
                               Action* actions) noexcept nogil:
@@ -254,12 +265,12 @@ cdef class Skystones(SkystonesTables):
         return n
 
     cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
-        # Everybody sees which squares are open. A card can be picked or not by what else is there.
+        # Everybody sees which squares are open to a card.
         cdef const SkystonesState* stones = <const SkystonesState*> state
+        cdef int card = action & 255
         if action >> KIND_SHIFT == PLACE_CARD:
-            return stones.hands[seat][action >> 8 & 255] != 0
-        return (stones.piles[seat][action & 255] != 0
-                and (self.pickable_cards(stones, seat) >> (action & 255) & 1) != 0)
+            return stones.hands[seat][action >> 8 & 255] > 0
+        return stones.piles[seat][card] > 0 and self.totals[card] < stones.pick_limits[seat]
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
@@ -267,7 +278,7 @@ cdef class Skystones(SkystonesTables):
         cdef uint64_t cards
         cdef int square, open = 0
         if stones.common.phase == PICK:
-            cards = self.pickable_cards(stones, seat)
+            cards = self.pickable(stones, seat)
             return (0 if cards & (cards - 1) else
                     <Action> PICK_CARD << KIND_SHIFT | <Action> lowest_bit(cards))
         # Without special fields, a card can go to any empty square.
@@ -361,6 +372,7 @@ cdef class Skystones(SkystonesTables):
         stones.common.round += 1
         stones.common.starter = starter
         stones.common.turn = starter
+        self.find_pick_limits(stones)
         log_event(log, TO_PUBLIC | TO_RECORD, ROUND_STARTED, starter, &stones.common.round, 1)
 
     cdef bint can_form_hand(self, const uint8_t* pile, int missing) noexcept nogil:
@@ -394,7 +406,10 @@ cdef class Skystones(SkystonesTables):
             log_private(log, to_seat(seat), seat, PICKED, &card, 1, PICKED_HIDDEN, NULL, 0)
         if stones.common.sides[0].hand_size == self.hand_size:
             stones.common.phase = PLACE
+            self.find_pick_limits(stones)
             self.find_turn(stones, stones.common.starter, log)
+        else:
+            self.find_pick_limits(stones)
 
     cdef void find_turn(self, SkystonesState* stones, int seat, EventLog* log) noexcept nogil:
         # The next turn is for `seat` if it can place. Otherwise it passes, and if the other seat

@@ -18,7 +18,9 @@ from engine.skystones.hands cimport (
     Candidates, Hands, Kind, Play, Rows, could_play, cumulate, left_over, tells, weigh_hands,
 )
 from engine.skystones.rules cimport Skystones, clear
-from engine.skystones.stack cimport Picks, Stack, pick_card, stack_up, start_picks
+from engine.skystones.stack cimport (
+    Picks, Stack, lower, pick_card, pick_limit, stack_up, start_picks, take_out,
+)
 from engine.skystones.state cimport (
     BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
     MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
@@ -44,11 +46,15 @@ cdef class SkystonesSampler(Sampler):
     cdef int other
     cdef uint8_t start[SEATS][MAX_TYPES]    # The piles at the start of the replayed round.
     cdef Candidates aside
+    cdef double aside_sums[MAX_TYPES + 1]       # The running sums of its weights.
     cdef Play play               # What the opponent has shown in this round.
     cdef bint from_rows          # Whether the opponent's hand is drawn from `rows`,
     cdef Hands hands
     cdef Rows rows
-    cdef int picks               # or by so many picks, until the hand allows `play`.
+    cdef int picks               # or by so many picks, until the hand allows `play`,
+    cdef Stack pile              # from this pile, which still holds the card set aside.
+    cdef Stack no_hand
+    cdef Picks before_picks
     cdef uint64_t work_left
 
     def __dealloc__(self):
@@ -338,6 +344,12 @@ cdef class SkystonesSampler(Sampler):
         for i in range(play.placed):
             if common.phase == PLACE:
                 stones.piles[self.other][play.cards[i]] -= 1
+        game.find_pick_limits(stones)
+        stack_up(stones.piles[self.other], &self.pile)
+        stack_up(stones.hands[self.other], &self.no_hand)
+        start_picks(game, &self.pile, &self.no_hand, 0, &self.before_picks)
+        for i in range(self.aside.count):
+            self.aside_sums[i] = self.aside.weights[i] + (self.aside_sums[i - 1] if i else 0)
 
     # Drawing
 
@@ -352,17 +364,20 @@ cdef class SkystonesSampler(Sampler):
 
     cdef bint draw_picks(self, SkystonesState* stones, Rng* rng) noexcept nogil:
         # Picks the opponent's hand uniformly. False: the opponent cannot have played it as it did.
-        cdef Stack pile, hand
-        cdef Picks picks
+        cdef Stack pile = self.pile, hand = self.no_hand
+        cdef Picks picks = self.before_picks
+        cdef int card = self.aside.cards[rng_weighted(rng, self.aside_sums, self.aside.count)]
         cdef int element, _pick, held = 0
-        self.set_aside(stones, self.draw_aside(NULL, 0, rng))
-        if self.picks == 0:
-            return True
-        stack_up(stones.piles[self.other], &pile)
-        stack_up(stones.hands[self.other], &hand)
-        start_picks(self.rules, &pile, &hand, 0, &picks)
+        self.set_aside(stones, card)
+        if card != NONE:
+            take_out(&pile, card)
+            lower(&picks, self.rules.totals[card])
         for _pick in range(self.picks):
             pick_card(self.rules, &pile, &hand, &picks, rng)
+        if stones.common.phase == PICK:
+            stones.pick_limits[self.other] = pick_limit(self.rules, &picks)
+        if self.picks == 0:
+            return True
         memcpy(stones.piles[self.other], pile.copies, MAX_TYPES)
         memcpy(stones.hands[self.other], hand.copies, MAX_TYPES)
         for element in range(FIRE, ELEMENTS):
@@ -376,16 +391,13 @@ cdef class SkystonesSampler(Sampler):
             stones.piles[self.other][card] -= 1
 
     cdef int draw_aside(self, const uint8_t* row, int absence, Rng* rng) noexcept nogil:
-        # The card set aside: any candidate, or one of an absence that leaves the hand of a row.
+        # The card set aside: a candidate of this absence that leaves the hand of a row.
         cdef double sums[MAX_TYPES + 1]
-        cdef double chance, sum = 0
+        cdef double sum = 0
         cdef int i
         for i in range(self.aside.count):
-            chance = self.aside.weights[i]
-            if row != NULL:
-                chance *= (left_over(&self.hands, self.aside.cards[i], row)
-                           if self.hands.absence_of[i] == absence else 0)
-            sum += chance
+            if self.hands.absence_of[i] == absence:
+                sum += self.aside.weights[i] * left_over(&self.hands, self.aside.cards[i], row)
             sums[i] = sum
         return self.aside.cards[rng_weighted(rng, sums, self.aside.count)]
 

@@ -145,25 +145,28 @@ cdef inline void start_picks(SkystonesTables tables, const Stack* pile, const St
     find_lowest_sums(tables, pile, picks.lowest)
 
 
-# The types that can be picked next.
-cdef inline uint64_t pickable(SkystonesTables tables, const Stack* pile,
-                              const Picks* picks) noexcept nogil:
+# Takes a card of this total out of the pile.
+cdef inline void lower(Picks* picks, int total) noexcept nogil:
+    # If the card was one of the cheapest, the next one takes its place.
+    cdef int i
+    for i in range(MAX_HAND):
+        picks.lowest[i] = max(picks.lowest[i], picks.lowest[i + 1] - total)
+
+
+# The cards whose totals are below this can be picked next.
+cdef inline int pick_limit(SkystonesTables tables, const Picks* picks) noexcept nogil:
     # The highest legal total is what the limit leaves when the cheapest cards complete the hand. A
     # card that is itself one of these is legal too, since the hand can be completed.
     cdef int most = tables.hand_limit - picks.total - picks.lowest[picks.missing - 1]
-    return pile.types & tables.up_to[min(most, MAX_TOTAL)]
+    return max(0, min(most, MAX_TOTAL) + 1)
 
 
 # Picks one card at random.
 cdef inline void pick_card(SkystonesTables tables, Stack* pile, Stack* hand, Picks* picks,
                            Rng* rng) noexcept nogil:
-    cdef int card = draw_bit(pickable(tables, pile, picks), rng)
-    cdef int total = tables.totals[card]
-    cdef int i
+    cdef int card = draw_bit(pile.types & tables.below[pick_limit(tables, picks)], rng)
     take_out(pile, card)
     put_in(hand, card)
-    picks.total += total
+    picks.total += tables.totals[card]
     picks.missing -= 1
-    # If the card was one of the cheapest, the next one takes its place.
-    for i in range(MAX_HAND):
-        picks.lowest[i] = max(picks.lowest[i], picks.lowest[i + 1] - total)
+    lower(picks, tables.totals[card])

@@ -90,6 +90,9 @@ cdef struct SkystonesState:               # Laid over a State.
     uint8_t hands[SEATS][MAX_TYPES]     # Copies of each card.
     uint8_t piles[SEATS][MAX_TYPES]
     uint8_t aside                # The card that was set aside + 1; 0: none.
+    # In the picking phase, each seat can pick the cards of its pile whose totals are below this.
+    # It follows from the rest and is not among the fields that Python sees.
+    uint8_t pick_limits[SEATS]
 
 cdef struct SkystonesView:               # Laid over a View.
     uint8_t seat

@@ -25,7 +25,7 @@ cdef class SkystonesTables(Game):
     # For engine/skystones/stack.pxd, as sets of types:
     cdef bint all_single         # Whether there is one copy of each card.
     cdef uint64_t of_element[ELEMENTS]
-    cdef uint64_t up_to[MAX_TOTAL + 1]          # The cards of at most each total.
+    cdef uint64_t below[MAX_TOTAL + 2]          # The cards whose totals are below this.
     cdef int level_count         # The totals that there are, ascending,
     cdef uint8_t level_totals[MAX_TOTAL + 1]
     cdef uint64_t levels[MAX_TOTAL + 1]         # and their cards.

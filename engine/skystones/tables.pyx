@@ -99,7 +99,7 @@ cdef class SkystonesTables(Game):
             cards = 0
             for card in range(self.types):
                 cards |= (self.totals[card] == total) << card
-            self.up_to[total] = cards | (self.up_to[total - 1] if total else 0)
+            self.below[total + 1] = self.below[total] | cards
             if cards:
                 self.level_totals[self.level_count] = total
                 self.levels[self.level_count] = cards
