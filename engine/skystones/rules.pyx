@@ -40,7 +40,8 @@ from engine.events cimport (
 from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.stack cimport (
-    Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out, types_in,
+    Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out,
+    types_in,
 )
 from engine.skystones.state cimport (
     ANY_ELEMENT, BLOCKED, DEALT, DEALT_HIDDEN, EDGES, ELEMENTS, FIELD_CARDS, FIELD_LAID, FIRE,
