@@ -12,8 +12,6 @@ cdef enum:
     POINTS = LAST_POINT * POINTS_PER_UNIT + 1
     TERMS = 13
 
-cdef double SLOPE_AT_ZERO = 1.1283791670955126     # 2 / sqrt(pi)
-
 cdef double[POINTS][TERMS] taylor
 
 
@@ -32,7 +30,7 @@ cdef void fill_table() noexcept nogil:
             n += 1
             term *= 2 * x * x / (2 * n + 1)
         # The coefficients of erf' are c(n) = -2 (x c(n - 1) + c(n - 2)) / n.
-        coefficient = SLOPE_AT_ZERO * exp(-x * x)
+        coefficient = 1.1283791670955126 * exp(-x * x)     # 2 / sqrt(pi) is erf'(0).
         before = 0
         row[0] = coefficient * total
         for n in range(1, TERMS):
