@@ -84,6 +84,24 @@ cdef inline double rng_double(Rng* rng) noexcept nogil:
     return <double> (rng_next(rng) >> 11) * (1.0 / 9007199254740992.0)
 
 
+cdef extern from *:
+    """
+    static inline uint32_t high_of_product(uint64_t* bits, uint32_t n) {
+        unsigned __int128 product = (unsigned __int128) *bits * n;
+        *bits = (uint64_t) product;
+        return (uint32_t) (product >> 64);
+    }
+    """
+    uint32_t high_of_product(uint64_t* bits, uint32_t n) noexcept nogil
+
+
+# Takes a number in 0..n-1 from 64 random bits, as the next digit of a fraction in mixed bases, and
+# leaves in `bits` what it has not used. Numbers that are taken from the same bits are independent
+# and uniform, but for a bias of the product of their n / 2^64.
+cdef inline uint32_t digit(uint64_t* bits, uint32_t n) noexcept nogil:
+    return high_of_product(bits, n)
+
+
 # An index in 0..n-1, drawn in proportion to weights; `sums` are the running sums of the weights.
 cdef size_t rng_weighted(Rng* rng, const double* sums, size_t n) noexcept nogil
 # Rejection sampling asks this before it retries. True: return instead of retrying, because a
@@ -98,6 +116,9 @@ cdef double script_probability(const Script* script) noexcept nogil
 cdef bint script_next(Script* script) noexcept nogil
 # Shuffles the cards (Fisher-Yates). A script enumerates each distinct order once.
 cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil
+# The same with fewer random words, for worlds and playouts. A seed gives another order than with
+# `rng_shuffle`, which deals keep to.
+cdef void rng_shuffle_quickly(Rng* rng, uint8_t* cards, int n) noexcept nogil
 # Moves `k` of the cards, drawn uniformly, to the end. Their order there means nothing.
 cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil
 

@@ -5,6 +5,11 @@ Only Cython code can use this module. engine/chance.pxd documents each function.
 
 from libc.string cimport memset
 
+cdef enum:
+    BATCH = 7                    # Cards drawn with one random word from at most 256.
+
+cdef uint64_t MOST_REJECTED = <uint64_t> 1 << (8 * BATCH)
+
 
 cdef void rng_seed(Rng* rng, uint64_t seed) noexcept nogil:
     # SplitMix64 spreads a seed over the state of another generator.
@@ -75,10 +80,20 @@ cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil:
              else script_card(rng.script, cards, i + 1))
 
 
+cdef void rng_shuffle_quickly(Rng* rng, uint8_t* cards, int n) noexcept nogil:
+    if rng.script == NULL and rng.tape == NULL:
+        draw_to_the_end(rng, cards, n, n - 1)
+    else:
+        rng_shuffle(rng, cards, n)
+
+
 cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
     cdef double sums[2]
     cdef int i, end = n
     if rng.script == NULL:
+        if rng.tape == NULL:
+            draw_to_the_end(rng, cards, n, k)
+            return
         for i in range(n - 1, n - 1 - k, -1):
             swap(cards, i, rng_below(rng, i + 1))
         return
@@ -88,6 +103,43 @@ cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
         if script_weighted(rng.script, sums, 2) == 0:
             end -= 1
             swap(cards, i, end)
+
+
+cdef void draw_to_the_end(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
+    # Moves `k` cards, drawn one after the other, to the end. One random word is enough for several
+    # of them: N. Brackett-Rozinsky, D. Lemire, "Batched Ranged Random Integer Generation",
+    # Software: Practice and Experience 55(1), 2025. What is left of the word says, as for a single
+    # number, whether to reject it for the sake of uniformity.
+    cdef uint32_t places[BATCH]
+    cdef uint64_t bits
+    cdef int i
+    while k > 0:
+        if n > 256:
+            swap(cards, n - 1, rng_below(rng, n))
+            n -= 1
+            k -= 1
+            continue
+        bits = rng_next(rng)
+        if n >= BATCH:
+            for i in range(BATCH):
+                places[i] = digit(&bits, n - i)
+        else:
+            for i in range(n):
+                places[i] = digit(&bits, n - i)
+        if bits < MOST_REJECTED and is_rejected(bits, n):
+            continue
+        for i in range(min(k, BATCH)):
+            swap(cards, n - 1 - i, places[i])
+        n -= BATCH
+        k -= BATCH
+
+
+cdef bint is_rejected(uint64_t bits, int n) noexcept nogil:
+    cdef uint64_t product = 1
+    cdef int i
+    for i in range(min(n, BATCH)):
+        product *= n - i
+    return bits < (0 - product) % product
 
 
 cdef inline void swap(uint8_t* cards, int i, int j) noexcept nogil:

@@ -15,7 +15,7 @@ from engine.champion_chess.state cimport (
     AID, CARDS, CHAMPION, END, KING, MAX_DECK, MAX_HAND, MEMORY_TURNS, NOBLES, OVER, ROOK,
     UNKNOWN, USED, ChessState, ChessView, Memory, Side, Turn,
 )
-from engine.chance cimport Rng, rng_part, rng_reject, rng_shuffle
+from engine.chance cimport Rng, rng_part, rng_reject, rng_shuffle_quickly
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
@@ -310,7 +310,7 @@ cdef class ChampionChessSampler(Sampler):
         chess.side = seen.side
         chess.own[self.seat] = seen.own
         self.lay_deck(chess, self.seat)
-        rng_shuffle(rng, chess.deck[self.seat], chess.side[self.seat].deck_size)
+        rng_shuffle_quickly(rng, chess.deck[self.seat], chess.side[self.seat].deck_size)
         while True:
             key = self.belief.draw(rng)
             unpack(key, chess.own[other].hand)
@@ -321,7 +321,7 @@ cdef class ChampionChessSampler(Sampler):
                 size -= 1
                 chess.own[other].hand[chess.deck[other][size]] += 1
                 chess.deck[other][size] = 0
-            rng_shuffle(rng, chess.deck[other], size)
+            rng_shuffle_quickly(rng, chess.deck[other], size)
             # In the Champion phase the opponent holds a noble, or it would have shown its hand.
             if seen.phase != CHAMPION or nobles(chess.own[other].hand) > 0 or rng_reject(rng):
                 return

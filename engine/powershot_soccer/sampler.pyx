@@ -17,10 +17,10 @@ right in proportion except for how often duplicates are held.
 
 from math import comb
 
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from engine.belief cimport Belief
-from engine.chance cimport Rng, rng_part, rng_shuffle
+from engine.chance cimport Rng, rng_part, rng_shuffle_quickly
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.powershot_soccer.rules cimport PowerShotSoccer, half_is_over, seat_to_play
@@ -52,6 +52,11 @@ cdef class PowerShotSoccerSampler(Sampler):
     cdef int plain_unseen        # Those of the opponent that the belief does not count.
     cdef int star                # Any Star Player, since all have the same roles; -1: none.
     cdef double binomial[MAX_DECK + 1][MAX_HAND + 1]
+    # The draw pile of the seat, and the unseen cards of the opponent that the belief does not
+    # count, both sorted.
+    cdef uint8_t own_pile[MAX_DECK]
+    cdef uint8_t plain_pile[MAX_DECK]
+    cdef int own_size, plain_size
 
     def __init__(self, view):
         super().__init__(view)
@@ -64,6 +69,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         self.check_hand()
         if not self.belief.seal():
             raise ViewError("common.plays", "must be what some hand of the opponent could play")
+        self.lay_piles()
 
     # Whether the view contradicts itself
 
@@ -294,41 +300,47 @@ cdef class PowerShotSoccerSampler(Sampler):
             n = unseen[card] - (card == played) - count_in(key, i)
             self.belief.add(key + (<uint64_t> 1 << (COUNT_BITS * i)), weight * n)
 
+    cdef lay_piles(self):
+        # What all worlds have in common.
+        cdef const SoccerView* seen = <const SoccerView*> &self.view
+        cdef int card
+        for card in range(self.rules.types):
+            self.own_size = add_copies(self.own_pile, self.own_size, card,
+                                       self.unseen[self.seat][card] - seen.hand[card])
+            if self.place[card] == PLAIN:
+                self.plain_size = add_copies(self.plain_pile, self.plain_size, card,
+                                             self.unseen[self.other][card])
+
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         cdef const SoccerView* seen = <const SoccerView*> &self.view
         cdef SoccerState* soccer = <SoccerState*> state
         cdef uint64_t key = self.belief.draw(rng)
-        cdef uint8_t* pile
-        cdef int card, i, _i, n, size = 0, plain = self.rules.hand_size
+        cdef uint8_t* pile = soccer.own[self.other].draw_pile
+        cdef uint8_t* hand = soccer.own[self.other].hand
+        cdef int card, i, _i, n, size, plain = self.rules.hand_size
         memset(state, 0, sizeof(SoccerState))
-        soccer.common = seen.common
-        for card in range(self.rules.types):
-            soccer.own[self.seat].hand[card] = seen.hand[card]
+        # The plays that are still to come stay 0.
+        memcpy(&soccer.common, &seen.common,
+               sizeof(Common) - (MAX_PLAYS - seen.common.play_count) * sizeof(Play))
+        memcpy(soccer.own[self.seat].hand, seen.hand, self.rules.types)
+        memcpy(soccer.own[self.seat].draw_pile, self.own_pile, self.own_size)
+        memcpy(pile, self.plain_pile, self.plain_size)
         for i in range(self.counted):
             n = count_in(key, i)
-            soccer.own[self.other].hand[self.cards[i]] = n
+            hand[self.cards[i]] = n
             plain -= n
         # The rest of the hand is any of the plain cards; the others are the draw pile.
-        pile = soccer.own[self.other].draw_pile
-        for card in range(self.rules.types):
-            if self.place[card] == PLAIN:
-                size = add_copies(pile, size, card, self.unseen[self.other][card])
+        size = self.plain_size
         rng_part(rng, pile, size, plain)
         for _i in range(plain):
             size -= 1
-            soccer.own[self.other].hand[pile[size]] += 1
+            hand[pile[size]] += 1
             pile[size] = 0
         for i in range(self.counted):
             card = self.cards[i]
-            n = self.unseen[self.other][card] - soccer.own[self.other].hand[card]
-            size = add_copies(pile, size, card, n)
-        rng_shuffle(rng, pile, size)
-        pile = soccer.own[self.seat].draw_pile
-        size = 0
-        for card in range(self.rules.types):
-            n = self.unseen[self.seat][card] - seen.hand[card]
-            size = add_copies(pile, size, card, n)
-        rng_shuffle(rng, pile, size)
+            size = add_copies(pile, size, card, self.unseen[self.other][card] - hand[card])
+        rng_shuffle_quickly(rng, pile, size)
+        rng_shuffle_quickly(rng, soccer.own[self.seat].draw_pile, self.own_size)
 
 
 cdef inline int add_copies(uint8_t* pile, int size, int card, int n) noexcept nogil:
