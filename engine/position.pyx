@@ -96,6 +96,13 @@ cdef class Position:
         """The only legal action of a seat that must decide; 0 if there are several."""
         return self.game.only_action(&self.state, seat)
 
+    def without_dominated(self, int seat):
+        """The legal actions of a seat that must decide, without those that are dominated."""
+        cdef Action[MAX_ACTIONS] actions
+        cdef int i, n = self.game.legal(&self.state, seat, actions)
+        n = self.game.without_dominated(&self.state, seat, actions, n)
+        return tuple([actions[i] for i in range(n)])
+
     def view(self, int viewer):
         """The view of seat 0, seat 1 or SPECTATOR."""
         cdef SeatView view = SeatView.__new__(SeatView)

@@ -4,24 +4,12 @@ from engine.chance cimport Rng, rng_below
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.playout_policy cimport PlayoutPolicy
-from engine.powershot_soccer.rules cimport PowerShotSoccer, half_is_over, seat_to_play
-from engine.powershot_soccer.state cimport (
-    MAX_ROLES, MAX_TYPES, OVER, STAR_PLAYER, Common, SoccerState,
+from engine.powershot_soccer.rules cimport (
+    PowerShotSoccer, count_ones, half_is_over, held, lowest_one, seat_to_play,
 )
-
-
-cdef inline uint64_t held(const uint8_t* hand) noexcept nogil:
-    # A hand as a set of cards.
-    cdef uint64_t cards = 0
-    cdef int card
-    for card in range(MAX_TYPES):
-        cards |= <uint64_t> (hand[card] > 0) << card
-    return cards
-
-
-cdef extern from *:
-    int count_ones "__builtin_popcountll"(uint64_t bits) noexcept nogil
-    int lowest_one "__builtin_ctzll"(uint64_t bits) noexcept nogil
+from engine.powershot_soccer.state cimport (
+    MAX_ROLES, OVER, STAR_PLAYER, Common, SoccerState,
+)
 
 
 cdef class PowerShotSoccerRandomPlayout(PlayoutPolicy):
@@ -38,11 +26,9 @@ cdef class PowerShotSoccerRandomPlayout(PlayoutPolicy):
         cdef Common* common = &soccer.common
         cdef uint8_t roles[MAX_ROLES]
         cdef uint64_t hands[SEATS]
-        cdef uint64_t stars = 0, cards
+        cdef uint64_t stars = self.rules.of_role[STAR_PLAYER]
+        cdef uint64_t cards
         cdef int seat, card, i, cards_held, extra
-        for card in range(self.rules.types):
-            if self.rules.roles[card] == STAR_PLAYER:
-                stars |= <uint64_t> 1 << card
         for seat in range(SEATS):
             hands[seat] = held(soccer.own[seat].hand)
         while common.phase != OVER:

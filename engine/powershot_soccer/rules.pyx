@@ -50,6 +50,9 @@ from engine.events cimport (
 )
 from engine.game cimport NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
+from engine.powershot_soccer.rules cimport (
+    defence_against, half_is_over, held, lowest_one, needed_to_shoot, seat_to_play,
+)
 from engine.powershot_soccer.state cimport (
     ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRAWN, DRAWN_HIDDEN, DRIBBLE, EXCHANGE_DECIDED,
     FANCY_FOOTWORK, GIVEN_UP, GIVE_UP, GOAL, HALF_ENDED, HALF_STARTED, INTERCEPT, KICK_OFF_SHOWN,
@@ -90,31 +93,48 @@ assert sizeof(SoccerState) <= sizeof(State)
 assert sizeof(SoccerView) <= sizeof(View)
 
 
-cdef int seat_to_play(const Common* common) noexcept nogil:
-    return common.possession if common.phase == ATTACK else 1 - common.possession
-
-
-cdef bint half_is_over(const Common* common) noexcept nogil:
-    if common.draw_sizes[0] > 0 and common.draw_sizes[1] > 0:
-        return False
-    # A shot that drew the last card is still answered; a possession card is not.
-    return not (common.phase == DEFEND and common.plays[common.play_count - 1].role == SHOOT)
-
-
-cdef int defence_against(int role) noexcept nogil:
-    return INTERCEPT if role == PASS else TACKLE if role == DRIBBLE else SAVE
-
-
-cdef inline int needed_to_shoot(int role) noexcept nogil:
-    return NEEDED_FOR_LONG_RANGE if role == LONG_RANGE_SHOT else NEEDED_TO_SHOOT
-
-
 cdef inline void begin_attack(Common* common, int seat) noexcept nogil:
     # Both play piles are discarded.
     common.phase = ATTACK
     common.possession = seat
     common.standing = 0
     common.attack_start = common.play_count
+
+
+cdef inline int answer_owed(const Common* common) noexcept nogil:
+    # The role that challenges the card that is to be answered; 0 if there is none.
+    if common.phase != DEFEND:
+        return 0
+    return defence_against(common.plays[common.play_count - 1].role)
+
+
+cdef inline int roles_of(int role, int standing, int defence, uint8_t* roles) noexcept nogil:
+    # The roles in which a card of this role can be played, ascending; returns how many.
+    cdef bint star = role == STAR_PLAYER
+    cdef int n = 0
+    if defence:
+        if role == defence or star:
+            roles[0] = defence
+            n = 1
+        if role != defence:
+            roles[n] = DECLINE
+            n += 1
+        return n
+    if role == PASS or role == CROSS or star:
+        roles[n] = PASS
+        n += 1
+    if role == DRIBBLE or role == FANCY_FOOTWORK or star:
+        roles[n] = DRIBBLE
+        n += 1
+    if ((role == SHOOT or role == LONG_RANGE_SHOT or star)
+            and standing >= needed_to_shoot(role)):
+        roles[n] = SHOOT
+        n += 1
+    # Only the star may give up possession although it could attack.
+    if n == 0 or star:
+        roles[n] = GIVE_UP
+        n += 1
+    return n
 
 
 cdef class PowerShotSoccer(Game):
@@ -169,12 +189,33 @@ cdef class PowerShotSoccer(Game):
         return ruleset
 
     cdef set_cards(self, specs):
+        cdef int card, other
         self.types = len(specs)
         self.deck_size = copies(specs)
         for card, spec in enumerate(specs):
             self.roles[card] = spec["role"]
             self.powers[card] = spec["power"]
             self.copies[card] = spec["copies"]
+            self.of_role[self.roles[card]] |= <uint64_t> 1 << card
+        for card in range(self.types):
+            for other in range(self.types):
+                if other != card and self.covers(card, other):
+                    self.weaker[card] |= <uint64_t> 1 << other
+
+    cdef bint covers(self, int card, int other) noexcept nogil:
+        # Whether a card can be played wherever another one can, and is worth as much there.
+        cdef int role = self.roles[card], other_role = self.roles[other]
+        cdef int power = self.powers[card]
+        if role == LONG_RANGE_SHOT and other_role == SHOOT:
+            # It needs fewer standing cards, so its total is higher where both can shoot.
+            power += BONUS * (NEEDED_TO_SHOOT - NEEDED_FOR_LONG_RANGE)
+        return power >= self.powers[other] and (
+            role == other_role
+            or role == CROSS and other_role == PASS
+            or role == FANCY_FOOTWORK and other_role == DRIBBLE
+            or role == LONG_RANGE_SHOT and other_role == SHOOT
+            or role == STAR_PLAYER
+            and other_role in (PASS, DRIBBLE, SHOOT, TACKLE, INTERCEPT, SAVE))
 
     def cards(self):
         return [
@@ -262,14 +303,75 @@ cdef class PowerShotSoccer(Game):
 
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
         cdef const SoccerState* soccer = <const SoccerState*> state
+        cdef uint64_t cards = held(soccer.own[seat].hand)
+        cdef int standing = soccer.common.standing
+        cdef int defence = answer_owed(&soccer.common)
         cdef uint8_t roles[MAX_ROLES]
         cdef int card, i, n = 0
+        while cards:
+            card = lowest_one(cards)
+            cards &= cards - 1
+            for i in range(roles_of(self.roles[card], standing, defence, roles)):
+                actions[n] = <Action> card << ROLE_BITS | roles[i]
+                n += 1
+        return n
+
+    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+        # Everybody sees what decides the roles of a card.
+        return (<const SoccerState*> state).own[seat].hand[action >> ROLE_BITS] > 0
+
+    cdef Action only_action(self, const State* state, int seat) noexcept nogil:
+        cdef const SoccerState* soccer = <const SoccerState*> state
+        cdef uint8_t roles[MAX_ROLES]
+        cdef int card, only = -1
         for card in range(self.types):
             if soccer.own[seat].hand[card]:
-                for i in range(self.roles_now(&soccer.common, card, roles)):
-                    actions[n] = <Action> card << ROLE_BITS | roles[i]
-                    n += 1
-        return n
+                if only >= 0:
+                    return 0
+                only = card
+        if self.roles_now(&soccer.common, only, roles) > 1:
+            return 0
+        return <Action> only << ROLE_BITS | roles[0]
+
+    cdef int without_dominated(self, const State* state, int seat, Action* actions,
+                               int count) noexcept nogil:
+        # Two cards may be played with the same effect: thrown away, or as answers with the same
+        # outcome. What follows then differs only in which of them is still in hand. If that is a
+        # card that `covers` the other, the seat can play on as if it held the other: in the same
+        # role, and for an outcome that is as good or better, as more power never is worse and a
+        # Cross, say, is a Pass besides. So the card that covers the other is kept.
+        #
+        # This is proven but for one assumption: that to be in possession, to have more standing
+        # cards or a goal more never harms a seat. It can, where each card of a hand is needed and
+        # possession forces the seat to play one. Of 1,860,000 pairs of such plays in endings with
+        # at most nine cards to draw, solved with open hands of two or three cards, the one that is
+        # left out here was the better one in 26 and the worse one in 38,600; of 273,000 pairs with
+        # the default deck and hand, in none and in 6,600.
+        #
+        # The hands of these endings are open. That the other seat sees which card is gone could
+        # matter only as a bluff: with the better card gone, it has less to fear.
+        cdef const Common* common = &(<const SoccerState*> state).common
+        cdef uint64_t played[GIVEN_UP + 1]
+        cdef int i, card, effect, kept = 0
+        memset(played, 0, sizeof(played))
+        for i in range(count):
+            effect = self.effect(common, actions[i])
+            if effect != OPEN:
+                played[effect] |= <uint64_t> 1 << (actions[i] >> ROLE_BITS)
+        for i in range(count):
+            card = actions[i] >> ROLE_BITS
+            effect = self.effect(common, actions[i])
+            if effect == OPEN or not played[effect] & self.weaker[card]:
+                actions[kept] = actions[i]
+                kept += 1
+        return kept
+
+    cdef int effect(self, const Common* common, Action action) noexcept nogil:
+        # The outcome of an action, or OPEN if the other seat decides it.
+        cdef int role = action & ((1 << ROLE_BITS) - 1)
+        if common.phase == DEFEND:
+            return self.judge(common, action >> ROLE_BITS, role)
+        return GIVEN_UP if role == GIVE_UP else OPEN
 
     cdef void apply(self, State* state, const Action* joint, Rng* rng,
                     EventLog* log) noexcept nogil:
@@ -334,33 +436,7 @@ cdef class PowerShotSoccer(Game):
     # Attack and defence
 
     cdef int roles_now(self, const Common* common, int card, uint8_t* roles) noexcept nogil:
-        cdef int role = self.roles[card]
-        cdef int defence, n = 0
-        cdef bint star = role == STAR_PLAYER
-        if common.phase == DEFEND:
-            defence = defence_against(common.plays[common.play_count - 1].role)
-            if role == defence or star:
-                roles[0] = defence
-                n = 1
-            if role != defence:
-                roles[n] = DECLINE
-                n += 1
-            return n
-        if role == PASS or role == CROSS or star:
-            roles[n] = PASS
-            n += 1
-        if role == DRIBBLE or role == FANCY_FOOTWORK or star:
-            roles[n] = DRIBBLE
-            n += 1
-        if ((role == SHOOT or role == LONG_RANGE_SHOT or star)
-                and common.standing >= needed_to_shoot(role)):
-            roles[n] = SHOOT
-            n += 1
-        # Only the star may give up possession although it could attack.
-        if n == 0 or star:
-            roles[n] = GIVE_UP
-            n += 1
-        return n
+        return roles_of(self.roles[card], common.standing, answer_owed(common), roles)
 
     cdef int settle(self, Common* common, int card, int role) noexcept nogil:
         cdef int seat = seat_to_play(common)
