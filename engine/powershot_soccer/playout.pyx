@@ -9,20 +9,26 @@ drawn.
 
 from libc.math cimport sqrt
 
-from engine.chance cimport Rng, rng_below
+from engine.chance cimport Rng, digit, rng_next
 from engine.game cimport SEATS, Action, State
-from engine.integers cimport uint8_t
+from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
-from engine.powershot_soccer.rules cimport PowerShotSoccer, defence_against
+from engine.powershot_soccer.rules cimport (
+    PowerShotSoccer, defence_against, held, lowest_one, needed_to_shoot,
+)
 from engine.powershot_soccer.state cimport (
-    ATTACK, BONUS, CROSS, DECLINE, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, LONG_RANGE_SHOT, MAX_SAVE,
-    NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, PASS, ROLE_BITS, SAVE, SHOOT, STAR_PLAYER, Common,
-    SoccerState,
+    ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, INTERCEPT,
+    LONG_RANGE_SHOT, MAX_POWER, MAX_SAVE, MAX_TYPES, NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, OVER,
+    PASS, ROLE_BITS, SAVE, SHOOT, STAR_PLAYER, TACKLE, Common, SoccerState,
 )
 
 cdef enum:
     STAGE_PLAYS = 8
+    STAGES_PER_HALF = 32
+    ROLE_MASK = (1 << ROLE_BITS) - 1
+    WORTH_OF_STAR = 20           # More than any other card is missed, a Star Player is by so much.
+    WORTHS = MAX_POWER + WORTH_OF_STAR + 2
 
 # The eighths of the cases in which a shot of this total is taken. Set by hand; no fit is recorded.
 cdef int* SHOTS = [0, 0, 1, 1, 2, 3, 5, 6, 7]
@@ -35,116 +41,247 @@ cdef double POSSESSION = 0.04
 cdef double STANDING = 0.16
 
 
+cdef struct Exchange:            # What both seats see of the play, apart from the piles.
+    int phase
+    int possession
+    int standing
+    bint bonus                   # The last standing card adds to a shot.
+    int card                     # The card to be answered, its role,
+    int role
+    int power                    # and what the answer is compared with.
+
+
 cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
     """Plays for the next goal."""
 
     cdef PowerShotSoccer rules
+    cdef uint64_t possession_cards, defence_cards, bonus_cards, stars
+    cdef uint64_t of_worth[WORTHS]    # The cards that are missed equally when they are thrown away.
+    cdef uint8_t worth[MAX_TYPES]     # Of possession cards: what the policy goes by.
 
     def __init__(self, game):
+        cdef PowerShotSoccer rules = game
+        cdef int card, role, power
         super().__init__(game)
-        self.rules = game
+        self.rules = rules
         self.horizon = 3
+        self.bonus_cards = rules.of_role[CROSS] | rules.of_role[FANCY_FOOTWORK]
+        self.possession_cards = self.bonus_cards | rules.of_role[PASS] | rules.of_role[DRIBBLE]
+        self.defence_cards = (
+            rules.of_role[TACKLE] | rules.of_role[INTERCEPT] | rules.of_role[SAVE])
+        self.stars = rules.of_role[STAR_PLAYER]
+        for card in range(rules.types):
+            role, power = rules.roles[card], rules.powers[card]
+            self.worth[card] = 2 * power + 2 * (role == CROSS or role == FANCY_FOOTWORK)
+            self.of_worth[power + (WORTH_OF_STAR if role == STAR_PLAYER else 0)] |= (
+                <uint64_t> 1 << card)
 
     cdef int stage(self, const State* state) noexcept nogil:
         cdef const Common* common = &(<const SoccerState*> state).common
-        return (common.half * 256 + common.play_count) // STAGE_PLAYS
+        return common.half * STAGES_PER_HALF + common.play_count // STAGE_PLAYS
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
         cdef const SoccerState* soccer = <const SoccerState*> state
-        if soccer.common.phase == ATTACK:
-            return self.attack(&soccer.common, soccer.own[seat].hand, rng)
-        return self.defend(&soccer.common, soccer.own[seat].hand, rng)
+        cdef Exchange now
+        self.read(&soccer.common, &now)
+        return self.play(&now, held(soccer.own[seat].hand), rng)
 
-    cdef Action attack(self, const Common* common, const uint8_t* hand, Rng* rng) noexcept nogil:
-        cdef int card, role, worth, total
-        cdef int best = -100, best_card = 0, best_role = 0, shot = 0, shot_card = 0
-        cdef int spare = -100, spare_card = 0
-        cdef int last = 0
-        cdef bint bonus = False
-        if common.standing:
-            last = self.rules.roles[common.plays[common.play_count - 2].card]
-            bonus = last == CROSS or last == FANCY_FOOTWORK
-        for card in range(self.rules.types):
-            if not hand[card]:
-                continue
-            role = self.rules.roles[card]
+    cdef void read(self, const Common* common, Exchange* now) noexcept nogil:
+        cdef int at = common.play_count - 1
+        now.phase = common.phase
+        now.possession = common.possession
+        now.standing = common.standing
+        now.bonus = False
+        if common.phase == DEFEND:
+            now.card = common.plays[at].card
+            now.role = common.plays[at].role
+            now.power = self.rules.attack_power(common, at)
+        elif common.standing:
+            # The last two plays are a possession card and its answer.
+            now.bonus = self.bonus_cards >> common.plays[at - 1].card & 1
+
+    cdef inline Action play(self, const Exchange* now, uint64_t hand, Rng* rng) noexcept nogil:
+        if now.phase == ATTACK:
+            return self.attack(now, hand, rng)
+        return self.defend(now, hand, rng)
+
+    cdef inline Action attack(self, const Exchange* now, uint64_t hand, Rng* rng) noexcept nogil:
+        cdef uint64_t bits = rng_next(rng)
+        cdef uint64_t cards
+        cdef uint64_t spare = hand & self.defence_cards
+        cdef int shot = 0, shot_card = 0
+        cdef int best = -1, best_card = 0, role, card, worth
+        cdef uint64_t possession_stars = 0
+        self.best_shot(now, hand & self.rules.of_role[LONG_RANGE_SHOT], NEEDED_FOR_LONG_RANGE,
+                       &shot, &shot_card, &spare)
+        self.best_shot(now, hand & (self.rules.of_role[SHOOT] | self.stars), NEEDED_TO_SHOOT,
+                       &shot, &shot_card, &spare)
+        cards = hand & self.possession_cards
+        while cards:
+            card = lowest_one(cards)
+            cards &= cards - 1
+            worth = self.worth[card] + digit(&bits, 6)
+            if worth > best:
+                best = worth
+                best_card = card
+        if now.standing < NEEDED_TO_SHOOT:
+            possession_stars = hand & self.stars
+        if shot and (shot > MAX_SAVE or <int> digit(&bits, 8) < SHOTS[shot]
+                     or (best < 0 and not possession_stars)):
+            return <Action> shot_card << ROLE_BITS | SHOOT
+        if best >= 0:
+            role = self.rules.roles[best_card]
+            return (<Action> best_card << ROLE_BITS
+                    | (PASS if role == PASS or role == CROSS else DRIBBLE))
+        if possession_stars:
+            return (<Action> lowest_one(possession_stars) << ROLE_BITS
+                    | (DRIBBLE if digit(&bits, 2) else PASS))
+        return <Action> lowest_one(self.least_worth(spare)) << ROLE_BITS | GIVE_UP
+
+    cdef inline void best_shot(self, const Exchange* now, uint64_t cards, int needed, int* shot,
+                               int* shot_card, uint64_t* spare) noexcept nogil:
+        # The highest total of a shot with one of the cards; if none can shoot yet, those that are
+        # no Star Players are spare.
+        cdef int card, total
+        if now.standing < needed:
+            spare[0] |= cards & ~self.stars
+            return
+        while cards:
+            card = lowest_one(cards)
+            cards &= cards - 1
+            total = self.rules.powers[card] + BONUS * (now.standing - needed + now.bonus)
+            if total > shot[0] or total == shot[0] and card < shot_card[0]:
+                shot[0] = total
+                shot_card[0] = card
+
+    cdef inline uint64_t least_worth(self, uint64_t cards) noexcept nogil:
+        # Those of some cards that are worth least.
+        cdef int worth = 1
+        while not cards & self.of_worth[worth]:
+            worth += 1
+        return cards & self.of_worth[worth]
+
+    cdef inline Action defend(self, const Exchange* now, uint64_t hand, Rng* rng) noexcept nogil:
+        cdef int defence = defence_against(now.role)
+        cdef int best = 1000, best_card = 0, card, worth, least
+        cdef uint64_t cards = hand & (self.rules.of_role[defence] | self.stars)
+        cdef uint64_t bits
+        if defence == SAVE and now.power > MAX_SAVE:
+            cards = 0
+        while cards:
+            card = lowest_one(cards)
+            cards &= cards - 1
             worth = self.rules.powers[card]
-            if role == SHOOT or role == LONG_RANGE_SHOT or role == STAR_PLAYER:
-                total = NEEDED_FOR_LONG_RANGE if role == LONG_RANGE_SHOT else NEEDED_TO_SHOOT
-                if common.standing >= total:
-                    total = worth + BONUS * (common.standing - total + bonus)
-                    if total > shot:
-                        shot = total
-                        shot_card = card
-                    continue
-                if role != STAR_PLAYER:
-                    if -worth > spare:
-                        spare = -worth
-                        spare_card = card
-                    continue
-            if role <= FANCY_FOOTWORK:
-                worth = 2 * worth + rng_below(rng, 6)
-                if role == CROSS or role == FANCY_FOOTWORK:
-                    worth += 2
-                if worth > best:
+            if worth >= now.power:
+                # An equal power does not win possession, so a higher one may be worth more.
+                worth = (2 * worth + 5 * (worth == now.power)
+                         + 4 * (self.rules.roles[card] == STAR_PLAYER))
+                if worth < best:
                     best = worth
                     best_card = card
-                    best_role = PASS if role == PASS or role == CROSS else DRIBBLE
-            elif role == STAR_PLAYER:
-                if best < 0 and common.standing + 1 >= NEEDED_FOR_LONG_RANGE:
-                    best = 0
-                    best_card = card
-                    best_role = DRIBBLE if rng_below(rng, 2) else PASS
-            elif -worth > spare:
-                spare = -worth
-                spare_card = card
-        if shot and (best_role == 0 or shot > MAX_SAVE
-                     or <int> rng_below(rng, 8) < SHOTS[shot]):
-            return <Action> shot_card << ROLE_BITS | SHOOT
-        if best_role:
-            return <Action> best_card << ROLE_BITS | best_role
-        return <Action> spare_card << ROLE_BITS | GIVE_UP
-
-    cdef Action defend(self, const Common* common, const uint8_t* hand, Rng* rng) noexcept nogil:
-        cdef int at = common.play_count - 1
-        cdef int defence = defence_against(common.plays[at].role)
-        cdef int power = self.rules.attack_power(common, at)
-        cdef bint lost = defence == SAVE and power > MAX_SAVE
-        cdef int card, role, worth
-        cdef int best = 1000, best_card = 0, spare = 1000, spare_card = 0
-        for card in range(self.rules.types):
-            if not hand[card]:
-                continue
-            role = self.rules.roles[card]
-            worth = self.rules.powers[card]
-            if role == defence or role == STAR_PLAYER:
-                if worth >= power and not lost:
-                    # An equal power does not win possession, so a higher one may be worth more.
-                    worth = 2 * worth + 5 * (worth == power) + 4 * (role == STAR_PLAYER)
-                    if worth < best:
-                        best = worth
-                        best_card = card
-                    continue
-                if role == STAR_PLAYER:
-                    worth += 20
-            worth = 2 * worth + rng_below(rng, 4)
-            if worth < spare:
-                spare = worth
-                spare_card = card
         if best < 1000:
             return <Action> best_card << ROLE_BITS | defence
-        role = self.rules.roles[spare_card]
-        return <Action> spare_card << ROLE_BITS | (defence if role == defence else DECLINE)
+        # A card that is worth two more than another one is never thrown away.
+        least = 1
+        while not hand & self.of_worth[least]:
+            least += 1
+        bits = rng_next(rng)
+        cards = hand & (self.of_worth[least] | self.of_worth[least + 1])
+        while cards:
+            card = lowest_one(cards)
+            cards &= cards - 1
+            worth = 2 * (not self.of_worth[least] >> card & 1) + digit(&bits, 4)
+            if worth < best:
+                best = worth
+                best_card = card
+        return (<Action> best_card << ROLE_BITS
+                | (defence if self.rules.roles[best_card] == defence else DECLINE))
+
+    cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
+        # As that of the base class, without the record of the plays.
+        cdef SoccerState* soccer = <SoccerState*> state
+        cdef Common* common = &soccer.common
+        cdef Exchange now
+        cdef uint64_t hands[SEATS]
+        cdef uint8_t* hand
+        cdef int last = self.stage(state) + self.horizon
+        cdef int seat, card, drawn, play_count
+        cdef bint half_over
+        cdef Action action
+        if common.phase == OVER:
+            return self.at_end(state, draw)
+        self.read(common, &now)
+        play_count = common.play_count
+        for seat in range(SEATS):
+            hands[seat] = held(soccer.own[seat].hand)
+        while common.half * STAGES_PER_HALF + play_count // STAGE_PLAYS < last:
+            seat = now.possession ^ (now.phase == DEFEND)
+            action = self.play(&now, hands[seat], rng)
+            card = action >> ROLE_BITS
+            hand = soccer.own[seat].hand
+            hand[card] -= 1
+            if not hand[card]:
+                hands[seat] &= ~(<uint64_t> 1 << card)
+            play_count += 1
+            common.draw_sizes[seat] -= 1
+            drawn = soccer.own[seat].draw_pile[common.draw_sizes[seat]]
+            hand[drawn] += 1
+            hands[seat] |= <uint64_t> 1 << drawn
+            self.settle(&now, card, action & ROLE_MASK, common.goals)
+            half_over = ((common.draw_sizes[0] == 0 or common.draw_sizes[1] == 0)
+                         and not (now.phase == DEFEND and now.role == SHOOT))
+            if half_over:
+                if common.half == 2:
+                    common.phase = OVER
+                    return self.at_end(state, draw)
+                self.rules.begin_half(soccer, 2, rng, NULL)
+                self.read(common, &now)
+                play_count = 0
+                for seat in range(SEATS):
+                    hands[seat] = held(soccer.own[seat].hand)
+        return self.expected(common, now.possession, now.standing, draw)
+
+    cdef inline void settle(self, Exchange* now, int card, int role,
+                            uint8_t* goals) noexcept nogil:
+        cdef int power = self.rules.powers[card]
+        if now.phase == ATTACK:
+            if role == GIVE_UP:
+                now.possession ^= 1
+                now.standing = 0
+                return
+            if role == SHOOT:
+                power += BONUS * (
+                    now.standing - needed_to_shoot(self.rules.roles[card]) + now.bonus)
+            now.phase = DEFEND
+            now.card = card
+            now.role = role
+            now.power = power
+            return
+        now.phase = ATTACK
+        if role == DECLINE or power < now.power or now.role == SHOOT and now.power > MAX_SAVE:
+            if now.role != SHOOT:
+                now.standing += 1
+                now.bonus = self.bonus_cards >> now.card & 1
+                return
+            goals[now.possession] += 1
+            now.possession ^= 1
+        elif power > now.power:
+            now.possession ^= 1
+        now.standing = 0
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const Common* common = &(<const SoccerState*> state).common
+        return self.expected(common, common.possession, common.standing, draw)
+
+    cdef double expected(self, const Common* common, int possession, int standing,
+                         double* draw) noexcept nogil:
         cdef double lead = <int> common.goals[0] - <int> common.goals[1]
-        cdef double ahead = POSSESSION + STANDING * common.standing
+        cdef double ahead = POSSESSION + STANDING * standing
         cdef int left = common.draw_sizes[0] + common.draw_sizes[1]
         cdef double width, win, loss
         if common.half == 1:
             left += SEATS * (self.rules.deck_size - self.rules.hand_size)
-        lead += ahead if common.possession == 0 else -ahead
+        lead += ahead if possession == 0 else -ahead
         width = 1 / sqrt(2 * VARIANCE * (left + 1))
         win = 0.5 * (1 + erf((lead - 0.5) * width))
         loss = 0.5 * (1 - erf((lead + 0.5) * width))
