@@ -4,10 +4,10 @@ The search is given the view of one seat and nothing else. Each iteration determ
 world that fits the view (`Sampler.draw`). It selects actions in this world down the trees, expands
 a new node where it leaves them, plays out by the game's `PlayoutPolicy`, to the end of the match or
 until the policy can estimate the score, and backpropagates that score. Each seat has a tree of its
-own, whose nodes are what that seat has observed since the root (`Game.observe`), so that no
+own, whose nodes are what that seat has observed since the root (`Game.next_key`), so that no
 decision depends on what its seat has not seen: neither on a hidden card nor on the other half of a
 simultaneous choice. Which actions are available at a node depends on the world, and each action
-counts how often it was available.
+counts how often it was available (`Game.is_legal`), from when it was first tried.
 
     P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
@@ -29,7 +29,13 @@ action; or by regret matching too, in a game where what a seat does gives its ca
 of playouts that stop before the end of the match vary less than wins and losses do, so the constant
 of UCB1 is in standard deviations of the scores that the node has seen. UCB1 would try every action
 before it returns to the best. A node with many actions therefore begins with the few that the
-playout policy would play, and tries more of them the more often it is visited.
+playout policy would play, and tries more of them the more often it is visited. Where the cards of a
+seat differ much from world to world, so that its node has many children and none of them is legal,
+the policy plays.
+
+At the root, the search names none of the actions that the game knows to be dominated
+(`Game.without_dominated`). A share of its visits can be divided evenly among all actions, so that
+each gets a score that can be shown (`Parameters.evaluation_share`).
 
     J.-Y. Audibert, R. Munos, C. Szepesvári, "Exploration-exploitation tradeoff using variance
     estimates in multi-armed bandits", Theoretical Computer Science 410(19), 2009.
@@ -530,10 +536,12 @@ cdef class IsmctsWorker(Worker):
         cdef const Figures* figures = &self.tree.figures[node.first + number]
         cdef const Window* window = &self.windows[number]
         if number < 0:
-            return RootAction(action, 0, node.visits, 0, 0.0, 0.0, 0.0)
+            return RootAction(action, 0, node.visits, 0, 0.0, 0.0, 0.0,
+                              dominated=not self.is_candidate(action))
         return RootAction(
             action, child.visits, node.visits, child.visits, figures.total, figures.squares,
-            figures.strategy, window.visits[0], window.totals[0], window.squares[0])
+            figures.strategy, window.visits[0], window.totals[0], window.squares[0],
+            not self.is_candidate(action))
 
     def summary(self):
         """What was done, as a Summary."""

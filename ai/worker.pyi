@@ -12,6 +12,10 @@ class RootAction(NamedTuple):
     total: float
     squares: float
     strategy: float
+    early_samples: int = 0
+    early_total: float = 0.0
+    early_squares: float = 0.0
+    dominated: bool = False
     def merge(self, other: RootAction) -> RootAction: ...
 
 class Summary(NamedTuple):

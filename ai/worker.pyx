@@ -61,7 +61,8 @@ class RootAction(NamedTuple):
     `total` and `squares` are the sum of `samples` scores and of their squares; `strategy` is the
     sum of the probabilities that regret matching gave the action. `availability` counts the
     iterations in which the action could have been chosen. The `early` figures are those of the
-    first of the samples, from a fourth of all to a half.
+    first of the samples, from a fourth of all to a half. The search does not name an action that is
+    `dominated`.
     """
 
     action: int
@@ -74,10 +75,12 @@ class RootAction(NamedTuple):
     early_samples: int = 0
     early_total: float = 0.0
     early_squares: float = 0.0
+    dominated: bool = False
 
     def merge(self, other):
         """The statistics of two workers about the same action, added up."""
-        return RootAction(self.action, *(a + b for a, b in zip(self[1:], other[1:])))
+        added = (a + b for a, b in zip(self[1:10], other[1:10]))
+        return RootAction(self.action, *added, self.dominated or other.dominated)
 
 
 class Summary(NamedTuple):
