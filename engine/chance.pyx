@@ -6,7 +6,9 @@ Only Cython code can use this module. engine/chance.pxd documents each function.
 from libc.string cimport memset
 
 cdef enum:
-    BATCH = 7                    # Cards drawn with one random word from at most 256.
+    # Cards drawn with one random word, from at most so many: their product is at most 2^56.
+    BATCH = 7
+    MOST_CARDS = 256
 
 cdef uint64_t MOST_REJECTED = <uint64_t> 1 << (8 * BATCH)
 
@@ -109,32 +111,39 @@ cdef void draw_to_the_end(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil
     # Moves `k` cards, drawn one after the other, to the end. One random word is enough for several
     # of them: N. Brackett-Rozinsky, D. Lemire, "Batched Ranged Random Integer Generation",
     # Software: Practice and Experience 55(1), 2025. What is left of the word says, as for a single
-    # number, whether to reject it for the sake of uniformity.
-    cdef uint32_t places[BATCH]
-    cdef uint64_t bits
+    # number, whether to reject it for the sake of uniformity. Two words are used at a time, since
+    # each number waits for the one before it from the same word.
+    cdef uint32_t places[2 * BATCH]
+    cdef uint64_t first, second
     cdef int i
     while k > 0:
-        if n > 256:
+        if n > MOST_CARDS:
             swap(cards, n - 1, rng_below(rng, n))
             n -= 1
             k -= 1
             continue
-        bits = rng_next(rng)
-        if n >= BATCH:
+        first = rng_next(rng)
+        second = rng_next(rng)
+        if n >= 2 * BATCH:
             for i in range(BATCH):
-                places[i] = digit(&bits, n - i)
+                places[i] = digit(&first, n - i)
+                places[BATCH + i] = digit(&second, n - BATCH - i)
         else:
-            for i in range(n):
-                places[i] = digit(&bits, n - i)
-        if bits < MOST_REJECTED and is_rejected(bits, n):
+            for i in range(min(n, BATCH)):
+                places[i] = digit(&first, n - i)
+            for i in range(BATCH, n):
+                places[i] = digit(&second, n - i)
+        if (first < MOST_REJECTED and is_rejected(first, n)
+                or second < MOST_REJECTED and is_rejected(second, n - BATCH)):
             continue
-        for i in range(min(k, BATCH)):
+        for i in range(min(k, 2 * BATCH)):
             swap(cards, n - 1 - i, places[i])
-        n -= BATCH
-        k -= BATCH
+        n -= 2 * BATCH
+        k -= 2 * BATCH
 
 
 cdef bint is_rejected(uint64_t bits, int n) noexcept nogil:
+    # `bits` are what is left of a word after numbers below n, n - 1 and so on.
     cdef uint64_t product = 1
     cdef int i
     for i in range(min(n, BATCH)):

@@ -37,7 +37,8 @@ distribution covers that, too.
 from libc.string cimport memcpy, memset
 
 from engine.champion_chess.hand cimport (
-    nobles, only_noble_is_king, playable_aid, spread, total,
+    NOBLE_BITS, cards_of, count_in, first_card, holds, nobles, only_noble_is_king, pack,
+    playable_aid, spread, total, without,
 )
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
@@ -62,18 +63,17 @@ assert sizeof(ChessState) <= sizeof(State)
 assert sizeof(ChessView) <= sizeof(View)
 
 
-cdef inline int count_in(Action action, int card) noexcept nogil:
-    return (action >> (4 * card)) & 15
-
-
 cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
     # Takes the cards of an action from a hand and writes them as a sorted list. Returns its length.
+    cdef uint64_t left = cards_of(action)
     cdef int card, _i, n = 0
-    for card in range(CARDS):
-        for _i in range(count_in(action, card)):
+    while left:
+        card = first_card(left)
+        for _i in range(count_in(left, card)):
             cards[n] = card
             n += 1
-        hand[card] -= count_in(action, card)
+        hand[card] -= count_in(left, card)
+        left = without(left, card)
     return n
 
 
@@ -306,6 +306,28 @@ cdef class ChampionChess(Game):
             playable_aid(hand, most)
             return sub_multisets(PLAY_AID, most, PAWN, actions)
         return sub_multisets(DISCARD_TO_RESERVE, hand, 0, actions)
+
+    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+        cdef const ChessState* chess = <const ChessState*> state
+        if chess.phase != CHAMPION:
+            return holds(pack(chess.own[seat].hand), cards_of(action))
+        if action & CASTLE:
+            return self.may_castle(chess, seat)
+        return chess.own[seat].hand[action & 255] > 0
+
+    cdef Action only_action(self, const State* state, int seat) noexcept nogil:
+        cdef const ChessState* chess = <const ChessState*> state
+        cdef uint64_t hand = pack(chess.own[seat].hand)
+        cdef int noble
+        if chess.phase == AID:
+            return 0 if hand & ~<uint64_t> NOBLE_BITS else <Action> PLAY_AID << KIND_SHIFT
+        if chess.phase == END:
+            return 0 if hand else <Action> DISCARD_TO_RESERVE << KIND_SHIFT
+        hand &= NOBLE_BITS
+        noble = first_card(hand)
+        if without(hand, noble) or self.may_castle(chess, seat):
+            return 0
+        return <Action> PLAY_CHAMPION << KIND_SHIFT | noble
 
     cdef int legal_champions(self, const ChessState* chess, int seat,
                              Action* actions) noexcept nogil:

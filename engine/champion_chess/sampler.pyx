@@ -7,7 +7,9 @@ probabilities by Bayes' rule, as described in engine/champion_chess/rules.pyx.
 from libc.string cimport memcpy, memset
 
 from engine.belief cimport Belief
-from engine.champion_chess.hand cimport nobles, only_noble_is_king, playable_aid, spread, total
+from engine.champion_chess.hand cimport (
+    cards_of, nobles, only_noble_is_king, pack, playable_aid, spread_packed, total, unpack,
+)
 from engine.champion_chess.replay cimport (
     Replay, replay_champion, replay_fill, replay_memory, replay_start, replay_turn,
 )
@@ -28,18 +30,8 @@ cdef enum:
     USED_BIT = 63                # In a key of the belief: the first time to castle is used up.
 
 
-cdef inline uint64_t pack(const uint8_t* hand, bint castling_used) noexcept nogil:
-    cdef uint64_t key = <uint64_t> castling_used << USED_BIT
-    cdef int card
-    for card in range(CARDS):
-        key |= <uint64_t> hand[card] << (4 * card)
-    return key
-
-
-cdef inline void unpack(uint64_t key, uint8_t* hand) noexcept nogil:
-    cdef int card
-    for card in range(CARDS):
-        hand[card] = (key >> (4 * card)) & 15
+cdef inline uint64_t key_of(const uint8_t* hand, bint castling_used) noexcept nogil:
+    return pack(hand) | <uint64_t> castling_used << USED_BIT
 
 
 cdef struct Shown:               # What a hand showed in one turn, and which decisions were made.
@@ -71,6 +63,9 @@ cdef class ChampionChessSampler(Sampler):
     cdef Belief belief           # Hands with the USED_BIT, before the last `draws` cards are drawn.
     cdef int draws
     cdef uint8_t unseen[SEATS][CARDS]
+    cdef uint64_t packed_unseen  # Those of the opponent.
+    cdef uint8_t own_pile[MAX_DECK]     # The battle deck of the seat, sorted.
+    cdef int own_size
     cdef uint8_t nothing[CARDS]
     cdef double binomial[MAX_DECK + 1][MAX_HAND + 1]
 
@@ -90,6 +85,9 @@ cdef class ChampionChessSampler(Sampler):
         self.infer(&seen.side[seat], seen.phase)
         if not self.belief.seal():
             raise ViewError(f"side[{seat}].memory", "must be what some hand could have shown")
+        self.packed_unseen = pack(self.unseen[seat])
+        self.own_size = spread_packed(pack(self.unseen[self.seat]) - pack(seen.own.hand),
+                                      self.own_pile)
 
     def check(self):
         """Raises ViewError if the numbers of the view contradict each other."""
@@ -158,9 +156,9 @@ cdef class ChampionChessSampler(Sampler):
         cdef Shown shown
         cdef int i, full_turns = memory.size - (phase == OVER or phase == END)
         self.belief = Belief()
-        self.belief.add(pack(memory.hand, memory.castling == USED), 1.0)
+        self.belief.add(key_of(memory.hand, memory.castling == USED), 1.0)
         if memory.castling == UNKNOWN:
-            self.belief.add(pack(memory.hand, True), 1.0)
+            self.belief.add(key_of(memory.hand, True), 1.0)
         replay_start(memory, &replay)
         for i in range(memory.size):
             replay_fill(&replay, self.max_hand)
@@ -208,7 +206,7 @@ cdef class ChampionChessSampler(Sampler):
         self.belief = Belief()
         for i in range(old.room):
             if old.weights[i] > 0:
-                self.belief.add(pack(replay.known, old.keys[i] >> USED_BIT), old.weights[i])
+                self.belief.add(key_of(replay.known, old.keys[i] >> USED_BIT), old.weights[i])
 
     cdef update(self, const Replay* replay, const Shown* shown):
         # Applies Bayes' rule to the draws of the last fill and then to what the hand showed.
@@ -261,7 +259,7 @@ cdef class ChampionChessSampler(Sampler):
         cdef int card, choices = 0
         memcpy(hand, step.hand, CARDS)
         if not shown.champion_played:                  # A mulligan: the whole hand was shown.
-            self.belief.add(pack(self.nothing, castling_used), weight)
+            self.belief.add(key_of(self.nothing, castling_used), weight)
             return
         for card in range(NOBLES):
             choices += hand[card] > 0
@@ -282,7 +280,7 @@ cdef class ChampionChessSampler(Sampler):
                 choices *= hand[card] + 1
                 hand[card] -= shown.discards[card]
             weight /= choices
-        self.belief.add(pack(hand, castling_used), weight)
+        self.belief.add(key_of(hand, castling_used), weight)
 
     cdef keep_hands_that_can_hold_a_noble(self, const Replay* replay):
         cdef Belief old = self.belief
@@ -301,35 +299,36 @@ cdef class ChampionChessSampler(Sampler):
         cdef const ChessView* seen = <const ChessView*> &self.view
         cdef ChessState* chess = <ChessState*> state
         cdef int other = 1 - self.seat
-        cdef int size
+        cdef uint8_t* pile = chess.deck[other]
+        cdef uint8_t* hand = chess.own[other].hand
+        cdef int size, deck_size = seen.side[other].deck_size
         cdef uint64_t key
-        memset(state, 0, sizeof(ChessState))
+        memset(state, 0, self.game.state_bytes)
         chess.phase = seen.phase
         chess.challenge = seen.challenge
         chess.half_points = seen.half_points
-        chess.side = seen.side
+        copy_side(&chess.side[0], &seen.side[0])
+        copy_side(&chess.side[1], &seen.side[1])
         chess.own[self.seat] = seen.own
-        self.lay_deck(chess, self.seat)
-        rng_shuffle_quickly(rng, chess.deck[self.seat], chess.side[self.seat].deck_size)
+        memcpy(chess.deck[self.seat], self.own_pile, self.own_size)
+        rng_shuffle_quickly(rng, chess.deck[self.seat], self.own_size)
         while True:
             key = self.belief.draw(rng)
-            unpack(key, chess.own[other].hand)
+            unpack(key, hand)
             chess.own[other].castling_used = key >> USED_BIT
-            size = self.lay_deck(chess, other)
-            rng_part(rng, chess.deck[other], size, size - chess.side[other].deck_size)
-            while size > chess.side[other].deck_size:
+            # The unseen cards that are not in hand.
+            size = spread_packed(self.packed_unseen - cards_of(key), pile)
+            rng_part(rng, pile, size, size - deck_size)
+            while size > deck_size:
                 size -= 1
-                chess.own[other].hand[chess.deck[other][size]] += 1
-                chess.deck[other][size] = 0
-            rng_shuffle_quickly(rng, chess.deck[other], size)
+                hand[pile[size]] += 1
+                pile[size] = 0
+            rng_shuffle_quickly(rng, pile, size)
             # In the Champion phase the opponent holds a noble, or it would have shown its hand.
-            if seen.phase != CHAMPION or nobles(chess.own[other].hand) > 0 or rng_reject(rng):
+            if seen.phase != CHAMPION or nobles(hand) > 0 or rng_reject(rng):
                 return
 
-    cdef int lay_deck(self, ChessState* chess, int seat) noexcept nogil:
-        # Puts the unseen cards that are not in hand into the deck, and returns how many they are.
-        cdef uint8_t deck[CARDS]
-        cdef int card
-        for card in range(CARDS):
-            deck[card] = self.unseen[seat][card] - chess.own[seat].hand[card]
-        return spread(deck, chess.deck[seat])
+
+cdef inline void copy_side(Side* to, const Side* side) noexcept nogil:
+    # The turns that are still to come stay 0.
+    memcpy(to, side, sizeof(Side) - (MEMORY_TURNS - side.memory.size) * sizeof(Turn))

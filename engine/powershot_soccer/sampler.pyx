@@ -318,7 +318,7 @@ cdef class PowerShotSoccerSampler(Sampler):
         cdef uint8_t* pile = soccer.own[self.other].draw_pile
         cdef uint8_t* hand = soccer.own[self.other].hand
         cdef int card, i, _i, n, size, plain = self.rules.hand_size
-        memset(state, 0, sizeof(SoccerState))
+        memset(state, 0, self.rules.state_bytes)
         # The plays that are still to come stay 0.
         memcpy(&soccer.common, &seen.common,
                sizeof(Common) - (MAX_PLAYS - seen.common.play_count) * sizeof(Play))
