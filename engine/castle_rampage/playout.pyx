@@ -11,7 +11,8 @@ from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
     END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_COST, MAX_WAYS, OGRE, OVER, PLAY,
-    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER, VOLLEY, CastleState, Side, Stack, standing,
+    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
+    VOLLEY, CastleState, Side, Stack, standing,
 )
 from engine.castle_rampage.tables cimport NO_WAY, holding_of
 from engine.chance cimport Rng, rng_next
@@ -203,11 +204,11 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         cdef int worths[DEAL]
         cdef Noise noise
         cdef Action action = 0
-        cdef int card, worth, spread, i, j, n = 0, kept = 0
+        cdef int card, worth, spread, i, j, _copy, n = 0, kept = 0
         while left:
             card = lowest_one(left)
             left &= left - 1
-            for i in range(hand[card]):
+            for _copy in range(hand[card]):
                 cards[n] = card
                 n += 1
         noise.bits = noise.left = 0

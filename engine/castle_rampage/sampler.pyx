@@ -205,7 +205,7 @@ cdef class CastleRampageSampler(Sampler):
         cdef int left[MAX_POOLS]
         cdef int hidden = self.account.past.hidden_set_up
         cdef int newest = self.account.newest()
-        cdef int set_up_left, pool, card, size, i
+        cdef int set_up_left, pool, card, size, i, _copy
         copy_used(rampage, &self.common_part)
         memcpy(own.hand, guess.known, CARDS)
         for pool in range(self.pools):
@@ -235,7 +235,7 @@ cdef class CastleRampageSampler(Sampler):
                 card = cards[pool * POOL_ROOM + left[pool]]
             rampage.stacks[self.placed_at[i].stack].cards[self.placed_at[i].at] = card
         for pool in range(self.pools):
-            for i in range(guess.blanks[pool]):
+            for _copy in range(guess.blanks[pool]):
                 left[pool] -= 1
                 own.hand[cards[pool * POOL_ROOM + left[pool]]] += 1
         memcpy(rampage.draw_pile, cards + newest * POOL_ROOM, left[newest])

@@ -29,8 +29,8 @@ cdef struct Tables:
     uint8_t cost[CARDS]
     Way ways[SCHEMES * 2 * MAX_WAYS]        # By scheme, without and with the extra unit.
     int way_count[SCHEMES * 2]
-    # By holding, then by scheme: the index in `ways` of the first way that the holding can pay, with
-    # the extra unit if possible, or NO_WAY.
+    # By holding, then by scheme: the index in `ways` of the first way that the holding can pay,
+    # with the extra unit if possible, or NO_WAY.
     uint16_t first_ways[HOLDINGS * SCHEMES]
 
 
