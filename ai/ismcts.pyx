@@ -317,7 +317,7 @@ cdef class IsmctsWorker(Worker):
         cdef const Action* untried = actions
         cdef Action action
         cdef bint is_root = step.node == self.root
-        cdef int i, count, left
+        cdef int i, _i, count, left
         if self.widening > 0:
             action = self.policy.choose(state, step.seat, &self.rng)
             if (self.tree.child_of(node, action, -1) < 0
@@ -329,7 +329,7 @@ cdef class IsmctsWorker(Worker):
         else:
             count = self.game.legal(state, step.seat, actions)
         # Most are untried, or else there are few.
-        for i in range(DRAWS):
+        for _i in range(DRAWS):
             action = untried[rng_below(&self.rng, count)]
             if self.tree.child_of(node, action, -1) < 0:
                 return self.add_child(node, action)

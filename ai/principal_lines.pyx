@@ -77,8 +77,8 @@ cdef class PrincipalLines:
         cdef int seat
         self.game.apply(&world.state, world.joint, rng, NULL)
         for seat in range(SEATS):
-            world.keys[seat] = self.game.next_key(world.keys[seat], &world.state, world.joint,
-                                                   seat)
+            world.keys[seat] = self.game.next_key(
+                world.keys[seat], &world.state, world.joint, seat)
 
     # Lines
 

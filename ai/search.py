@@ -254,9 +254,7 @@ class Search:
             }
             total = sum(strategy.values())
             return {action: weight / total for action, weight in strategy.items()}
-        visits = {
-            action: -1 if root.dominated else root.visits for action, root in roots.items()
-        }
+        visits = {action: -1 if root.dominated else root.visits for action, root in roots.items()}
         if max(visits.values()) == 0:
             return dict.fromkeys(roots, 1.0 / len(roots))
         best = max(visits, key=lambda action: (visits[action], -action))

@@ -62,9 +62,9 @@ cdef class Game:
     # many there are. They depend on nothing that the seat does not know.
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil
 
-    # Whether an action of a seat that must decide is legal. The action was legal in another state in
-    # which the seat had observed the same, so only what differs between the two must be checked: its
-    # cards. The default lists the legal actions.
+    # Whether an action of a seat that must decide is legal. The action was legal in another state
+    # in which the seat had observed the same, so only what differs between the two must be checked:
+    # its cards. The default lists the legal actions.
     cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil
 
     # The only legal action of a seat that must decide; 0 if there are several. The default lists

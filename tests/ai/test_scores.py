@@ -51,9 +51,7 @@ def test_a_score_is_within_its_deviation_of_a_search_for_the_action_alone(game_i
     within = []
     for position, seat in decisions(game_id, 10):
         view = position.view(seat)
-        hint = search(
-            view, iterations=2_000, seed=1, parameters=Parameters(evaluation_share=SHARE)
-        )
+        hint = search(view, iterations=2_000, seed=1, parameters=Parameters(evaluation_share=SHARE))
         for one in rng.sample(hint.actions, min(5, len(hint.actions))):
             alone = Search(
                 view, seed=2, root_actions=[one.action], parameters=Parameters(single_action=0)
@@ -63,7 +61,6 @@ def test_a_score_is_within_its_deviation_of_a_search_for_the_action_alone(game_i
             deviation = math.hypot(one.deviation, other.deviation)
             within.append(abs(one.expected_score - other.expected_score) <= 2 * deviation + 1e-9)
     assert len(within) > 20
-    print(game_id, sum(within), len(within))
     assert sum(within) >= 0.88 * len(within)
 
 
