@@ -15,16 +15,19 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ai.results import Parameters
 from ai.search import search
 from engine import games
 from engine.game import Game, SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab import plain_search
 
 PLAYOUTS = 2_000
 ITERATIONS = 5_000
 SMALL_ITERATIONS = 10_000
+PLAIN_ITERATIONS = (10_000, 100_000)
 FINGERPRINT_ITERATIONS = 2_000
 FINGERPRINT_POSITIONS = 12
 
@@ -93,8 +96,8 @@ def show_games(rounds: int) -> None:
         )
 
 
-def show_last_round(rounds: int) -> None:
-    """Shows iterations a second from the first placement of the last round of Skystones."""
+def last_round() -> SeatView:
+    """The view of who places first in the last round of a match of Skystones."""
     chance = random.Random(1)
     game = games()["skystones"]()
     position = Position.deal(game, 1)
@@ -107,12 +110,45 @@ def show_last_round(rounds: int) -> None:
         placing = placed
         joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
         position.apply(joint, chance.getrandbits(64))
-    view = last.view(last.deciders[0])
-    found = rates([_searches(view, ITERATIONS)], ITERATIONS, rounds)[0]
+    return last.view(last.deciders[0])
+
+
+def show_last_round(rounds: int) -> None:
+    """Shows iterations a second from the first placement of the last round of Skystones."""
+    found = rates([_searches(last_round(), ITERATIONS)], ITERATIONS, rounds)[0]
     print(
         f"\nSkystones, first placement of the last round: {statistics.median(found):,.0f} "
         "iterations/s"
     )
+
+
+def show_plain_search(rounds: int) -> None:
+    """Shows iterations a second of processor time from there, beside a plain search in C.
+
+    Both play out at random. The plain search tries all actions of a node before it returns to one,
+    as the search does without widening.
+    """
+    print("Beside a plain search in C, with random playouts, by processor time:")
+    view = last_round()
+    print(
+        f"{'iterations':>12}{'plain C':>14}{'search':>14}{'ratio':>8}{'all tried':>14}{'ratio':>8}"
+    )
+    for iterations in PLAIN_ITERATIONS:
+        found: list[list[float]] = [[], [], []]
+        for seed in range(rounds):
+            found[0].append(iterations / plain_search.search(view, iterations, seed).seconds)
+            for which, widening in ((1, Parameters().widening), (2, 0.0)):
+                parameters = Parameters(playout_policy=False, widening=widening)
+                start = time.process_time()
+                search(view, iterations=iterations, seed=seed, parameters=parameters)
+                found[which].append(iterations / (time.process_time() - start))
+        plain, wide, narrow = found
+        print(
+            f"{iterations:12,}{statistics.median(plain):14,.0f}"
+            f"{statistics.median(wide):14,.0f}{median_ratio(wide, plain):7.2f}x"
+            f"{statistics.median(narrow):14,.0f}{median_ratio(narrow, plain):7.2f}x",
+            flush=True,
+        )
 
 
 def show_openspiel(rounds: int) -> None:
@@ -190,6 +226,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     show_games(rounds)
     show_last_round(rounds)
+    show_plain_search(rounds)
     show_openspiel(rounds)
     print(f"\nfingerprint of the search: {fingerprint()}")
 
