@@ -1,35 +1,13 @@
-"""The board of Skystones in lanes, for what runs millions of times a second.
+"""The board of Skystones in lanes (engine/skystones/lanes.pxd).
 
-A word has a lane of seven bits for each of nine squares, so that one operation works on all squares
-at once (SWAR: SIMD within a register). A board of two by two uses the lanes that its squares would
-have on a board of three by three; nothing ever lies on the others.
-
-An edge of p points takes an edge of q points that it touches if p + (63 - q) sets the highest bit
-of a lane. So a board has 63 - q for each edge of its cards, and a card has p in all lanes.
+A board has 63 - q for each edge of q points of its cards, and a card has p in all lanes.
 """
 
 from engine.game cimport SEATS
-from engine.integers cimport uint64_t, uint8_t
-from engine.skystones.state cimport (
-    BLOCKED, EAST, EDGES, ELEMENTS, FIRE, NORTH, OPPOSITE, SOUTH, Square, accepts,
-)
+from engine.integers cimport uint64_t
+from engine.skystones.lanes cimport LANE, LANE_BITS, LANE_ONES, LANE_TOPS, MOST, across
+from engine.skystones.state cimport EDGES, ELEMENTS, FIRE, OPPOSITE, Square, accepts
 from engine.skystones.tables cimport SkystonesTables
-
-cdef extern from *:
-    """
-    #define SKYSTONES_LANE_ONES 0x0102040810204081ULL
-    #define SKYSTONES_WEST_LANES (0x40000200001ULL * 127)
-    """
-    const uint64_t LANE_ONES "SKYSTONES_LANE_ONES"     # The lowest bit of each lane,
-    const uint64_t LANE_TOPS "(SKYSTONES_LANE_ONES << 6)"      # the highest,
-    const uint64_t ALL_LANES "(SKYSTONES_LANE_ONES * 127)"     # and all bits.
-    const uint64_t WEST_LANES "SKYSTONES_WEST_LANES"   # The lanes of the squares in the west,
-    const uint64_t EAST_LANES "(SKYSTONES_WEST_LANES << 14)"   # and of those in the east.
-
-cdef enum:
-    LANE_BITS = 7
-    LANE = (1 << LANE_BITS) - 1
-    MOST = LANE >> 1             # The most that a lane can hold below its highest bit.
 
 cdef struct Board:
     # All bits are set in a lane that belongs to a set of squares.
@@ -37,21 +15,6 @@ cdef struct Board:
     uint64_t owned[SEATS]        # The squares with a chip of each seat.
     uint64_t empty               # The squares that can still take a card.
     uint64_t accepting[ELEMENTS]        # The squares that take each element, if they are empty.
-
-
-# Moves to each lane what the lane across this edge has: 0 where the board ends.
-cdef inline uint64_t across(uint64_t lanes, int edge) noexcept nogil:
-    if edge == NORTH:
-        return lanes << 3 * LANE_BITS & ALL_LANES
-    if edge == EAST:
-        return lanes >> LANE_BITS & ~EAST_LANES
-    if edge == SOUTH:
-        return lanes >> 3 * LANE_BITS
-    return lanes << LANE_BITS & ALL_LANES & ~WEST_LANES
-
-
-cdef inline int count_lanes(uint64_t lanes) noexcept nogil:
-    return ((lanes & LANE_ONES) * LANE_ONES >> 8 * LANE_BITS) & LANE
 
 
 # Clears a board.

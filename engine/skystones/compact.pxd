@@ -3,9 +3,8 @@
 from engine.chance cimport Rng
 from engine.game cimport SEATS
 from engine.integers cimport uint64_t
-from engine.skystones.board cimport (
-    Board, clear_board, count_lanes, put, set_up_board,
-)
+from engine.skystones.board cimport Board, clear_board, put, set_up_board
+from engine.skystones.lanes cimport count_lanes
 from engine.skystones.stack cimport (
     Picks, Stack, forms_hand, lowest_bit, pick_card, stack_up, start_picks, take_out,
 )

@@ -13,12 +13,11 @@ from engine.game cimport Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
-from engine.skystones.board cimport (
-    LANE_BITS, LANE_ONES, LANE_TOPS, MOST, Board, across, face, set_up_board,
-)
+from engine.skystones.board cimport Board, face, set_up_board
 from engine.skystones.compact cimport (
     Compact, can_place, compact_of, end_round, pick_hands, place,
 )
+from engine.skystones.lanes cimport LANE_BITS, LANE_ONES, LANE_TOPS, MOST, across
 from engine.skystones.rules cimport Skystones
 from engine.skystones.stack cimport draw_bit, lowest_bit, types_in
 from engine.skystones.state cimport (

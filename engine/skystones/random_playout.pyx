@@ -4,10 +4,11 @@ from engine.chance cimport Rng, rng_below
 from engine.game cimport State
 from engine.integers cimport uint64_t
 from engine.playout_policy cimport PlayoutPolicy
-from engine.skystones.board cimport LANE_BITS, LANE_TOPS, count_lanes, face
+from engine.skystones.board cimport face
 from engine.skystones.compact cimport (
     Compact, can_place, compact_of, end_round, pick_hands, place,
 )
+from engine.skystones.lanes cimport LANE_BITS, LANE_TOPS, count_lanes
 from engine.skystones.stack cimport draw_bit, lowest_bit
 from engine.skystones.state cimport EDGES, OVER, PICK, SkystonesState
 from engine.skystones.tables cimport SkystonesTables
