@@ -163,7 +163,7 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         cdef int placement
         if stones.common.phase == PICK:
             return (<Action> PICK_CARD << KIND_SHIFT
-                    | <Action> draw_bit(self.rules.pickable(stones, seat), rng))
+                    | <Action> draw_bit(self.rules, self.rules.pickable(stones, seat), rng))
         set_up_board(self.rules, stones.common.board, &board)
         face(&board, seat, facing)
         placement = best_placement(self.rules, &self.weak, &board, facing,

@@ -37,10 +37,10 @@ cdef void place_at_random(SkystonesTables tables, Compact* compact, Rng* rng) no
                 break
             hand &= hand - 1
     else:
-        card = draw_bit(hand, rng)
+        card = draw_bit(tables, hand, rng)
     face(&compact.board, compact.turn, facing)
     place(tables, compact, facing, card,
-          draw_bit(squares & LANE_TOPS, rng) - (LANE_BITS - 1))
+          draw_bit(tables, squares & LANE_TOPS, rng) - (LANE_BITS - 1))
 
 
 cdef void play_to_end(SkystonesTables tables, SkystonesState* stones, Rng* rng) noexcept nogil:

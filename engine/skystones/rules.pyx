@@ -327,13 +327,14 @@ cdef class Skystones(SkystonesTables):
     cdef uint64_t next_key(self, uint64_t key, const State* after, const Action* joint,
                            int seat) noexcept nogil:
         # In whichever order a seat picks the same cards, it then decides about the same: a sum of
-        # mixed picks does not depend on the order. The turn after the last pick shows whether a
-        # seat has passed.
+        # mixed picks does not depend on the order.
         cdef const Common* common = &(<const SkystonesState*> after).common
-        if joint[seat] >> KIND_SHIFT != PICK_CARD:
-            return mix(key, self.observe(after, joint, seat))
-        key += mix(joint[seat], common.round)
-        return key if common.phase == PICK else mix(key, common.phase | common.turn << 2)
+        cdef uint64_t public = common.phase | common.turn << 2 | common.round << 3
+        if joint[seat] >> KIND_SHIFT == PICK_CARD:
+            key += mix(joint[seat], common.round)
+            return key if common.phase == PICK else mix(key, public)
+        # An action has the bits above its card and square to spare.
+        return mix(key, (joint[0] | joint[1]) ^ public << 16)
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state

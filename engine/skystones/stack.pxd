@@ -76,16 +76,12 @@ cdef inline int first_above(uint64_t bytes, int n) noexcept nogil:
 
 
 # A bit of a word, drawn uniformly.
-cdef inline int draw_bit(uint64_t word, Rng* rng) noexcept nogil:
-    # `sums` has in each byte the number of bits up to there. Within the byte with the bit, the same
-    # again, with a byte for each bit.
+cdef inline int draw_bit(SkystonesTables tables, uint64_t word, Rng* rng) noexcept nogil:
+    # `sums` has in each byte the number of bits up to there.
     cdef uint64_t sums = bits_by_byte(word) * BYTE_ONES
     cdef int n = rng_below(rng, sums >> 56)
     cdef int at = first_above(sums, n)
-    n -= (sums << 8) >> at & 255
-    word = (word >> at & 255) * BYTE_ONES & <uint64_t> 0x8040201008040201
-    word = (word + (BYTE_TOPS - BYTE_ONES) & BYTE_TOPS) >> 7
-    return at + (first_above(word * BYTE_ONES, n) >> 3)
+    return at + tables.bits_of_bytes[word >> at & 255][n - ((sums << 8) >> at & 255)]
 
 
 # The copies of some types in a stack.
@@ -164,7 +160,7 @@ cdef inline int pick_limit(SkystonesTables tables, const Picks* picks) noexcept 
 # Picks one card at random.
 cdef inline void pick_card(SkystonesTables tables, Stack* pile, Stack* hand, Picks* picks,
                            Rng* rng) noexcept nogil:
-    cdef int card = draw_bit(pile.types & tables.below[pick_limit(tables, picks)], rng)
+    cdef int card = draw_bit(tables, pile.types & tables.below[pick_limit(tables, picks)], rng)
     take_out(pile, card)
     put_in(hand, card)
     picks.total += tables.totals[card]

@@ -30,6 +30,8 @@ cdef class SkystonesTables(Game):
     cdef uint8_t level_totals[MAX_TOTAL + 1]
     cdef uint64_t levels[MAX_TOTAL + 1]         # and their cards.
 
+    cdef uint8_t bits_of_bytes[256][8]          # The positions of the bits that each byte has.
+
     # For engine/skystones/board.pxd:
     cdef uint64_t points[MAX_TYPES][EDGES]      # The points of each edge, in all lanes.
     cdef uint64_t on_board       # The lanes of all squares.
@@ -38,6 +40,7 @@ cdef class SkystonesTables(Game):
 
     cdef set_board(self, int side)
     cdef set_cards(self, specs)
+    cdef set_bits(self)
 
 
 # Whether the edge of a card that has just been placed takes the card that it touches.

@@ -50,6 +50,7 @@ cdef class SkystonesTables(Game):
         self.hand_limit = ruleset["hand_limit"]
         self.set_board(ruleset["board_size"])
         self.set_cards(ruleset["cards"])
+        self.set_bits()
         if self.pile_size < self.hand_size:
             raise RulesetError(
                 "cards", f"must give each seat the {self.hand_size} cards of a hand",
@@ -78,6 +79,15 @@ cdef class SkystonesTables(Game):
             self.beside[square][EAST] = square + 1 if column < side - 1 else MAX_SQUARES
             self.beside[square][SOUTH] = square + side if row < side - 1 else MAX_SQUARES
             self.beside[square][WEST] = square - 1 if column > 0 else MAX_SQUARES
+
+    cdef set_bits(self):
+        cdef int byte, bit, n
+        for byte in range(256):
+            n = 0
+            for bit in range(8):
+                if byte >> bit & 1:
+                    self.bits_of_bytes[byte][n] = bit
+                    n += 1
 
     cdef set_cards(self, specs):
         self.types = len(specs)
