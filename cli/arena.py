@@ -87,6 +87,18 @@ def add_parser(commands: Commands) -> None:
         default=0.05,
         help="probability of accepting ELO0 when ELO1 is true (default: %(default)s)",
     )
+    add(
+        "--aivat",
+        action="store_true",
+        help="also print score and Elo by AIVAT, which takes luck out of the games",
+    )
+    add(
+        "--aivat-playouts",
+        metavar="N",
+        type=arguments.whole(1),
+        default=arena.PLAYOUTS,
+        help="playouts of each position for AIVAT: more remove more luck (default: %(default)s)",
+    )
     workers.add_options(parser)
     add("--json", metavar="FILE", type=Path, help="write the results to a file")
     add("--plot", metavar="FILE", type=Path, help="draw Elo over pairs: .png, .svg or .pdf")
@@ -208,6 +220,7 @@ def _play(
             pairs=pairs,
             seed=args.seed,
             sprt=sprt,
+            playouts=args.aivat_playouts if args.aivat else 0,
             workers=played_by,
             on_pair=show,
             result=result,
@@ -280,6 +293,18 @@ def _lines(result: Result) -> list[str]:
         f"{figures['losses']} lost; by seat "
         + ", ".join(f"{100 * share:.1f} %" for share in figures["score_by_seat"]),
     ]
+    if result.playouts:
+        corrected = result.corrected()
+        lines.insert(
+            2, f"  AIVAT: Elo {_shown_elo(corrected.elo)}, score {_shown_score(corrected.score)}"
+        )
+        ratio = corrected.variance_ratio
+        lines.insert(
+            3,
+            f"  AIVAT: variance {'-' if ratio is None else f'{ratio:.2f}'} of the plain one, "
+            f"coefficient {corrected.coefficient:.2f}, "
+            f"{result.correction_share():.0%} of the processor time",
+        )
     if "pentanomial" in figures:
         lines.append(f"  pairs by points 0, ½, 1, 1½, 2: {figures['pentanomial']}")
     if result.sprt:
@@ -336,10 +361,18 @@ def _end(result: Result) -> str:
 
 
 def _elo(result: Result) -> str:
-    estimate, low, high = elo.elo(result.outcomes)
+    return _shown_elo(elo.elo(result.outcomes))
+
+
+def _shown_elo(interval: elo.Interval) -> str:
+    estimate, low, high = interval
     return f"{estimate:+.0f} ({low:+.0f} to {high:+.0f})"
 
 
 def _score(result: Result) -> str:
-    estimate, low, high = (100 * value for value in elo.score(result.outcomes))
+    return _shown_score(elo.score(result.outcomes))
+
+
+def _shown_score(interval: elo.Interval) -> str:
+    estimate, low, high = (100 * value for value in interval)
     return f"{estimate:.1f} % ({low:.1f} to {high:.1f})"

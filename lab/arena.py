@@ -9,6 +9,14 @@ Pairs are played in processes or on a Ray cluster (lab/workers.py), and are coun
 not in the order in which they finish. With limits in iterations on one thread, the result is a
 function of the configurations, the game, the seed and the number of games, wherever an SPRT stops
 it. Limits in milliseconds depend on the machine.
+
+*AIVAT* takes luck out of the scores (lab/aivat.pyx). A step of a match is corrected by what its
+chance was worth, and by what the sampled decisions were worth of players that tell their
+distribution: a search tells the one that it samples its answer from, and a bot that slips chooses
+uniformly. That a search found this distribution and no other is not corrected, since nobody knows
+how likely that was. The deal is not corrected either: in the second game of the pair it is worth as
+much to the other configuration, and cancels. So does all other chance as long as both games are
+alike, for they share the random numbers of the corrections too.
 """
 
 import contextlib
@@ -31,7 +39,8 @@ from engine import games
 from engine.game import Game
 from engine.match import Match
 from lab import elo
-from lab.player import ConfigurationError, Player
+from lab.aivat import Luck
+from lab.player import ConfigurationError, Player, Share
 from lab.players import Configuration
 from lab.workers import RayCluster, in_order, processors
 
@@ -39,6 +48,8 @@ FORMAT = "croupier-arena/1"
 WIN, DRAW, LOSS = 1.0, 0.5, 0.0
 PENTANOMIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 FIRST, SECOND = 0, 1  # Configurations.
+SAMPLES = 8  # Other draws of a step for AIVAT.
+PLAYOUTS = 64  # Of each position, unless AIVAT is told otherwise.
 
 
 class Effort(NamedTuple):
@@ -64,6 +75,8 @@ class Task(NamedTuple):
     second: str
     seed: int
     pair: int
+    # For AIVAT, in the playouts of a position; 0: without corrections.
+    playouts: int = 0
 
 
 class Pair(NamedTuple):
@@ -76,6 +89,16 @@ class Pair(NamedTuple):
     actions: tuple[int, int]
     # By configuration.
     efforts: tuple[Effort, Effort]
+    # What AIVAT adds to each of the scores.
+    corrections: tuple[float, float] = (0.0, 0.0)
+    # The processor time of the pair, and the part of it that the corrections took.
+    processor_seconds: float = 0.0
+    correction_seconds: float = 0.0
+
+    @property
+    def correction(self) -> float:
+        """What AIVAT adds to the score."""
+        return sum(self.corrections) / 2
 
     @property
     def score(self) -> float:
@@ -94,35 +117,75 @@ def secret_of(task: Task) -> bytes:
 def play_pair(task: Task) -> Pair:
     """Plays the two games of a pair."""
     configurations = task.first, task.second
-    scores, actions = [], []
+    scores, actions, corrections = [], [], []
     efforts = [Effort(), Effort()]
+    started, corrected = time.process_time(), 0.0
     for by_seat in ((FIRST, SECOND), (SECOND, FIRST)):
         match = Match(_game(task.game_id), secret_of(task))
         players = [_player(configurations[which]) for which in by_seat]
-        for seat, effort in enumerate(play(match, players, task)):
+        steps = Steps(match, task)
+        for seat, effort in enumerate(play(match, players, task, steps)):
             efforts[by_seat[seat]] += effort
         assert match.scores is not None
         scores.append(match.scores[by_seat.index(FIRST)])
         actions.append(match.version)
+        corrections.append(steps.correction if by_seat[0] == FIRST else -steps.correction)
+        corrected += steps.seconds
     return Pair(
-        task.pair, (scores[0], scores[1]), (actions[0], actions[1]), (efforts[0], efforts[1])
+        task.pair,
+        (scores[0], scores[1]),
+        (actions[0], actions[1]),
+        (efforts[0], efforts[1]),
+        (corrections[0], corrections[1]),
+        time.process_time() - started,
+        corrected,
     )
 
 
-def play(match: Match, players: Sequence[Player], task: Task) -> tuple[Effort, Effort]:
+class Steps:
+    """The steps of a match, and what AIVAT adds to the score of seat 0 for them."""
+
+    def __init__(self, match: Match, task: Task) -> None:
+        self._match = match
+        self._task = task
+        self._before = match.position
+        self._shares: list[Sequence[Share]] = [(), ()]
+        self.correction = 0.0
+        self.seconds = 0.0
+
+    def decided(self, seat: int, shares: Sequence[Share]) -> None:
+        """Notes a decision that was applied, and corrects the step that it ends, if it does."""
+        self._shares[seat] = shares
+        if self._match.held or not self._task.playouts:
+            return
+        start = time.process_time()
+        number = _derive(f"luck\0{self._task.seed}\0{self._task.pair}\0{self._match.version}")
+        self.correction += _luck(self._task.game_id, self._task.playouts).correction(
+            self._before, self._shares, self._match.position, int.from_bytes(number[:8], "big")
+        )
+        self._before = self._match.position
+        self._shares = [(), ()]
+        self.seconds += time.process_time() - start
+
+
+def play(
+    match: Match, players: Sequence[Player], task: Task, steps: Steps
+) -> tuple[Effort, Effort]:
     """Plays a match to its end and returns what each seat spent. Players see only their views."""
     efforts = [Effort(), Effort()]
     while not match.over:
         seat = match.deciders[0]
         legal = match.legal(seat)
         action = legal[0]
+        shares: Sequence[Share] = ()
         if len(legal) > 1:
             chance = _derive(f"choice\0{task.seed}\0{task.pair}\0{seat}\0{match.since[seat]}")
             start = time.perf_counter()
             choice = players[seat].choose(match.view(seat), legal, int.from_bytes(chance, "big"))
             efforts[seat] += Effort(1, choice.iterations, time.perf_counter() - start)
-            action = choice.action
+            action, shares = choice.action, choice.shares
         match.apply(seat, action)
+        steps.decided(seat, shares or ((action, 1.0),))
     return efforts[0], efforts[1]
 
 
@@ -133,6 +196,11 @@ def _derive(what: str) -> bytes:
 @cache
 def _game(game_id: str) -> Game:
     return games()[game_id]()
+
+
+@cache
+def _luck(game_id: str, playouts: int) -> Luck:
+    return Luck(_game(game_id), SAMPLES, playouts)
 
 
 @cache
@@ -176,6 +244,7 @@ class Result:
     pairs: list[Pair] = dataclasses.field(default_factory=list)
     outcomes: Counter[float] = dataclasses.field(default_factory=Counter)
     ended: str = "interrupted"
+    playouts: int = 0
 
     def add(self, pair: Pair) -> None:
         """Counts one more pair."""
@@ -194,6 +263,17 @@ class Result:
         for pair in self.pairs:
             first, second = first + pair.efforts[FIRST], second + pair.efforts[SECOND]
         return first, second
+
+    def corrected(self) -> elo.Corrected:
+        """The score by AIVAT."""
+        return elo.Corrected.of(
+            [pair.score for pair in self.pairs], [pair.correction for pair in self.pairs]
+        )
+
+    def correction_share(self) -> float:
+        """The share of the processor time that went into corrections."""
+        spent = sum(pair.processor_seconds for pair in self.pairs)
+        return sum(pair.correction_seconds for pair in self.pairs) / spent if spent else 0.0
 
     def statistics(self) -> dict[str, Any]:
         """The figures as JSON; an infinite figure is null."""
@@ -215,6 +295,16 @@ class Result:
             figures["score_by_seat"] = [
                 sum(pair.scores[seat] for pair in self.pairs) / len(self.pairs) for seat in (0, 1)
             ]
+        if self.playouts and self.pairs:
+            corrected = self.corrected()
+            figures["aivat"] = {
+                "score": _interval(corrected.score),
+                "elo": _interval(corrected.elo),
+                "variance_ratio": corrected.variance_ratio,
+                "coefficient": corrected.coefficient,
+                "playouts": self.playouts,
+                "processor_share": self.correction_share(),
+            }
         if self.sprt:
             figures["sprt"] = {
                 **self.sprt._asdict(),
@@ -238,6 +328,7 @@ class Result:
             "efforts": [effort._asdict() for effort in self.efforts()],
             "pairs": [
                 {"pair": pair.number, "scores": pair.scores, "actions": pair.actions}
+                | ({"corrections": pair.corrections} if self.playouts else {})
                 for pair in self.pairs
             ],
         }
@@ -249,6 +340,7 @@ def run(
     pairs: int,
     seed: int = 0,
     sprt: elo.Sprt | None = None,
+    playouts: int = 0,
     workers: int | RayCluster = 1,
     on_pair: Callable[[Result], None] = lambda result: None,
     result: Result | None = None,
@@ -256,11 +348,12 @@ def run(
     """Plays a pairing to the end of its pairs, or until the SPRT decides.
 
     `result` is filled with each pair, so that a caller who passes one keeps what was played if this
-    is interrupted.
+    is interrupted. `playouts` are those of AIVAT (0: without).
     """
     result = result or Result(pairing, seed, sprt)
+    result.playouts = playouts
     tasks = [
-        Task(pairing.game_id, pairing.first.text, pairing.second.text, seed, number)
+        Task(pairing.game_id, pairing.first.text, pairing.second.text, seed, number, playouts)
         for number in range(pairs)
     ]
     with in_order(play_pair, tasks, workers) as played:

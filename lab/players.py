@@ -23,7 +23,7 @@ from ai.strengths import STRENGTHS, Strength, slip
 from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
-from lab.player import Choice, ConfigurationError, Player
+from lab.player import Choice, ConfigurationError, Player, shares_of
 from lab.uct import uct
 
 LIMITS = {"iterations": int, "ms": int}
@@ -39,9 +39,9 @@ class BotPlayer:
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
         slipped = slip(self.strength, legal, chance)
         if slipped is not None:
-            return Choice(slipped, 0)
+            return Choice(slipped, 0, tuple((action, 1 / len(legal)) for action in legal))
         result = search(view, iterations=self.strength.iterations, seed=chance % 2**64)
-        return Choice(result.action, result.iterations)
+        return Choice(result.action, result.iterations, shares_of(result.actions))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SearchPlayer:
             seed=chance % 2**64,
             parameters=self.parameters,
         )
-        return Choice(result.action, result.iterations)
+        return Choice(result.action, result.iterations, shares_of(result.actions))
 
 
 @dataclasses.dataclass(frozen=True)

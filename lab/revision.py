@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 
 from ai.results import ActionResult
 from engine.game import SeatView
-from lab.player import Choice, ConfigurationError
+from lab.player import Choice, ConfigurationError, shares_of
 
 ROOT = Path(__file__).parent.parent
 HOST = Path(__file__).parent / "revision_host.py"
@@ -155,8 +155,8 @@ class RevisionPlayer:
         self._process = SearchProcess(folder)
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
-        found = self._process.ask(view, chance % 2**64, self._options)
-        return Choice(found.action, found.iterations)
+        found = self._process.ask(view, chance % 2**64, self._options, all_actions=True)
+        return Choice(found.action, found.iterations, shares_of(found.actions))
 
     def close(self) -> None:
         """Ends the process."""
