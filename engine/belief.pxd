@@ -1,6 +1,6 @@
 """A belief: a probability distribution over hidden things, each packed into 64 bits."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from engine.chance cimport Rng
 
@@ -9,6 +9,9 @@ cdef class Belief:
     cdef size_t size           # Keys in the table.
     cdef uint64_t* keys
     cdef double* weights       # By slot; after `seal`, cumulated over the first `size` entries.
+    # The first entry that `draw` must look at, by the slice of the cumulated weight that it draws.
+    cdef uint32_t* first
+    cdef double slices         # For each unit of weight.
     cdef bint out_of_memory
 
     # Adds weight to a key.
@@ -21,3 +24,4 @@ cdef class Belief:
     # Only before `seal`.
     cdef double normalize(self) noexcept nogil
     cdef bint grow(self) noexcept nogil
+    cdef bint slice_weights(self) noexcept nogil

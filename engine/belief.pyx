@@ -8,7 +8,7 @@ draws on every machine.
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from engine.chance cimport Rng, mix, rng_weighted
+from engine.chance cimport Rng, mix, rng_double, rng_weighted
 
 cdef uint64_t NO_KEY = ~<uint64_t> 0
 
@@ -24,6 +24,7 @@ cdef class Belief:
     def __dealloc__(self):
         free(self.keys)
         free(self.weights)
+        free(self.first)
 
     def __len__(self):
         return self.size
@@ -87,7 +88,37 @@ cdef class Belief:
                 self.keys[n] = self.keys[i]
                 self.weights[n] = total
                 n += 1
-        return n > 0 and total > 0
+        return n > 0 and total > 0 and self.slice_weights()
+
+    cdef bint slice_weights(self) noexcept nogil:
+        # As many slices as entries: few entries then end in the same slice.
+        cdef size_t i, slice = 0
+        self.first = <uint32_t*> malloc((self.size + 2) * sizeof(uint32_t))
+        if self.first == NULL:
+            return False
+        self.slices = self.size / self.weights[self.size - 1]
+        for i in range(self.size):
+            while slice <= <size_t> (self.weights[i] * self.slices):
+                self.first[slice] = i
+                slice += 1
+        while slice < self.size + 2:
+            self.first[slice] = self.size - 1
+            slice += 1
+        return True
 
     cdef uint64_t draw(self, Rng* rng) noexcept nogil:
-        return self.keys[rng_weighted(rng, self.weights, self.size)]
+        cdef double at
+        cdef size_t slice, low, high, middle
+        if rng.script != NULL:
+            return self.keys[rng_weighted(rng, self.weights, self.size)]
+        at = rng_double(rng) * self.weights[self.size - 1]
+        slice = <size_t> (at * self.slices)
+        low = self.first[slice]
+        high = self.first[slice + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if self.weights[middle] > at:
+                high = middle
+            else:
+                low = middle + 1
+        return self.keys[low]

@@ -121,6 +121,8 @@ cdef void rng_shuffle(Rng* rng, uint8_t* cards, int n) noexcept nogil
 cdef void rng_shuffle_quickly(Rng* rng, uint8_t* cards, int n) noexcept nogil
 # Moves `k` of the cards, drawn uniformly, to the end. Their order there means nothing.
 cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil
+# `rng_part`, then `rng_shuffle_quickly` of the cards that stay.
+cdef void rng_part_and_shuffle(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil
 
 # The running key `key` with `value` mixed in, for keys of what a seat has observed.
 cdef inline uint64_t mix(uint64_t key, uint64_t value) noexcept nogil:

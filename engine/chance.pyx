@@ -107,6 +107,14 @@ cdef void rng_part(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
             swap(cards, i, end)
 
 
+cdef void rng_part_and_shuffle(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
+    if rng.script == NULL and rng.tape == NULL:
+        draw_to_the_end(rng, cards, n, n - 1)
+    else:
+        rng_part(rng, cards, n, k)
+        rng_shuffle(rng, cards, n - k)
+
+
 cdef void draw_to_the_end(Rng* rng, uint8_t* cards, int n, int k) noexcept nogil:
     # Moves `k` cards, drawn one after the other, to the end. One random word is enough for several
     # of them: N. Brackett-Rozinsky, D. Lemire, "Batched Ranged Random Integer Generation",

@@ -17,7 +17,7 @@ from engine.champion_chess.state cimport (
     AID, CARDS, CHAMPION, END, KING, MAX_DECK, MAX_HAND, MEMORY_TURNS, NOBLES, OVER, ROOK,
     UNKNOWN, USED, ChessState, ChessView, Memory, Side, Turn,
 )
-from engine.chance cimport Rng, rng_part, rng_reject, rng_shuffle_quickly
+from engine.chance cimport Rng, rng_part_and_shuffle, rng_reject, rng_shuffle_quickly
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
@@ -318,12 +318,11 @@ cdef class ChampionChessSampler(Sampler):
             chess.own[other].castling_used = key >> USED_BIT
             # The unseen cards that are not in hand.
             size = spread_packed(self.packed_unseen - cards_of(key), pile)
-            rng_part(rng, pile, size, size - deck_size)
+            rng_part_and_shuffle(rng, pile, size, size - deck_size)
             while size > deck_size:
                 size -= 1
                 hand[pile[size]] += 1
                 pile[size] = 0
-            rng_shuffle_quickly(rng, pile, size)
             # In the Champion phase the opponent holds a noble, or it would have shown its hand.
             if seen.phase != CHAMPION or nobles(hand) > 0 or rng_reject(rng):
                 return
