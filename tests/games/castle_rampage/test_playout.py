@@ -13,6 +13,7 @@ from tests.games import facts_of
 from tests.games.castle_rampage.layout import (
     CATAPULT,
     GRANARY,
+    NAMES,
     OGRE,
     OGRE_COST,
     PRIEST,
@@ -25,9 +26,10 @@ from tests.games.castle_rampage.proportions import check_uniform
 from tests.support.chi_squared import p_of_distribution
 from tests.support.play import game_of, random_joint, seeded
 
-ARCHER, AXE_MAN, DIGGER, BOMBER, SPY, JESTER, SUMMONER, VOLLEY = read_cards(
-    "Archer Axe_Man Digger Bomber Spy Jester Summoner Volley"
+KNIGHT, ARCHER, AXE_MAN, DIGGER, BOMBER, SPY, JESTER, SUMMONER, VOLLEY = read_cards(
+    "Knight Archer Axe_Man Digger Bomber Spy Jester Summoner Volley"
 )
+CARDS = len(NAMES)
 # The worth of a card in hand.
 KEEP = [0, 10, 9, 11, 16, 12, 13, 16, 11, 20, 10, 5, 9, 5, 9, 8, 12, 14, 24, 24, 24, 28]
 FIXED = {CATAPULT: 22, GRANARY: 30, JESTER: 4, SUMMONER: 4, SPY: 12, BOMBER: 14, SABOTEUR: 25}
@@ -37,6 +39,7 @@ RULESETS = sorted(facts_of("castle_rampage").rulesets)
 MATCHES = 12
 SHARE = 0.3  # The share of positions that are tested.
 CHOICES = 600
+UNITS_SHARE = 0.5  # The share of the hands of units that are tested.
 SET_UPS = 20_000
 SET_UP_MATCHES = 750  # Each is played from both seats.
 
@@ -186,6 +189,32 @@ def test_turns_are_chosen_as_by_a_naive_version(name):
                     joint[seat] = policy.action(position, seat, rng.getrandbits(64))
             position.apply(joint, rng.getrandbits(64))
     check_uniform(p_values)
+
+
+def test_schemes_are_paid_for_as_by_a_naive_version():
+    game = games()["castle_rampage"]()
+    policy = PlayoutPolicy.of(game)
+    rng = seeded("schemes")
+    position = Position.deal(game, 0)
+    while len(position.deciders) == 2:
+        position.apply(random_joint(position, rng), rng.getrandbits(64))
+    fields, seat = position.fields, position.deciders[0]
+    likely = 0
+    for units in itertools.product(range(3), range(3), range(3), range(5), range(6)):
+        if rng.random() > UNITS_SHARE:
+            continue
+        hand = [0] * CARDS
+        hand[KNIGHT : KNIGHT + len(units)] = units
+        hand[rng.randrange(VOLLEY, CARDS)] = 1
+        fields["own"][seat]["hand"] = hand
+        fields["common"]["sides"][seat]["hand_size"] = sum(hand)
+        changed = Position.from_fields(game, fields)
+        chances = distribution(changed, seat)
+        seen = {policy.action(changed, seat, rng.getrandbits(64)) for _ in range(40)}
+        assert seen <= chances.keys(), units
+        assert seen >= {action for action, p in chances.items() if p > 0.5}, units
+        likely += max(chances.values()) > 0.5
+    assert likely > 50
 
 
 def test_a_set_up_can_be_every_legal_one():
