@@ -12,3 +12,4 @@ cdef class Sampler:
     # have shown the seat exactly this view. Each such state is drawn in proportion to its
     # probability when the opponent chooses uniformly among its legal actions. Thread-safe.
     cdef void draw(self, State* state, Rng* rng) noexcept nogil
+    cdef check_whole(self)

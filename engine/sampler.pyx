@@ -5,7 +5,7 @@ Each game has its own in the module `sampler` of its folder.
 
 from typing import NamedTuple
 
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from engine.chance cimport Rng, Script, rng_seed, script_next, script_probability, script_start
 from engine.game cimport CARD_TYPES, MAX_PLACES, SEATS, Cards, SeatView, State
@@ -56,6 +56,19 @@ cdef class Sampler:
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         memset(state, 0, self.game.state_bytes)
+
+    cdef check_whole(self):
+        # Of a view that is right in all that its counts cover: raises ViewError for anything else,
+        # which shows in a world, whose view of the seat then differs.
+        cdef State state
+        cdef View shown
+        cdef Rng rng
+        rng_seed(&rng, 0)
+        memset(&state, 0, sizeof(state))
+        self.draw(&state, &rng)
+        self.game.view(&state, self.seat, &shown)
+        if memcmp(&shown, &self.view, sizeof(View)):
+            raise ViewError("", "must be 0 beyond its counts")
 
     def sample(self, uint64_t seed, Position earlier=None):
         """Draws one position. An `earlier` one of the game is drawn over and returned."""

@@ -88,6 +88,7 @@ cdef class ChampionChessSampler(Sampler):
         self.packed_unseen = pack(self.unseen[seat])
         self.own_size = spread_packed(pack(self.unseen[self.seat]) - pack(seen.own.hand),
                                       self.own_pile)
+        self.check_whole()
 
     def check(self):
         """Raises ViewError if the numbers of the view contradict each other."""

@@ -78,7 +78,8 @@ def test_each_action_is_searched_for_alone(process):
             break
     found = compare(Task("skystones", 5, number, 40, None))
     hint, *alone = process.asked
-    assert hint[1:] == ({"iterations": 40}, None)
+    share = {"evaluation_share": hint_scores.EVALUATION_SHARE}
+    assert hint[1:] == ({"iterations": 40} | share, None)
     assert all(options == {"iterations": 40, "single_action": 0} for _, options, _ in alone)
     searched = [action for _, _, (action,) in alone]
     assert sorted(searched) == list(process.legal)
@@ -103,6 +104,7 @@ def test_the_best_action_is_compared_where_there_are_too_many(process):
 
 def test_the_command_compares_a_search_with_itself(monkeypatch, capsys):
     monkeypatch.setattr(hint_scores, "build", lambda revision: None)
+    monkeypatch.setattr(hint_scores, "EVALUATION_SHARE", 0)  # A revision is asked for none.
     monkeypatch.setattr(
         hint_scores, "search_process", lambda revision, real=hint_scores.search_process: real(None)
     )
