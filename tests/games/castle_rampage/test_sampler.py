@@ -116,6 +116,39 @@ def test_draws_are_in_proportion(name):
     check_uniform(blind_p_values)
 
 
+def draws_of(fields, seat):
+    """The sorted cards that a seat drew from each pile; with the last ones, those left in it."""
+    own = fields["own"][seat]
+    piles = [[]]
+    for card in own["drawn"][: own["drawn_length"]]:
+        if card:
+            piles[-1].append(card)
+        else:
+            piles.append([])
+    piles[-1] += fields["draw_pile"][: fields["common"]["draw_size"]]
+    return [sorted(pile) for pile in piles]
+
+
+@pytest.mark.parametrize("name", ["default", "tiny", "informers", "purple"])
+def test_in_a_world_the_opponent_remembers_what_it_drew(name):
+    game, _ = game_of("castle_rampage", name)
+    reshuffled = 0
+    for seed in range(MATCHES):
+        rng = seeded("drawn", name, seed)
+        position = Position.deal(game, seed)
+        with note_on_failure(seed=seed):
+            while not position.over:
+                if rng.random() < SHARE:
+                    seat = rng.randrange(2)
+                    world = Sampler.of(position.view(seat)).sample(rng.getrandbits(64))
+                    expected = draws_of(position.fields, 1 - seat)
+                    assert draws_of(world.fields, 1 - seat) == expected
+                    reshuffled += len(expected) > 1
+                    Sampler.of(world.view(1 - seat))  # Its view does not contradict itself.
+                position.apply(random_joint(position, rng), rng.getrandbits(64))
+    assert reshuffled
+
+
 class Script:
     """A scripted match with one set-up, which Red begins. The filters and samplers are Red's."""
 
