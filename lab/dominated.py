@@ -6,8 +6,8 @@ The search plays whole matches against itself, and two things are counted.
   cards with the same role the lower one should go. An answer is dominated if it throws the higher
   one away, and a dominated action is named if its probability is not 0.
 - *Ties*, in Champion Chess by default: decisions in which several actions have the best score
-  exactly, because it is proven or because the match is decided. A tie is told if all of them have
-  a probability above 0.
+  exactly, because it is proven or because the match is decided. A tie is told if each of them has
+  a probability above 0 or is said to be tied.
 
 With --revision, a git revision plays matches of its own from the same deals.
 """
@@ -31,6 +31,7 @@ from lab.workers import in_order, processors
 SOCCER = "powershot_soccer"
 DECISIONS = 1_000  # In which a card may be thrown away; of each game with ties, all.
 ITERATIONS = 10_000
+NO_SCORE = 0.5  # The deviation of a score of which there are no samples.
 EQUAL = 1e-9  # Scores that differ by less are equal.
 TELL_EVERY = 10.0  # Seconds.
 
@@ -87,8 +88,10 @@ def judge(game: Game, legal: Sequence[int], answer: Answer) -> Decision:
     thrown = throw_aways(game, legal) if game.id == SOCCER else []
     worse = dominated(thrown)
     proven = answer.stop_reason == "proven"
-    # A score that is neither proven nor tried is none.
-    scored = [each for each in answer.actions if proven or each.visits]
+    # A score that is neither proven nor sampled is none.
+    scored = [
+        each for each in answer.actions if proven or (each.visits and each.deviation < NO_SCORE)
+    ]
     best = max(each.expected_score for each in scored)
     equal = [each for each in scored if each.expected_score >= best - EQUAL]
     tie = len(equal) > 1
@@ -98,7 +101,7 @@ def judge(game: Game, legal: Sequence[int], answer: Answer) -> Decision:
         named=any(each.action in worse and each.probability > 0 for each in answer.actions),
         tie=tie,
         proven=proven,
-        untold=tie and any(each.probability == 0 for each in equal),
+        untold=tie and any(each.probability == 0 and not each.tied for each in equal),
     )
 
 

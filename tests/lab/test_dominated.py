@@ -78,6 +78,20 @@ def test_equal_best_scores_are_a_tie(actions, tie, untold):
     assert (found.tie, found.untold, found.proven) == (tie, untold, False)
 
 
+def test_a_tie_is_told_by_words_too():
+    found = answer((A, 1.0, 5, 1.0), (B, 1.0, 5, 0.0), (C, 0.5, 5, 0.0))
+    told = [each._replace(tied=each.expected_score == 1) for each in found.actions]
+    assert judge(CHESS, (A, B, C), found).untold
+    assert not judge(CHESS, (A, B, C), found._replace(actions=told)).untold
+
+
+def test_a_score_without_samples_is_no_tie():
+    found = answer((A, 0.5, 5, 1.0), (B, 0.5, 1, 0.0))
+    assert judge(CHESS, (A, B), found).tie
+    found.actions[1] = found.actions[1]._replace(deviation=0.5)
+    assert not judge(CHESS, (A, B), found).tie
+
+
 def test_only_a_proven_score_counts_without_a_visit():
     actions = [(A, 0.5, 5, 1.0), (B, 0.5, 0, 0.0)]
     assert judge(CHESS, (A, B), answer(*actions)) == Decision(

@@ -78,8 +78,7 @@ def test_each_action_is_searched_for_alone(process):
             break
     found = compare(Task("skystones", 5, number, 40, None))
     hint, *alone = process.asked
-    share = {"evaluation_share": hint_scores.EVALUATION_SHARE}
-    assert hint[1:] == ({"iterations": 40} | share, None)
+    assert hint[1:] == ({"iterations": 40, "evaluation_share": 0.2}, None)
     assert all(options == {"iterations": 40, "single_action": 0} for _, options, _ in alone)
     searched = [action for _, _, (action,) in alone]
     assert sorted(searched) == list(process.legal)
@@ -90,6 +89,13 @@ def test_each_action_is_searched_for_alone(process):
     for action, score in by_action.items():
         assert score.group == (UNTRIED if action == process.legal[-1] else OTHER)
         assert score.error == 0
+
+
+def test_a_revision_is_asked_for_nothing_that_it_may_not_know(process):
+    position, seat = random_decision("skystones", random.Random("skystones/5/1"))
+    process.legal = position.legal(seat)
+    compare(Task("skystones", 5, 1, 40, "old"))
+    assert process.asked[0][1] == {"iterations": 40}
 
 
 def test_the_best_action_is_compared_where_there_are_too_many(process):
@@ -104,7 +110,7 @@ def test_the_best_action_is_compared_where_there_are_too_many(process):
 
 def test_the_command_compares_a_search_with_itself(monkeypatch, capsys):
     monkeypatch.setattr(hint_scores, "build", lambda revision: None)
-    monkeypatch.setattr(hint_scores, "EVALUATION_SHARE", 0)  # A revision is asked for none.
+    monkeypatch.setattr(hint_scores, "EVALUATION_SHARE", 0.0)
     monkeypatch.setattr(
         hint_scores, "search_process", lambda revision, real=hint_scores.search_process: real(None)
     )
