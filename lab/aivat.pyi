@@ -1,13 +1,14 @@
 """The types of the measure of luck; lab/aivat.pyx says what everything does."""
 
 from collections.abc import Sequence
+from typing import Self
 
 from engine.game import Game
 from engine.position import Position
 
 class Luck:
     piles: int
-    def __init__(self, game: Game, samples: int, playouts: int) -> None: ...
+    def __new__(cls, game: Game, samples: int, playouts: int) -> Self: ...
     def correction(
         self,
         before: Position,

@@ -17,14 +17,15 @@ AIVAT also averages over the hands that a known strategy could hold where the ot
 them apart. That needs its probabilities at decisions that it did not face, which a search does not
 have, so it is left out here.
 
-v is the mean score of seat 0 in playouts of the game's policy. All draws share the random numbers of
-their playouts. Where no draw pile has an order, and there are few outcomes, all of them are
-enumerated.
+v is the mean score of seat 0 in playouts of the game's policy. All draws share the random numbers
+of their playouts. How far the means differ by nothing but the chance of the playouts is estimated
+from all draws alike, and the correction is made smaller by this share. Where no draw pile has an
+order, and there are few outcomes, all of them are enumerated.
 
 *Draw piles.* The order of a pile is drawn when it is shuffled, but only matters as cards are taken
-from it. As long as nobody has seen it, it is as if each card were drawn as it is taken. So the piles
-are shuffled again before each draw of a step and before each playout, and a step in which a seat
-draws a card is a chance event.
+from it. As long as nobody has seen it, it is as if each card were drawn as it is taken. So the
+piles are shuffled again before each draw of a step and before each playout, and a step in which a
+seat draws a card is a chance event.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -50,7 +51,7 @@ cdef enum:
     CHESS
     SOCCER
 
-PILES = {"castle_rampage": CASTLE, "champion_chess": CHESS, "powershot_soccer": SOCCER}
+cdef dict PILES = {"castle_rampage": CASTLE, "champion_chess": CHESS, "powershot_soccer": SOCCER}
 
 
 cdef class Luck:
