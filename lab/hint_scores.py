@@ -4,7 +4,8 @@ A hint shows an expected score for every action, but most of its iterations go t
 each action is also searched for alone, from the same view and for as many iterations as the whole
 hint had. The command prints how many of the two scores differ by at most two deviations, and how
 much they differ on average. A deviation is that of both scores together: the root of the sum of
-their squares. With --revision, the search of a git revision gives hints and searches alone at the
+their squares. Its mean is printed too, since scores that promise little are easily within. With
+--revision, the search of a git revision gives hints and searches alone at the
 same positions, so that one run shows both.
 
 The positions are decisions between several actions, drawn from matches that are played at random.
@@ -44,7 +45,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "others": (OTHER,),
     "never tried": (UNTRIED,),
 }
-ROW = "{:18}{:14}{:13}{:12}{:>8}{:>9}{:>14}{:>12}".format
+ROW = "{:18}{:14}{:13}{:12}{:>8}{:>9}{:>14}{:>10}{:>11}".format
 
 
 class Task(NamedTuple):
@@ -126,13 +127,14 @@ def compare(task: Task) -> Compared:
 
 
 def row_of(scores: Iterable[Score]) -> tuple[str, ...]:
-    """How many there are, the share within, and the mean absolute and the mean error."""
+    """How many there are, the share within, and the means of |error|, error and deviation."""
     scores = list(scores)
     return (
         f"{len(scores):,}",
         f"{statistics.mean(score.within for score in scores):.1%}",
         f"{statistics.mean(abs(score.error) for score in scores):.4f}",
         f"{statistics.mean(score.error for score in scores):+.4f}",
+        f"{statistics.mean(score.deviation for score in scores):.4f}",
     )
 
 
@@ -183,7 +185,8 @@ def main() -> None:
             parser.error(str(error))
     print(f"Scores of hints beside scores alone, {chosen.iterations:,} iterations each, ", end="")
     print(f"seed {chosen.seed}.")
-    print(ROW("game", "decision", "actions", "code", "number", "within", "mean |error|", "error"))
+    titles = "game", "decision", "actions", "code", "number", "within", "mean |error|", "error"
+    print(ROW(*titles, "deviation"))
     for game_id in game_ids:
         tasks = [
             Task(game_id, chosen.seed, number, chosen.iterations, revision)
