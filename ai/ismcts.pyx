@@ -274,8 +274,8 @@ cdef class IsmctsWorker(Worker):
 
     cdef void select_by_ucb1(self, Step* step, Node* node, const State* state) noexcept nogil:
         # Of the children that are legal in this world, or one that is new. None where a node has
-        # many children already, since the seat's cards differ much from world to world, and none of
-        # them is legal.
+        # many children already, since the seat's cards differ much from world to world, but in this
+        # world too few.
         cdef Child* children = self.tree.children + node.first
         cdef Child* child
         cdef float value, best = -1
@@ -297,12 +297,13 @@ cdef class IsmctsWorker(Worker):
             if i >= 0:
                 step.chosen = i
                 return
-        if not is_root and node.count >= MANY + sqrt(<double> node.visits):
-            return
         if tried == 0 or (
                 (tried < node.exhausted or node.visits >= node.next_widening)
                 and (self.widening == 0
                      or tried * tried < self.widening * self.widening * (node.visits + 1))):
+            if not is_root and node.count >= MANY + sqrt(<double> node.visits):
+                step.chosen = -1
+                return
             i = self.widen(step, node, state)
             if i >= 0:
                 step.chosen = i
