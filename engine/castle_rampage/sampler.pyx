@@ -66,7 +66,7 @@ from engine.castle_rampage.state cimport (
     CastleState, CastleView, Own, Side, Stack,
 )
 from engine.castle_rampage.view_checks cimport check_account, check_ranges
-from engine.chance cimport Rng, rng_seed
+from engine.chance cimport Rng
 from engine.game cimport SEATS, State
 from engine.integers cimport uint8_t
 from engine.sampler cimport Sampler
