@@ -42,6 +42,19 @@ def test_what_was_legal_in_one_world_is_legal_in_another_if_it_is_listed_there(n
 
 
 @pytest.mark.parametrize("name", RULESETS)
+def test_a_world_has_the_limits_of_picks_that_follow_from_its_cards(name):
+    game, _ = game_of("skystones", name)
+    for seed in range(MATCHES):
+        chance = seeded("limits", name, seed)
+        position = Position.deal(game, seed)
+        while not position.over:
+            world = Sampler.of(position.view(seed % 2)).sample(chance.getrandbits(64))
+            with note_on_failure(seed=seed):
+                assert Position.from_fields(game, world.fields) == world
+            position.apply(random_joint(position, chance), chance.getrandbits(64))
+
+
+@pytest.mark.parametrize("name", RULESETS)
 def test_an_action_is_the_only_one_if_no_other_is_listed(name):
     game, _ = game_of("skystones", name)
     forced = free = 0
@@ -59,7 +72,7 @@ def test_an_action_is_the_only_one_if_no_other_is_listed(name):
     assert forced > 20 and free > 20
 
 
-@pytest.mark.parametrize("name", ["default", "five", "copies"])
+@pytest.mark.parametrize("name", ["default", "all_fields", "small_board", "five", "copies"])
 @pytest.mark.parametrize("seat", [0, 1])
 def test_two_decisions_have_one_key_if_the_same_cards_were_picked_in_any_order(name, seat):
     game, _ = game_of("skystones", name)
