@@ -19,7 +19,7 @@ from engine.position import Position
 from lab import arena, players
 from lab.arena import Pairing, Result, Task
 from lab.elo import Sprt
-from lab.player import Choice, ConfigurationError
+from lab.player import Choice, ConfigurationError, shares_of
 from lab.players import Configuration
 from lab.uct import uct
 from service.searching.bot_strengths import BOT_STRENGTHS
@@ -297,7 +297,7 @@ def test_code_in_a_folder_plays_as_it_does_here():
             view = position.view(seat)
             choice = player.choose(view, position.legal(seat), 2**64 + 77)
             result = search(view, iterations=200, seed=77, parameters=Parameters(exploration=0.6))
-            assert choice == (result.action, 200)
+            assert choice == (result.action, 200, shares_of(result.actions))
     finally:
         player.close()
 
