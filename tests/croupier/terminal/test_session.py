@@ -227,6 +227,17 @@ def invitation_of(host: subprocess.Popen[str], address: str) -> str:
     return line.removeprefix(prefix).strip()
 
 
+def rest_of(host: subprocess.Popen[str]) -> str:
+    # What it prints until it ends. `communicate` would leave out what `readline` has read ahead.
+    assert host.stdout is not None
+    giving_up = threading.Timer(LIMIT, host.kill)
+    giving_up.start()
+    shown = host.stdout.read()
+    host.wait()
+    giving_up.cancel()
+    return shown
+
+
 def read_prompt(session: subprocess.Popen[str]) -> None:
     # Reads what a session prints until it asks for a decision.
     assert session.stdout is not None
@@ -247,7 +258,7 @@ def test_two_friends_play_a_match_through_an_invitation(server: str, seat: int) 
     with start_play(server, *words, "--clock", "900", *auto) as host, ThreadPoolExecutor() as pool:
         invitation = invitation_of(host, server)
         joining = pool.submit(run_play, server, "--join", invitation, *auto)
-        shown, _ = host.communicate(timeout=LIMIT)
+        shown = rest_of(host)
         joined = joining.result()
     assert (host.returncode, joined.returncode, joined.stderr) == (0, 0, "")
     lines = shown.splitlines()
