@@ -1,5 +1,5 @@
 // The choice that the player is putting together, with the shares of the hint on what comes next.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Action, Hint, View } from "../api/types";
 import type { Context, GameModule, Picker } from "../games/module";
 import { type Click, matching, nextKeys, without } from "./choices";
@@ -31,7 +31,6 @@ export function useChooser(
 	// What was clicked belongs to one version: the next one begins anew.
 	const clicks = state.version === view.version && enabled ? state.clicks : NONE;
 	const setClicks = (next: Click[]) => setState({ version: view.version, clicks: next });
-	useEffect(() => setState({ version: view.version, clicks: [] }), [view.version]);
 
 	const { next, complete, open } = useMemo(
 		() => ({ next: nextKeys(choices, clicks), ...matching(choices, clicks) }),
