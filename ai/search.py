@@ -274,19 +274,24 @@ def _action_result(root: RootAction, probability: float) -> ActionResult:
     if root.early_samples:
         drift = mean - root.early_total / root.early_samples
         noise = variance / late + variance / root.early_samples
-        squared_deviation += DRIFT**2 * max(0.0, drift * drift - noise)
+        squared_deviation += DRIFT * DRIFT * max(0.0, drift * drift - noise)
     deviation = math.sqrt(squared_deviation)
     return ActionResult(root.action, root.visits, root.availability, mean, deviation, probability)
 
 
 def _tell_ties(actions: list[ActionResult]) -> list[ActionResult]:
     best = max(actions, key=lambda each: (each.probability, each.expected_score))
+
+    def deviation(each: ActionResult) -> float:
+        # Of the difference to the best. math.hypot may differ in the last bit between machines.
+        return math.sqrt(each.deviation * each.deviation + best.deviation * best.deviation)
+
     equal = {
         each.action
         for each in actions
         if (each.visits or each.deviation == 0)
         and abs(each.expected_score - best.expected_score)
-        <= TIED * math.hypot(each.deviation, best.deviation) + EXACT
+        <= TIED * deviation(each) + EXACT
     }
     if len(equal) < 2:
         return actions
