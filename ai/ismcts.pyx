@@ -249,18 +249,19 @@ cdef class IsmctsWorker(Worker):
             if step.chosen >= 0:
                 self.path_length += 1
                 return self.tree.children[node.first + step.chosen].action
-        else:
-            at_leaf[0] = True
-        if self.sequential_regret or (simultaneous and self.max_mixed_actions > 0):
-            return self.leaf_action(state, seat)
-        return self.policy.choose(state, seat, &self.rng)
+            return self.policy.choose(state, seat, &self.rng)
+        at_leaf[0] = True
+        return self.leaf_action(state, seat)
 
     cdef Action leaf_action(self, const State* state, int seat) noexcept nogil:
-        # Where a mixture will be learnt, each action is a first choice with the same probability.
+        # The action of the policy or, of a few, each with the same probability: first choices that
+        # favour some make a small game more exploitable.
         cdef Action actions[MAX_ACTIONS]
-        cdef int count = self.game.legal(state, seat, actions)
-        if self.sequential_regret or count <= self.max_mixed_actions:
-            return actions[rng_below(&self.rng, count)]
+        cdef int count
+        if self.sequential_regret or self.max_mixed_actions > 0:
+            count = self.game.legal(state, seat, actions)
+            if self.sequential_regret or count <= self.max_mixed_actions:
+                return actions[rng_below(&self.rng, count)]
         return self.policy.choose(state, seat, &self.rng)
 
     cdef uint32_t find_or_expand(self, uint64_t key, bint* at_leaf) noexcept nogil:
