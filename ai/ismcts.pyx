@@ -102,7 +102,7 @@ cdef class IsmctsWorker(Worker):
     cdef float exploration
     cdef double uniform, widening
     cdef bint sequential_regret
-    cdef int max_mixed_actions
+    cdef int max_mixed_actions, visits_before_mixing
 
     cdef SearchTree tree
     cdef Arena arena
@@ -138,7 +138,8 @@ cdef class IsmctsWorker(Worker):
             self.policy = PlayoutPolicy.uniform(self.game)
         self.exploration = parameters.exploration
         self.uniform = parameters.uniform
-        self.widening = parameters.widening
+        self.widening = (
+            self.game.widening if parameters.widening is None else parameters.widening)
         self.evaluation_share = parameters.evaluation_share
         self.sequential_regret = (
             self.game.sequential_regret if parameters.sequential_regret is None
@@ -146,6 +147,9 @@ cdef class IsmctsWorker(Worker):
         self.max_mixed_actions = (
             self.game.max_mixed_actions if parameters.max_mixed_actions is None
             else parameters.max_mixed_actions)
+        self.visits_before_mixing = (
+            self.game.visits_before_mixing if parameters.visits_before_mixing is None
+            else parameters.visits_before_mixing)
         self.stops_when_full = stops_when_full
         rng_seed(&self.rng, mix(seed, thread))
         memset(&self.state, 0, sizeof(State))
@@ -400,9 +404,15 @@ cdef class IsmctsWorker(Worker):
             count = self.candidate_count
         else:
             count = self.game.legal(state, step.seat, listed)
-        if ((not self.sequential_regret and count > self.max_mixed_actions)
-                or self.scratch_used + count > SCRATCH):
+        if not self.sequential_regret and (
+                count > self.max_mixed_actions
+                or node.visits < <uint32_t> (count * self.visits_before_mixing)):
             return
+        if self.scratch_used + count > SCRATCH:
+            return
+        if not node.is_mixed:
+            node.is_mixed = True
+            self.estimate_regrets(node)
         for i in range(count):
             number = self.tree.child_of(node, actions[i], number)
             if number < 0:
@@ -433,6 +443,18 @@ cdef class IsmctsWorker(Worker):
         step.first = self.scratch_used
         step.count = count
         self.scratch_used += count
+
+    cdef void estimate_regrets(self, const Node* node) noexcept nogil:
+        # What the visits by UCB1 say of the regret of each action.
+        cdef const Child* child
+        cdef Figures* figures
+        cdef int i
+        for i in range(node.count):
+            child = &self.tree.children[node.first + i]
+            figures = &self.tree.figures[node.first + i]
+            if child.visits:
+                figures.regret = child.availability * (
+                    figures.total / child.visits - node.total / node.visits)
 
     # Backpropagation
 

@@ -77,14 +77,17 @@ class Parameters(NamedTuple):
     # The most actions with which a simultaneous decision is answered by regret matching; None: as
     # the game says.
     max_mixed_actions: int | None = None
+    # How many visits for each of its actions such a decision gets by UCB1 before; None: as the game
+    # says.
+    visits_before_mixing: int | None = None
     # Whether playouts follow the game's PlayoutPolicy; else they are random and go to the end.
     playout_policy: bool = True
     # How many stages of the policy a playout goes on for; None: as the policy says.
     horizon: int | None = None
     # A node that chooses by UCB1 has tried at most this times the square root of its visits, plus
     # one, of its actions, in the order in which the playout policy would choose them; 0: all
-    # actions are tried first.
-    widening: float = 0.5
+    # actions are tried first; None: as the game says.
+    widening: float | None = None
     # The share of the visits to the root that are divided evenly among all actions, so that the
     # scores of all can be compared; 0: an action that seems worse is hardly visited.
     evaluation_share: float = 0.0

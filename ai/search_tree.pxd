@@ -33,6 +33,7 @@ cdef struct Node:
     uint32_t visits
     uint32_t next_widening     # Where so many actions are available that were tried, no other one
     uint16_t exhausted         # is sought before so many visits: there was none.
+    uint16_t is_mixed           # Regret matching has begun.
     double total               # Sum of the scores.
     double squares             # Sum of their squares.
     float spread               # The standard deviation of the scores.

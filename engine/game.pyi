@@ -24,6 +24,8 @@ class Game:
     hidden_places: tuple[str, ...]
     reference: bool
     sequential_regret: bool
+    visits_before_mixing: int
+    widening: float
     @property
     def max_mixed_actions(self) -> int: ...
     from_deal: bool

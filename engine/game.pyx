@@ -30,9 +30,10 @@ cdef class Game:
 
     `reference` marks a game for study, which no server lists. `sequential_regret` tells the search
     to answer with a mixture of actions even where a seat decides alone, because an action such as a
-    bet gives away cards. `from_deal` tells the search to start from the deal and not from the
-    present position (see ai/mccfr.pyx). It suits a game whose views remember everything that their
-    seat has seen, and whose lines of play all fit in memory.
+    bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
+    (ai/results.py) that suit the game. `from_deal` tells the search to start from the deal and not
+    from the present position (see ai/mccfr.pyx). It suits a game whose views remember everything
+    that their seat has seen, and whose lines of play all fit in memory.
     """
 
     id = ""
@@ -44,6 +45,8 @@ cdef class Game:
     hidden_places = ()
     reference = False
     sequential_regret = False
+    visits_before_mixing = 0
+    widening = 0.5
     from_deal = False
 
     def __init__(self, ruleset=None):

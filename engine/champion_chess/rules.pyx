@@ -165,6 +165,7 @@ cdef class ChampionChess(Game):
         DISCARDED: "discarded: cards*",
     }
     hidden_places = ("opponent_hand", "opponent_pile")
+    widening = 1.0
 
     def read_ruleset(self, given):
         self.state_bytes = sizeof(ChessState)
@@ -276,10 +277,10 @@ cdef class ChampionChess(Game):
         return "NOT_LEGAL", f"{given} is not legal now"
 
     @property
-    def max_mixed_actions(self):
-        # A mixture in a large deck takes more visits than a search gets: see "Which decisions get
-        # regret matching" in docs/measurements/strength.md.
-        return super().max_mixed_actions if sum(self.copies) <= SMALL_DECK else 0
+    def visits_before_mixing(self):
+        # A mixture in a large deck takes thousands of visits: see "Which decisions get regret
+        # matching" in docs/measurements/strength.md.
+        return 0 if sum(self.copies) <= SMALL_DECK else 200
 
     # The rules
 
