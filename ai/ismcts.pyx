@@ -18,6 +18,8 @@ that it gets, it is made by regret matching: each visit adds to every action its
 the next choice is in proportion to the positive regrets, and the average of these choices is the
 answer. The estimated score of an action that was not tried is its mean so far, which is also the
 baseline that reduces the variance of the importance-weighted estimate of the action that was tried.
+Where a mixture takes long to learn, the first visits are by UCB1 (`Game.visits_before_mixing`), and
+the regrets begin with what these say.
 
     V. Lisý, V. Kovařík, M. Lanctot, B. Bošanský, "Convergence of Monte Carlo Tree Search in
     Simultaneous Move Games", NeurIPS 2013: regret matching at the nodes of a search tree.

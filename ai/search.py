@@ -290,8 +290,7 @@ def _tell_ties(actions: list[ActionResult]) -> list[ActionResult]:
         each.action
         for each in actions
         if (each.visits or each.deviation == 0)
-        and abs(each.expected_score - best.expected_score)
-        <= TIED * deviation(each) + EXACT
+        and abs(each.expected_score - best.expected_score) <= TIED * deviation(each) + EXACT
     }
     if len(equal) < 2:
         return actions

@@ -273,6 +273,22 @@ def pennies():
     return Position.from_fields(game, fields)
 
 
+def test_regret_matching_goes_on_from_what_ucb1_has_found():
+    def probabilities(seed, visits_each):
+        position, view = start("champion_chess", seed)
+        count = len(position.legal(view.seat))
+        found = search(view, iterations=count * visits_each, seed=3)
+        return sorted(each.probability for each in found.actions)
+
+    before = games()["champion_chess"]().visits_before_mixing
+    # One champion is better than the other, and half as many visits do not put that in question.
+    assert probabilities(3, before)[-1] == 1
+    assert probabilities(3, before + before // 2)[-1] > 0.9
+    # The choice among three is a mixture, though no short search can say so.
+    assert probabilities(2, before)[-1] == 1
+    assert probabilities(2, 10 * before)[0] > 0
+
+
 @pytest.mark.parametrize("seat, score", [(0, 5 / 6), (1, 1 / 6)])
 def test_the_search_finds_the_mixture_in_matching_pennies(seat, score):
     position = pennies()
