@@ -186,8 +186,13 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
     expected = as_bytes(player.hint(MANY, SEED).hint)
     pids = server._search_processes.pids
     for victim in pids:
-        # They take turns, so that one of them is at the victim.
+        # The processes take turns, so that one search is at the victim, which cannot answer it.
+        os.kill(victim, signal.SIGSTOP)
+        before = len(charged)
         searching = two_suggestions(client, player)
+        while len(charged) + len(server._search_servers._calls) < before + 2:
+            player.view()
+        player.view()  # Answered on the loop that sends them: they are sent now.
         os.kill(victim, signal.SIGKILL)
         assert [as_bytes(call.result().hint) for call in searching] == [expected] * 2
     assert calls_to_search_servers(server, "hint", "lost") >= 1

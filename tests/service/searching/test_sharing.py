@@ -19,6 +19,7 @@ from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.match_state import MatchState
 from service.metrics import Metrics
+from service.searching import fair_queue
 from service.searching.hints import CheckedHintRequest, answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
 from service.store import Header
@@ -186,7 +187,8 @@ def test_a_paused_search_ends_when_its_time_is_up():
     run_in_time(run())
 
 
-def test_a_search_that_takes_turns_finds_the_same():
+def test_a_search_that_takes_turns_finds_the_same(monkeypatch):
+    monkeypatch.setattr(fair_queue, "CHUNK_SECONDS", 1e-3)  # However fast the search is.
     view = some_view()
     request = CheckedHintRequest(view, 0, Sampler.of(view), None, 1, 500)
     limits = Limits(iterations=20_000)
