@@ -8,6 +8,9 @@ after round: rates drift between machines and minutes, their ratios less so. Eac
 median of its rounds. The processor time of a call counts all threads of the server except those
 that search.
 
+Played: actions as clients play them, with a connection for each seat, which follows its match
+(see lab/service_bench/played.py), on each store.
+
 Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
 SubmitAction with a log that is full of other matches.
 """
@@ -19,7 +22,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from lab.service_bench import scale
+from lab.service_bench import played, scale
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
@@ -28,6 +31,7 @@ from service import wire
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
+_PARTS = ("calls", "played", "matches")
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
@@ -45,6 +49,11 @@ def main() -> None:
             for game_id in games if chosen.full and len(games) > 1 else ():
                 print(f"\n{game_id} alone")
                 _calls(chosen, directory / game_id, write_scripts(game_id))
+        if "played" in chosen.parts:
+            progress("writing matches")
+            scripts, rounds, against = _scripts(games), chosen.rounds, chosen.against
+            tables, stores = chosen.tables, chosen.stores
+            played.measure(directory, scripts, stores, tables, rounds, chosen.seconds, against)
         if "matches" in chosen.parts:
             _matches(directory, games)
             _full_log(chosen, directory, _scripts(games))
@@ -65,9 +74,24 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--parts",
         nargs="+",
-        choices=("calls", "matches"),
-        default=("calls", "matches"),
-        help="what to measure (default: both)",
+        choices=_PARTS,
+        default=_PARTS,
+        help="what to measure (default: all)",
+    )
+    add(
+        "--tables",
+        metavar="N",
+        nargs="+",
+        type=int,
+        default=(16, 64),
+        help="matches that are played at a time (default: 16 64)",
+    )
+    add(
+        "--stores",
+        nargs="+",
+        choices=played.STORES,
+        default=("sqlite", "postgresql"),
+        help="stores of the matches that are played (default: sqlite postgresql)",
     )
     add(
         "--streams",

@@ -2,34 +2,25 @@
 
 A gRPC library spends as much on a call as the server that is measured. Here a call is a few
 concatenated bytes, and its response is counted but not parsed. h2load does the same, but can send
-only one body, and no two actions of a match are alike. This client forbids the server to use
-HPACK's dynamic table, so that it recognizes a status without decoding the headers before it.
+only one body, and no two actions of a match are alike.
 """
 
 import asyncio
 import multiprocessing
-import struct
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from multiprocessing.connection import Connection
 from typing import cast
 
 import uvloop
 
-from lab.service_bench import http_client
+from lab.service_bench import http2, http_client
 from lab.service_bench.runs import Measured, Run
 from lab.service_bench.scripts import Request
 
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_HEAD = struct.Struct(">BHBBI")  # Of a frame: its length in 24 bits, type, flags and stream.
-_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
-_END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
-_MAX_WINDOW = 2**31 - 1
-_SETTING_TABLE_SIZE, _SETTING_WINDOW = 1, 4
-_STATUS_OK = b"\x0bgrpc-status\x010"
 _READY_SECONDS = 30.0
 
 
@@ -106,22 +97,17 @@ class _Connection(asyncio.Protocol):
     def __init__(self, run: Run, supplies: Sequence[Iterator[Request]]) -> None:
         self._run = run
         self._supplies = supplies
-        self._prefixes = _Prefixes(run)
+        self._calls: dict[str, Callable[[int, bytes], bytes]] = {}  # By token.
         self._next_stream = 1
         self._open: dict[int, tuple[Iterator[Request], float]] = {}
-        self._received = b""
+        self._receiver = http2.Receiver()
         self._latencies = array("d")
         self._transport: asyncio.WriteTransport
         self.done: asyncio.Future[Measured] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)
-        settings = struct.pack(">HIHI", _SETTING_TABLE_SIZE, 0, _SETTING_WINDOW, _MAX_WINDOW)
-        self._transport.write(
-            _PREFACE
-            + _frame(_SETTINGS, 0, 0, settings)
-            + _frame(_WINDOW_UPDATE, 0, 0, struct.pack(">I", _MAX_WINDOW - 65535))
-        )
+        self._transport.write(http2.opening())
         self._began = time.perf_counter()
         self._used = time.process_time()
         self._end = self._began + self._run.seconds
@@ -134,38 +120,31 @@ class _Connection(asyncio.Protocol):
         self._next_stream += 2
         self._open[stream] = supply, now
         token, message = next(supply)
-        return self._prefixes.frames(stream, token, message)
+        call = self._calls.get(token)
+        if call is None:
+            call = http2.call(self._run.address, self._run.method, token)
+            self._calls[token] = call
+        return call(stream, message)
 
     def data_received(self, data: bytes) -> None:
         try:
-            self._transport.write(b"".join(self._answers(self._received + data)))
+            self._transport.write(b"".join(self._answers(data)))
         except (RuntimeError, StopIteration) as error:
             self._fail(str(error))
 
-    def _answers(self, received: bytes) -> Iterator[bytes]:
-        at, size = 0, len(received)
+    def _answers(self, data: bytes) -> Iterator[bytes]:
         now = time.perf_counter()
-        while size - at >= _HEAD.size:
-            high, low, kind, flags, stream = _HEAD.unpack_from(received, at)
-            end = at + _HEAD.size + (high << 16 | low)
-            if end > size:
-                break
-            if kind == _HEADERS and flags & _END_STREAM:
-                if received.find(_STATUS_OK, at, end) < 0:
-                    raise RuntimeError(f"a call failed: {received[at:end]!r}")
-                supply, sent = self._open.pop(stream)
-                self._latencies.append(now - sent)
-                if now < self._end:
-                    yield self._send(supply, now)
-                elif not self._open:
-                    self._finish(now)
-            elif kind in (_SETTINGS, _PING) and not flags & _ACK:
-                body = received[at + _HEAD.size : end] if kind == _PING else b""
-                yield _frame(kind, _ACK, 0, body)
-            elif kind in (_RST_STREAM, _GOAWAY):
-                raise RuntimeError(f"the server ended it: {received[at:end]!r}")
-            at = end
-        self._received = received[at:]
+        for frame in self._receiver.frames(data):
+            if not frame.ends_stream:
+                yield http2.reply(frame)
+                continue
+            frame.check_status()
+            supply, sent = self._open.pop(frame.stream)
+            self._latencies.append(now - sent)
+            if now < self._end:
+                yield self._send(supply, now)
+            elif not self._open:
+                self._finish(now)
 
     def _finish(self, now: float) -> None:
         used = time.process_time() - self._used
@@ -181,52 +160,3 @@ class _Connection(asyncio.Protocol):
         if not self.done.done():
             self.done.set_exception(RuntimeError(why))
         self._transport.close()
-
-
-class _Prefixes:
-    """The bytes before the message of a call, without the number of its stream, by token."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._by_token: dict[str, tuple[bytes, bytes]] = {}
-
-    def frames(self, stream: int, token: str, message: bytes) -> bytes:
-        """Returns the frames of a whole call."""
-        found = self._by_token.get(token)
-        if found is None:
-            found = self._by_token[token] = self._make(token)
-        number = stream.to_bytes(4, "big")
-        size = len(message)
-        return b"%b%b%b%b%b\0%b%b" % (
-            found[0],
-            number,
-            found[1],
-            _HEAD.pack(0, size + 5, _DATA, _END_STREAM, 0)[:5],
-            number,
-            size.to_bytes(4, "big"),
-            message,
-        )
-
-    def _make(self, token: str) -> tuple[bytes, bytes]:
-        # Literals, by the numbers of their names in HPACK's static table.
-        block = b"".join(
-            (
-                b"\x83\x86",  # :method: POST, :scheme: http
-                b"\x04" + _string(self._run.method),
-                b"\x01" + _string(self._run.address),
-                b"\x0f\x10" + _string("application/grpc"),
-                b"\x00" + _string("te") + _string("trailers"),
-                b"\x0f\x08" + _string(f"Bearer {token}"),
-            )
-        )
-        return _HEAD.pack(0, len(block), _HEADERS, _END_HEADERS, 0)[:5], block
-
-
-def _string(text: str) -> bytes:
-    data = text.encode()
-    assert len(data) < 127, "longer strings need a longer prefix"
-    return bytes([len(data)]) + data
-
-
-def _frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
-    return _HEAD.pack(len(body) >> 16, len(body) & 0xFFFF, kind, flags, stream) + body

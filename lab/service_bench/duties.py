@@ -181,7 +181,7 @@ def due_matches(
     for number, script in enumerate(islice(cycle(scripts), count)):
         bots = (random, random) if overdue and number % 4 == 0 else (0, 0)
         header = script.header._replace(time_control=data, bots=bots, created=created)
-        yield f"due{number}", Script(header, script.decisions)
+        yield f"due{number}", script._replace(header=header)
 
 
 async def _fill(

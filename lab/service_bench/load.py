@@ -79,8 +79,8 @@ def median(figures: Sequence[Figures]) -> Figures:
     return Figures(*(statistics.median(column) for column in zip(*figures, strict=True)))
 
 
-def ratio(ones: Sequence[Figures], others: Sequence[Figures], name: str = "rate") -> float:
-    """Returns the median, over the rounds, of the ratio of a figure."""
+def ratio(ones: Sequence[object], others: Sequence[object], name: str = "rate") -> float:
+    """Returns the median, over the rounds, of the ratio of a figure of this name."""
     pairs = zip(ones, others, strict=True)
     ratios: list[float] = [getattr(one, name) / getattr(other, name) for one, other in pairs]
     return statistics.median(ratios)

@@ -1,7 +1,6 @@
 """Scripted matches, which were played at random, so that a client only has to send their calls."""
 
 import asyncio
-import hashlib
 import random
 import time
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from engine.match import Match
 from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
+from service.hosting.creation import secret_of_seed
 from service.hosting.leases import leased_status
 from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header, MatchStatus, Store
@@ -32,9 +32,10 @@ class Decision(NamedTuple):
 
 
 class Script(NamedTuple):
-    """A whole match: its header without an id, and each decision."""
+    """A whole match: its header without an id, its seed, and each decision."""
 
     header: Header
+    seed: int
     decisions: list[Decision]
 
 
@@ -53,7 +54,7 @@ def write_scripts(game_id: str, count: int = SCRIPTS) -> list[Script]:
 def _write_script(game_id: str, seed: int) -> Script:
     rng = random.Random(f"{game_id}/{seed}")
     game = wire.hosted_games()[game_id]()
-    secret = hashlib.sha256(f"croupier/bench/{game_id}/{seed}".encode()).digest()
+    secret = secret_of_seed(seed)
     header = Header(
         match_id="",
         game=game_id,
@@ -71,24 +72,26 @@ def _write_script(game_id: str, seed: int) -> Script:
         action = rng.choice(match.legal(seat))
         decisions.append(Decision(seat, match.version, wire.write_action(game, action)))
         match.apply(seat, action)
-    return Script(header, decisions)
+    return Script(header, seed, decisions)
 
 
 def requests(script: Script, match_id: str, tokens: Tokens) -> list[Request]:
     """Returns the calls of a match."""
     seats = [tokens.make(Caller(match_id, seat)) for seat in (0, 1)]
     return [
-        Request(
-            seats[decision.seat],
-            SubmitActionRequest(
-                name=f"matches/{match_id}",
-                expected_version=decision.expected_version,
-                action=decision.action,
-                request_id=f"{match_id}-{number}",
-            ).SerializeToString(),
-        )
-        for number, decision in enumerate(script.decisions)
+        Request(seats[decision.seat], submission(f"matches/{match_id}", decision))
+        for decision in script.decisions
     ]
+
+
+def submission(name: str, decision: Decision) -> bytes:
+    """Returns the request of SubmitAction with which a seat decides in a match."""
+    return SubmitActionRequest(
+        name=name,
+        expected_version=decision.expected_version,
+        action=decision.action,
+        request_id=f"{name}-{decision.expected_version}",
+    ).SerializeToString()
 
 
 async def fill(

@@ -1,11 +1,17 @@
-"""Runs the server with one more method, a bare echo, with which other calls are compared.
+"""Runs the server with bare methods, with which its own are compared.
 
-The echo answers with the bytes of the request. It passes through gRPC and the interceptors as any
-call of another service does.
+Echo answers with the bytes of the request. Act and Follow are the bare pattern of play: Act answers
+with bytes of the size that the request names, and sends a message of another size to each stream of
+Follow for the same match. All pass through gRPC and the interceptors as calls of another service
+do.
 """
 
 import argparse
+import asyncio
 import logging
+import struct
+from collections import defaultdict
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +22,13 @@ from service.process import run
 from service.server import Options, Server
 from service.web.door import WebOptions
 
-ECHO = "/croupier.bench.Echo/Echo"
+_BARE = "croupier.bench.Bare"
+ECHO, ACT, FOLLOW = f"/{_BARE}/Echo", f"/{_BARE}/Act", f"/{_BARE}/Follow"
+
+# Of Act: the match, its version after the action, whether it is over then, and the sizes of the
+# response and of a message of the streams. Of Follow: the match, and the size of the first message.
+_ACT, _FOLLOW = struct.Struct("<IH?HH"), struct.Struct("<IH")
+_VERSION = struct.Struct("<BBB")  # The field 1 of a message, as a varint of two bytes.
 
 
 def main() -> None:
@@ -24,23 +36,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="lab.service_bench.serve", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the directory of the log")
     parser.add_argument("--token-key-file", type=Path, required=True, help="the key of the tokens")
+    parser.add_argument("--store", default="sqlite", help="as for croupier serve")
+    parser.add_argument("--allow-seeds", action="store_true", help="as for croupier serve")
     parser.add_argument("--search-processes", type=int, default=Options().search_processes)
     chosen = parser.parse_args()
     logging.getLogger("service").setLevel(logging.WARNING)
     make = grpc.aio.server
 
-    def make_with_echo(*arguments: Any, **options: Any) -> grpc.aio.Server:
+    def make_with_bare(*arguments: Any, **options: Any) -> grpc.aio.Server:
         server = make(*arguments, **options)
-        service, method = ECHO.strip("/").split("/")
-        handlers: dict[str, Any] = {method: grpc.unary_unary_rpc_method_handler(_echo)}
-        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, handlers)])
+        bare = _Bare()
+        handlers: dict[str, Any] = {
+            "Echo": grpc.unary_unary_rpc_method_handler(bare.echo),
+            "Act": grpc.unary_unary_rpc_method_handler(bare.act),
+            "Follow": grpc.unary_stream_rpc_method_handler(bare.follow),
+        }
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_BARE, handlers)])
         return server
 
     # The server offers no way to add a method, because only this benchmark needs one.
-    grpc.aio.server = make_with_echo
+    grpc.aio.server = make_with_bare
     options = Options(
         port=0,
-        store="sqlite",
+        store=chosen.store,
+        allow_seeds=chosen.allow_seeds,
         data=chosen.data,
         token_key_file=chosen.token_key_file,
         web=WebOptions(port=0),
@@ -49,8 +68,44 @@ def main() -> None:
     uvloop.run(run(lambda: Server(options)))
 
 
-async def _echo(data: bytes, context: Any) -> bytes:
-    return data
+def write_act(
+    match: int, version: int, over: bool, answer_size: int, push_size: int, size: int
+) -> bytes:
+    """A request of Act of a size in bytes."""
+    return _ACT.pack(match, version, over, answer_size, push_size).ljust(size, b"\0")
+
+
+def write_follow(match: int, push_size: int, size: int) -> bytes:
+    """A request of Follow of a size in bytes."""
+    return _FOLLOW.pack(match, push_size).ljust(size, b"\0")
+
+
+class _Bare:
+    """The bare methods."""
+
+    def __init__(self) -> None:
+        self._streams: dict[int, list[asyncio.Queue[bytes]]] = defaultdict(list)
+
+    async def echo(self, data: bytes, context: Any) -> bytes:
+        return data
+
+    async def act(self, data: bytes, context: Any) -> bytes:
+        match, version, over, answer_size, push_size = _ACT.unpack_from(data)
+        pushed = _VERSION.pack(0x08, version & 0x7F | 0x80, version >> 7).ljust(push_size, b"\0")
+        for stream in self._streams[match]:
+            stream.put_nowait(pushed)
+            if over:
+                stream.put_nowait(b"")
+        return bytes(answer_size)
+
+    async def follow(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
+        match, push_size = _FOLLOW.unpack_from(data)
+        stream: asyncio.Queue[bytes] = asyncio.Queue()
+        self._streams[match].append(stream)
+        yield bytes(push_size)
+        while pushed := await stream.get():
+            yield pushed
+        self._streams.pop(match, None)
 
 
 if __name__ == "__main__":

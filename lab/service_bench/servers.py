@@ -21,6 +21,7 @@ class Running(NamedTuple):
     pid: int
     address: str
     web: str = ""  # The address of the door for browsers.
+    database_pid: int = 0  # The process that has started those of its database; 0: none.
 
     def cpu(self) -> float:
         """Returns the seconds of processor time of all threads except those that search."""
@@ -33,10 +34,25 @@ class Running(NamedTuple):
                 used += int((task / "schedstat").read_text().split()[0])
         return used / 1e9
 
+    def database_cpu(self) -> float:
+        """Returns the same of all processes of its database, which stay while it serves."""
+        return sum(map(_cpu, _with_children(self.database_pid))) if self.database_pid else 0.0
+
     def memory(self) -> int:
         """Returns the resident memory in bytes, that of search processes included."""
-        started = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return sum(map(_memory, [self.pid, *map(int, started)]))
+        return sum(map(_memory, _with_children(self.pid)))
+
+
+def _with_children(pid: int) -> list[int]:
+    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, started)]
+
+
+def _cpu(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except FileNotFoundError:
+        return 0.0  # It has just ended.
 
 
 def _memory(pid: int) -> int:
@@ -55,12 +71,16 @@ def free_port() -> int:
 
 @contextmanager
 def serving(
-    data: Path, checkout: Path | None = None, options: Sequence[str] = ()
+    data: Path,
+    checkout: Path | None = None,
+    options: Sequence[str] = (),
+    store: str = "sqlite",
+    database_pid: int = 0,
 ) -> Iterator[Running]:
-    """Runs a server with a SQLite log in a directory, and with the echo.
+    """Runs a server with a log in a directory or in another `store`, and with the bare methods.
 
     `options` are further ones of its command. With `checkout`, the server is `croupier serve` of
-    that checkout, without the echo. Raises RuntimeError if the server does not start.
+    that checkout, without the bare methods. Raises RuntimeError if the server does not start.
     """
     key_file = data / "token-key"
     key_file.write_bytes(KEY)
@@ -70,8 +90,8 @@ def serving(
         # Older checkouts have the command line in `service`.
         cli = "cli" if (checkout / "cli").is_dir() else "service"
         command = [sys.executable, "-m", cli, "serve", "--listen", "127.0.0.1:0"]
-        command += ["--metrics-port", "0", "--store", "sqlite", "--log-level", "warning"]
-    command += ["--data", str(data), "--token-key-file", str(key_file), *options]
+        command += ["--metrics-port", "0", "--log-level", "warning"]
+    command += ["--store", store, "--data", str(data), "--token-key-file", str(key_file), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout) as process:
         assert process.stdout is not None
         try:
@@ -79,6 +99,6 @@ def serving(
             if not line:
                 raise RuntimeError("the server did not start")
             web = "" if checkout else urlsplit(process.stdout.readline().split()[-1]).netloc
-            yield Running(process.pid, line.split()[-1], web)
+            yield Running(process.pid, line.split()[-1], web, database_pid)
         finally:
             process.terminate()

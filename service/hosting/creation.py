@@ -15,6 +15,11 @@ _ID_BYTES = 16
 _SECRET_BYTES = 32
 
 
+def secret_of_seed(seed: int) -> bytes:
+    """The secret of a match whose seed the caller has chosen."""
+    return hashlib.sha256(b"croupier/seed/v1\0" + seed.to_bytes(8, "big")).digest()
+
+
 def new_header(
     ruleset: Ruleset,
     bots: tuple[int, ...],
@@ -36,8 +41,7 @@ def new_header(
     match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
     secret, chance_id = secrets.token_bytes(_SECRET_BYTES), match_id
     if seed is not None:
-        secret = hashlib.sha256(b"croupier/seed/v1\0" + seed.to_bytes(8, "big")).digest()
-        chance_id = ""
+        secret, chance_id = secret_of_seed(seed), ""
     control = b"" if time_control is None else _serialize(time_control)
     return Header(
         match_id=match_id,

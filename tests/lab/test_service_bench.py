@@ -5,9 +5,11 @@ import asyncio
 import grpc
 import pytest
 
-from lab.service_bench import duties
+from croupier.v1 import match_pb2, match_pb2_grpc
+from lab.service_bench import duties, played
 from lab.service_bench.client import Client, Run
 from lab.service_bench.load import hosting
+from lab.service_bench.players import Players
 from lab.service_bench.scripts import Request, write_scripts
 from lab.service_bench.serve import ECHO
 from lab.service_bench.servers import SUBMIT
@@ -72,3 +74,47 @@ def test_the_measured_server_can_echo(tmp_path):
             assert channel.unary_unary(ECHO)(b"message") == b"message"
     assert run.calls > 4
     assert min(run.latencies) > 0
+
+
+def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path):
+    scripts = write_scripts("skystones", 2) * 20
+    with played.hosting(tmp_path / "log", "memory", None) as server:
+        matches = asyncio.run(played.create_matches(server.address, scripts))
+        players = Players(server.address, played.PLAY, matches, 2)
+        runs = [players.play(SECONDS), players.play(SECONDS)]
+        bare = Players(server.address, played.BARE, played.bare_pattern(runs[0], matches), 2)
+        runs_of_bare = [bare.play(SECONDS)]
+        players.close()
+        bare.close()
+        with grpc.insecure_channel(server.address) as channel:
+            stub = match_pb2_grpc.MatchServiceStub(channel)
+            versions = [version_of(stub, match) for match in matches]
+    assert sum(versions) == sum(run.actions for run in runs)
+    assert versions[0] == len(scripts[0].decisions)
+    assert versions[-1] == 0
+    for run in runs + runs_of_bare:
+        assert run.actions == len(run.answered)
+        # A seat may see the next version before that of an action.
+        assert run.actions / 2 < len(run.seen) <= run.actions
+        assert min(run.answered) > 0
+        assert min(run.seen) > 0
+        # Two streams are told of each action, and begin with the first version.
+        assert 2 * run.actions <= run.pushes <= 2 * (run.actions + len(matches))
+    assert runs_of_bare[0].answer_bytes // runs_of_bare[0].actions == (
+        runs[0].answer_bytes // runs[0].actions
+    )
+
+
+def version_of(stub, match):
+    request = match_pb2.WatchMatchRequest.FromString(match.follow[0])
+    metadata = (("authorization", f"Bearer {match.tokens[0]}"),)
+    return stub.GetView(match_pb2.GetViewRequest(name=request.name), metadata=metadata).view.version
+
+
+def test_players_say_that_they_have_no_more_matches(tmp_path):
+    with played.hosting(tmp_path / "log", "memory", None) as server:
+        matches = asyncio.run(played.create_matches(server.address, write_scripts("skystones", 1)))
+        players = Players(server.address, played.PLAY, matches, 1)
+        with pytest.raises(RuntimeError, match="more was played than had been prepared"):
+            players.play(30)
+        players.close()

