@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from functools import partial
 
 from croupier.v1 import match_pb2, match_pb2_grpc
@@ -26,6 +26,7 @@ from service.hosting.matches import Matches
 from service.hosting.records import write_record
 from service.hosting.resources import list_item, write_match
 from service.hosting.views import serialize_view
+from service.hosting.watches import Watch
 from service.metrics import Metrics
 from service.store import EntryKind, Header
 
@@ -157,21 +158,20 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return state
 
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
-        caller, state = await self._authenticator.enter(context, request.name)
         wanted = request.wait_for_version
-        if state.version < wanted:
-            with (
-                self._admission.hold(Budget.STREAMS),
-                self._metrics.watching(),
-                suppress(TimeoutError),
-            ):
-                async with asyncio.timeout(_max_wait(context)):
-                    while state.version < wanted and not state.over:
-                        await self._matches.wait_for_change(caller.match_id, state.version)
-                        state = await self._matches.load(caller.match_id)
-                        state.seats.check_token(caller)
-                        if self._matches.closing:
-                            break
+        # Watched before it is read, so that no change falls between.
+        with self._watch(request.name) if wanted else nullcontext() as watch:
+            caller, state = await self._authenticator.enter(context, request.name)
+            if watch is not None and state.version < wanted:
+                with (
+                    self._admission.hold(Budget.STREAMS),
+                    self._metrics.watching(),
+                    suppress(TimeoutError),
+                ):
+                    async with asyncio.timeout(_max_wait(context)):
+                        while state.version < wanted and not (state.over or self._matches.closing):
+                            state = await watch.newer(state)
+                            state.seats.check_token(caller)
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
         view = wire.field(
@@ -190,7 +190,18 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: Context
     ) -> AsyncIterator[bytes]:
-        caller, state = await self._authenticator.enter(context, request.name)
+        # Watched before it is read, so that no change falls between.
+        with self._watch(request.name) as watch:
+            caller, state = await self._authenticator.enter(context, request.name)
+            async for response in self._follow(request, caller, state, watch):
+                yield response
+
+    def _watch(self, match: str) -> AbstractContextManager[Watch]:
+        return self._matches.watch(match.removeprefix("matches/"))
+
+    async def _follow(
+        self, request: match_pb2.WatchMatchRequest, caller: Caller, state: MatchState, watch: Watch
+    ) -> AsyncIterator[bytes]:
         version = request.after_version if request.HasField("after_version") else -1
         if version > state.version:
             raise Refusal(
@@ -201,10 +212,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         sent = None if version < 0 else version
         with self._metrics.watching():
             while not self._matches.closing:
-                if version + 1 >= state.version:
-                    # The view comes with the newest version, so that must be the newest there is.
-                    state = await self._matches.load(caller.match_id)
-                    state.seats.check_token(caller)
+                # The view comes with the newest version, so that must be the newest there is.
+                state = watch.newest(state)
+                state.seats.check_token(caller)
                 if version < state.version:
                     # Written only when it can be sent, so that a slow reader costs no memory.
                     version += 1
@@ -219,7 +229,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 elif state.over:
                     return
                 else:
-                    await self._matches.wait_for_change(caller.match_id, version)
+                    state = await watch.newer(state)
         raise shutting_down(sent)
 
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:

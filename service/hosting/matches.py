@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from contextvars import copy_context
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextvars import Context, copy_context
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
 from service import tracing
 from service.clock import Clock
-from service.errors import Refusal
+from service.errors import Refusal, log_failure
 from service.hosting import requests
 from service.hosting.caller import Caller
 from service.hosting.creation import asks_for, limited_header, new_header, rematch_header
@@ -21,6 +21,7 @@ from service.hosting.match_cache import MAX_CACHED, MatchCache
 from service.hosting.match_state import MatchState
 from service.hosting.requests import Commit, Reply
 from service.hosting.views import serialize_view
+from service.hosting.watches import Watch, Watches
 from service.metrics import Metrics
 from service.store import (
     Entry,
@@ -28,6 +29,7 @@ from service.store import (
     Header,
     IdleMatch,
     ListedMatch,
+    Listener,
     MatchStatus,
     Query,
     Store,
@@ -71,7 +73,11 @@ class Matches:
         self._cache = MatchCache()
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
-        self._waits: set[asyncio.Future[None]] = set()
+        self._watches = Watches()
+        # The versions of watched matches that the store has told of and that are being read.
+        self._told: dict[str, int] = {}
+        self._reading: set[asyncio.Task[None]] = set()
+        self._end_listening = store.listen(Listener(self._hear, self._watches.watched))
         self.closing = False
         # Called after each entry and each match that this server has committed, with the match and
         # with the status that was written to the log.
@@ -207,6 +213,7 @@ class Matches:
 
     def _idle_ended(self, after: MatchState, status: MatchStatus) -> None:
         self._cache.drop(after.header.match_id)
+        self._watches.publish(after)
         self._metrics.match(after.game.id, "idle")
         self.commit_listener(after, status)
 
@@ -221,12 +228,13 @@ class Matches:
         self._metrics.looked_up(state is not None)
         if state is None:
             state = await self._load_uncached(match_id)
-            self._cache.put(state, used=used)
-            return state
-        entries = await self._store.read(match_id, state.version)
-        if entries:
+        else:
+            entries = await self._store.read(match_id, state.version)
+            if not entries:
+                return state
             state = state.after(*entries)
-            self._cache.put(state, used=used)
+        self._cache.put(state, used=used)
+        self._watches.publish(state)
         return state
 
     async def _load_uncached(self, match_id: str) -> MatchState:
@@ -239,26 +247,43 @@ class Matches:
             )
         return MatchState.load(stored)
 
-    async def wait_for_change(self, match_id: str, version: int) -> None:
-        """Returns when a match may be past a version, or the server shuts down."""
-        if self.closing:
+    def watch(self, match_id: str) -> AbstractContextManager[Watch]:
+        """A watch of a match, which need not exist; its waiting ends when the server shuts down."""
+        return self._watches.watch(match_id)
+
+    def _hear(self, match_id: str, version: int) -> None:
+        # What this server has committed or read itself was handed to the watches then.
+        cached = self._cache.get(match_id)
+        if match_id not in self._watches.watched() or (
+            cached is not None and cached.version >= version
+        ):
             return
-        change = asyncio.ensure_future(self._store.wait(match_id, version))
-        self._waits.add(change)
+        reads = match_id in self._told
+        self._told[match_id] = max(version, self._told.get(match_id, 0))
+        if not reads:
+            # For all that watch, so it belongs to no call.
+            task = asyncio.create_task(self._read_told(match_id), context=Context())
+            self._reading.add(task)
+            task.add_done_callback(self._reading.discard)
+
+    async def _read_told(self, match_id: str) -> None:
         try:
-            await change
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self.closing or (task and task.cancelling()):
-                raise
+            told = -1
+            while told < self._told[match_id]:
+                told = self._told[match_id]
+                await self.load(match_id)
+        except Refusal:
+            pass  # The log cannot be read now. The store tells of the match again.
+        except Exception as error:
+            log_failure(f"reading {match_id}", error)
         finally:
-            self._waits.discard(change)
+            del self._told[match_id]
 
     def close(self) -> None:
-        """Ends all waiting for changes."""
+        """Ends all watching."""
         self.closing = True
-        for change in self._waits:
-            change.cancel()
+        self._end_listening()
+        self._watches.close()
 
     # Changing matches. A refused request changes nothing.
 
@@ -418,6 +443,7 @@ class Matches:
         entry = after.entry(after.version)
         by_server = entry.kind == EntryKind.EXPIRY or after.header.bots[entry.seat] != 0
         self._cache.put(after, used=not by_server)
+        self._watches.publish(after)
         self.commit_listener(after, status)
 
     def _next_time(self, state: MatchState) -> int:

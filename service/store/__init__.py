@@ -1,5 +1,6 @@
 """The log of the matches, and where it is kept: in memory, in a SQLite file or in PostgreSQL."""
 
+from service.store.changes import Listener
 from service.store.interface import (
     KEY_BYTES,
     DueMatch,
@@ -25,6 +26,7 @@ __all__ = [
     "Header",
     "IdleMatch",
     "ListedMatch",
+    "Listener",
     "MatchStatus",
     "MemoryStore",
     "Query",

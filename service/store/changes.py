@@ -1,37 +1,36 @@
-"""Waiting for a match to change."""
+"""Telling servers of matches that have changed."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import NamedTuple
+
+
+class Listener(NamedTuple):
+    """Whoever wants to hear of changed matches."""
+
+    # Called with the id of a match and a number of entries that it has. It may come again, or
+    # late; it does not wait and does not raise.
+    hear: Callable[[str, int], None]
+    # The ids of the matches of which it must hear.
+    watched: Callable[[], Collection[str]]
 
 
 class Changes:
-    """The callers that wait for a match to be past a version, in one event loop."""
+    """The listeners of a store, in one event loop."""
 
     def __init__(self) -> None:
-        self._waits: dict[str, dict[asyncio.Future[None], int]] = {}
+        self._listeners: list[Listener] = []
 
-    async def wait(
-        self, match_id: str, version: int, head: Callable[[str], Awaitable[int]]
-    ) -> None:
-        """Returns when a match has more than `version` entries, as `head` or `tell` says."""
-        future = asyncio.get_running_loop().create_future()
-        waits = self._waits.setdefault(match_id, {})
-        # Registered first, so that no change falls between asking and waiting.
-        waits[future] = version
-        try:
-            if await head(match_id) <= version:
-                await future
-        finally:
-            del waits[future]
-            if not waits and self._waits.get(match_id) is waits:
-                del self._waits[match_id]
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Adds a listener; returns what removes it."""
+        self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
 
     def tell(self, match_id: str, version: int) -> None:
-        """Wakes those who wait for a match, which now has `version` entries."""
-        for future, waited in self._waits.get(match_id, {}).items():
-            if version > waited and not future.done():
-                future.set_result(None)
+        """Tells that a match has so many entries."""
+        for listener in self._listeners:
+            listener.hear(match_id, version)
 
-    def waited_for(self) -> dict[str, int]:
-        """The matches that are waited for, each with the lowest version that is waited for."""
-        return {match_id: min(waits.values()) for match_id, waits in self._waits.items()}
+    def watched(self) -> set[str]:
+        """The matches of which somebody must hear."""
+        return {match_id for listener in self._listeners for match_id in listener.watched()}

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
+from service.store.changes import Listener
+
 KEY_BYTES = 32
 
 
@@ -192,8 +194,12 @@ class Store(Protocol):
         called. It is called also where the caller has ceased to wait. It must not raise.
         """
 
-    async def wait(self, match_id: str, version: int) -> None:
-        """Returns when the match may have more than `version` entries. It may return early."""
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tells a listener of entries that any server adds; returns what ends this.
+
+        A listener hears of every change of a match that it watches, sooner or later, and may hear
+        of others.
+        """
 
     def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
         """Stores a snapshot in place of an older one, at some time, or not at all."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from service.store.changes import Changes
+from service.store.changes import Changes, Listener
 from service.store.interface import (
     DueMatch,
     Entry,
@@ -74,8 +74,8 @@ class MemoryStore:
         self._changes.tell(match_id, len(entries))
         return True
 
-    async def wait(self, match_id: str, version: int) -> None:
-        await self._changes.wait(match_id, version, self._head)
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        return self._changes.listen(listener)
 
     def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
         saved = self._snapshots.get(match_id)
@@ -136,9 +136,6 @@ class MemoryStore:
             for table in (self._headers, self._entries, self._snapshots, self._due, self._ended):
                 table.pop(match_id, None)
         return [match_id for _, match_id in ended[:limit]]
-
-    async def _head(self, match_id: str) -> int:
-        return len(self._entries.get(match_id, []))
 
     def _set_status(self, match_id: str, status: MatchStatus) -> None:
         self._due.pop(match_id, None)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from service.errors import Refusal, store_unavailable
 from service.metrics import Metrics
 from service.store import postgresql_tables as tables
-from service.store.changes import Changes
+from service.store.changes import Changes, Listener
 from service.store.faults import Faults
 from service.store.interface import (
     DueMatch,
@@ -35,7 +35,7 @@ from service.store.postgresql_connections import (
     is_of_the_database,
     refusal,
 )
-from service.store.postgresql_listener import CHANNEL, Listener, write_notices
+from service.store.postgresql_listener import CHANNEL, NotificationListener, write_notices
 
 COMMITTERS = 2  # So that one commit is under way while the next one is put together.
 MAX_BATCH = 256
@@ -64,7 +64,7 @@ class PostgresStore:
         self._metrics.add_database(
             CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
         )
-        self._listener = Listener(url, self._changes)
+        self._listener = NotificationListener(url, self._changes)
         self._appends: deque[_Append] = deque()
         self._committing: set[asyncio.Task[None]] = set()
         # What to write when there is time for it: versions to notify others of, and snapshots.
@@ -214,16 +214,10 @@ class PostgresStore:
                 each.future.set_result(done)
         self._notify_later()
 
-    # Waiting for changes
+    # Changes
 
-    async def wait(self, match_id: str, version: int) -> None:
-        await self._changes.wait(match_id, version, self._head)
-
-    async def _head(self, match_id: str) -> int:
-        heads = await self._use(
-            "read", lambda connection: tables.read_heads(connection, [match_id])
-        )
-        return heads.get(match_id, 0)
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        return self._changes.listen(listener)
 
     # Notifications and snapshots: nobody waits for them
 

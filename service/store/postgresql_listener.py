@@ -19,8 +19,8 @@ POLL_SECONDS = 2.0
 _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
 
 
-class Listener:
-    """Hears of the changes that other servers have made, and wakes those who wait for them."""
+class NotificationListener:
+    """Hears of the changes that other servers have made, and tells of them."""
 
     def __init__(self, url: str, changes: Changes) -> None:
         self._url = url
@@ -57,8 +57,7 @@ class Listener:
                 backoff.failed()
 
     async def _poll(self, connection: Any) -> None:
-        waited = self._changes.waited_for()
-        heads = await tables.read_heads(connection, list(waited))
+        heads = await tables.read_heads(connection, list(self._changes.watched()))
         for match_id, version in heads.items():
             self._changes.tell(match_id, version)
 

@@ -18,7 +18,7 @@ from typing import IO, Any, TypeVar
 from service.metrics import Metrics
 from service.store import sqlite_faults, sqlite_recovery
 from service.store import sqlite_tables as tables
-from service.store.changes import Changes
+from service.store.changes import Changes, Listener
 from service.store.faults import Faults
 from service.store.interface import (
     DueMatch,
@@ -210,12 +210,8 @@ class SqliteStore:
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._read(tables.read_listed, query, limit)
 
-    async def wait(self, match_id: str, version: int) -> None:
-        await self._changes.wait(match_id, version, self._head)
-
-    async def _head(self, match_id: str) -> int:
-        head = self._writer.heads.get(match_id)
-        return await self._read(tables.read_head, match_id) if head is None else head
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        return self._changes.listen(listener)
 
     async def _read(self, query: Callable[..., _T], *arguments: object) -> _T:
         return await self._loop.run_in_executor(self._readers, self._query, query, arguments)

@@ -1,8 +1,17 @@
 """Headers, entries and a place for a log of each kind, for the tests of the stores."""
 
+import asyncio
 import contextlib
 
-from service.store import Entry, EntryKind, Header, MatchStatus, MemoryStore, SqliteStore
+from service.store import (
+    Entry,
+    EntryKind,
+    Header,
+    Listener,
+    MatchStatus,
+    MemoryStore,
+    SqliteStore,
+)
 from service.store.postgresql import PostgresStore
 
 NOT_DUE = MatchStatus()
@@ -68,3 +77,34 @@ async def opened(place):
         yield store
     finally:
         await store.close()
+
+
+class Heard:
+    """What a listener of a store hears of a match."""
+
+    def __init__(self, store, match_id="one"):
+        self.versions = []
+        self._news = asyncio.Event()
+        self._match_id = match_id
+        self.stop = store.listen(Listener(self._hear, lambda: [match_id]))
+
+    def _hear(self, match_id, version):
+        if match_id == self._match_id:
+            self.versions.append(version)
+            self._news.set()
+
+    async def past(self, version):
+        """Returns when the match is known to have more entries."""
+        while max(self.versions, default=0) <= version:
+            self._news.clear()
+            await self._news.wait()
+
+
+async def wait_past(store, match_id, version):
+    """Returns when a match has more entries than `version`."""
+    heard = Heard(store, match_id)
+    try:
+        if not await store.read(match_id, version):
+            await heard.past(version)
+    finally:
+        heard.stop()

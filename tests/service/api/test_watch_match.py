@@ -1,6 +1,7 @@
 """Streams and waiting calls miss nothing, also when a server shuts down, and pile nothing up."""
 
 import threading
+from contextlib import contextmanager
 
 import grpc
 import pytest
@@ -53,13 +54,21 @@ def at(client, player):
 def waits_of(server):
     """A semaphore that is released whenever a call of the server begins to wait for a change."""
     waits = threading.Semaphore(0)
-    wait = server.matches.wait_for_change
+    begin = server.matches.watch
 
-    async def wait_and_count(match_id, version):
-        waits.release()
-        await wait(match_id, version)
+    @contextmanager
+    def watch_and_count(match_id):
+        with begin(match_id) as watch:
+            newer = watch.newer
 
-    server.matches.wait_for_change = wait_and_count
+            async def wait_and_count(state):
+                waits.release()
+                return await newer(state)
+
+            watch.newer = wait_and_count
+            yield watch
+
+    server.matches.watch = watch_and_count
     return waits
 
 

@@ -23,7 +23,7 @@ from tests.support.manual_clock import ManualClock
 from tests.support.searching import bot_searches
 from tests.support.server_process import ServeCommand
 from tests.support.serving import TIMEOUT, Client, bot, ruleset_of, view_of
-from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened
+from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace, opened, wait_past
 
 RANDOM = BotStrength.BOT_STRENGTH_RANDOM
 FAR = 10**15
@@ -78,7 +78,7 @@ async def ended(store, match_id):
         stored = await store.load(match_id)
         if MatchState.load(stored).over:
             return stored.entries
-        await store.wait(match_id, len(stored.entries))
+        await wait_past(store, match_id, len(stored.entries))
 
 
 def create(matches, game_id="skystones", bots=(RANDOM, RANDOM), time_control=None):
@@ -346,7 +346,7 @@ def test_a_change_during_a_task_is_not_missed():
             version = state.version + 1
             assert (await server.matches.load(match_id)).bot_due is not None
             go_on.set()
-            await asyncio.wait_for(store.wait(match_id, version), LEASE_MILLISECONDS / 2000)
+            await asyncio.wait_for(wait_past(store, match_id, version), LEASE_MILLISECONDS / 2000)
 
     run_in_time(run())
 
@@ -414,7 +414,7 @@ def test_an_opponent_of_a_bot_does_not_wait_for_other_duties(place):
                 for _ in range(3):
                     state = await server.matches.load(match_id)
                     while state.bot_due is not None:
-                        await store.wait(match_id, state.version)
+                        await wait_past(store, match_id, state.version)
                         state = await server.matches.load(match_id)
                     if state.over:
                         break
@@ -458,7 +458,7 @@ def test_thousands_of_due_matches_wait_in_the_log_and_not_in_memory(place):
 
                 server.matches.expire = note_and_expire
                 for name in names:
-                    await store.wait(name, 0)
+                    await wait_past(store, name, 0)
                 await server.rest()
                 for name in names:
                     (entry,) = (await store.load(name)).entries
@@ -504,7 +504,7 @@ def test_a_clock_expires_while_a_bot_fails(place):
                 assert (await store.load(match_id)).entries == []
                 clock.advance(5_000)
                 await clock.all_asleep(1)
-            await store.wait(match_id, 0)
+            await wait_past(store, match_id, 0)
             (entry,) = (await store.load(match_id)).entries
             assert (entry.kind, entry.seat, entry.at) == (EntryKind.EXPIRY, 0, deadline)
 

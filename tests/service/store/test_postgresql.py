@@ -22,7 +22,7 @@ from service.store import (
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.serving import ruleset_of, view_of
-from tests.support.stores import NOT_DUE, PostgresPlace, action, header, opened
+from tests.support.stores import NOT_DUE, Heard, PostgresPlace, action, header, opened
 
 SECONDS = 30
 LONG = 1000.0
@@ -87,16 +87,14 @@ def test_waiters_at_another_server_are_notified(place, monkeypatch):
 
     async def test(store):
         async with opened(place) as other:
-            # After the first notification the other server is certain to listen.
-            wait = asyncio.ensure_future(other.wait("one", 0))
+            # Once it has heard of the match, the other server is certain to listen.
+            heard = Heard(other)
             await add(store, 0)
-            await wait
+            await heard.past(0)
             for version in range(1, 20):
-                wait = asyncio.ensure_future(other.wait("one", version))
-                await other.load("one")
-                assert not wait.done()
+                assert max(heard.versions) == version
                 await add(store, version)
-                await wait
+                await heard.past(version)
 
     on_log(place, test)
 
@@ -128,11 +126,10 @@ def test_polling_finds_changes_without_notifications(place, monkeypatch):
 
     async def test(store):
         async with opened(place) as other:
+            heard = Heard(other)
             for version in range(3):
-                wait = asyncio.ensure_future(other.wait("one", version))
-                await other.load("one")
                 await add(store, version)
-                await wait
+                await heard.past(version)
 
     on_log(place, test)
 
@@ -146,13 +143,12 @@ def test_waiters_are_notified_after_the_listener_was_cut_off(place, monkeypatch)
 
     async def test(store):
         async with opened(place) as other:
+            heard = Heard(other)
             version = cuts = 0
             while cuts < 5:
                 cuts += await execute(place, cut)
-                wait = asyncio.ensure_future(other.wait("one", version))
-                await until_done(lambda: other.load("one"))
                 await until_done(lambda version=version: add(store, version))
-                await wait
+                await heard.past(version)
                 version += 1
 
     on_log(place, test)
@@ -253,9 +249,9 @@ def test_a_restarted_database_is_used_again(place, postgres):
             # The log has every answered entry, and the store reconnects by itself.
             entries = await until_done(lambda: store.read("one", 0))
             assert len(entries) == version + 1
-            wait = asyncio.ensure_future(store.wait("one", version + 1))
+            heard = Heard(store)
             assert await until_done(lambda version=version: add(store, version + 1))
-            await wait
+            await heard.past(version + 1)
 
     on_log(place, test)
 
@@ -381,12 +377,11 @@ def test_waiters_are_notified_after_the_listener_was_terminated(place, monkeypat
         async with Proxy(place.server.socket) as proxy:
             store = store_behind(place, proxy)
             await store.open()
+            heard = Heard(store)
             for version in range(4):
                 await announce_shutdown(proxy)
-                wait = asyncio.ensure_future(until_done(lambda at=version: store.wait("one", at)))
-                await until_done(lambda: store.load("one"))
                 await add(direct, version)
-                await wait
+                await heard.past(version)
             await store.close()
 
     on_log(place, test)

@@ -8,6 +8,7 @@ import pytest
 from service.store import DueMatch, MatchStatus, Snapshot
 from tests.support.stores import (
     NOT_DUE,
+    Heard,
     MemoryPlace,
     PostgresPlace,
     SqlitePlace,
@@ -198,40 +199,30 @@ def test_the_callback_of_an_added_entry_runs_even_if_the_caller_has_left(place):
         assert called == []
         assert await add(0, action(0), "first")
         assert called == ["first"]
+        heard = Heard(store)
         left = asyncio.ensure_future(add(1, action(1), "left"))
         await asyncio.sleep(0)
         left.cancel()
-        while "left" not in called:
-            await store.wait("one", 1)
-            await asyncio.sleep(0)
+        await heard.past(1)
         assert called == ["first", "left"]
         assert await store.read("one", 1) == [action(1)]
 
     on_log(place, test)
 
 
-def test_waiting_ends_with_the_awaited_entry(place):
+def test_a_listener_hears_of_each_entry(place):
     async def test(store):
-        waits = [asyncio.ensure_future(store.wait("one", version)) for version in (0, 0, 1)]
-        await store.read("one", 1)
-        assert not any(wait.done() for wait in waits)
+        one, other = Heard(store), Heard(store)
         await store.append("one", 0, action(0), NOT_DUE)
-        await asyncio.gather(*waits[:2])
-        assert not waits[2].done()
+        assert not await store.append("one", 0, action(0), NOT_DUE)
         await store.append("one", 1, action(1), NOT_DUE)
-        await waits[2]
-        await store.wait("one", 0)
-
-    on_log(place, test)
-
-
-def test_a_cancelled_wait_leaves_nothing_behind(place):
-    async def test(store):
-        for _ in range(3):
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01):
-                    await store.wait("one", 0)
-        assert not store._changes.waited_for()
+        for heard in (one, other):
+            await heard.past(1)
+        other.stop()
+        other.versions.clear()
+        await store.append("one", 2, action(1), NOT_DUE)
+        await one.past(2)
+        assert other.versions == []
 
     on_log(place, test)
 
