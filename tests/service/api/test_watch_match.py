@@ -133,6 +133,55 @@ def test_an_idle_reader_costs_others_nothing_and_gets_the_newest_view(servers):
     servers.stop(server)
 
 
+def count_reads(server):
+    """A function that returns how often a server has read entries of the log from now on."""
+    reads = []
+    read = server._store.read
+
+    def read_and_count(match_id, version):
+        reads.append(version)
+        return read(match_id, version)
+
+    server._store.read = read_and_count
+    return lambda: len(reads)
+
+
+def test_a_change_is_read_once_by_each_other_server_however_many_follow(servers, request):
+    place = PostgresPlace(request.getfixturevalue("postgres"))
+    stores = [place.store() for _ in range(2)]
+    for store in stores:
+        servers.run(store.open())
+    (server, client), (other_server, other) = (
+        (server, Client(address)) for server, address in map(servers.start, stores)
+    )
+    table = client.create(ruleset_of("skystones"))
+    players = [at(each, table.spectator) for each in (client, other) for _ in range(8)]
+    streams = [player.watch() for player in players]
+    for stream in streams:
+        assert next(stream).version == 0
+    reads = [count_reads(each) for each in (server, other_server)]
+    played = 5
+    view = table.players[0].view()
+    for version in range(1, played + 1):
+        before = reads[1]()
+        player = table.players[view.deciders[0]]
+        view = player.submit(player.view().legal_actions[0], view.version)
+        for stream in streams:
+            response = next(stream)
+            assert response.version == version
+            assert response.view.version == version
+        # Polling may tell of it a second time.
+        assert 1 <= reads[1]() - before <= 2
+    # The calls of the players alone: one for each view that they have asked for.
+    assert reads[0]() <= played + 1
+    for player in players:
+        player._client.close()
+    for each in (server, other_server):
+        servers.stop(each)
+    for store in stores:
+        servers.run(store.close())
+
+
 def count_views(server):
     """A function that counts the match states cached from now on with a view of the spectator."""
     made = []

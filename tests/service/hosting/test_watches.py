@@ -1,0 +1,58 @@
+"""Watches: what is handed to those who follow a match."""
+
+import asyncio
+from types import SimpleNamespace
+
+from service.hosting.watches import Watches
+
+
+def state(version, match_id="one"):
+    return SimpleNamespace(header=SimpleNamespace(match_id=match_id), version=version)
+
+
+def test_every_watch_of_a_match_gets_its_newest_state():
+    watches = Watches()
+    with watches.watch("one") as first, watches.watch("one") as second, watches.watch("two") as two:
+        assert set(watches.watched()) == {"one", "two"}
+        known, old, new = state(1), state(1), state(3)
+        watches.publish(new)
+        watches.publish(old)  # Late.
+        for watch in (first, second):
+            assert watch.newest(known) is new
+            assert watch.newest(new) is new
+        assert two.newest(known) is known
+    assert not watches.watched()
+
+
+def test_a_watch_waits_for_a_newer_state_only():
+    async def run():
+        watches = Watches()
+        with watches.watch("one") as watch:
+            known = state(2)
+            waiting = asyncio.ensure_future(watch.newer(known))
+            for old in (1, 2):
+                await asyncio.sleep(0)
+                watches.publish(state(old))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            new = state(3)
+            watches.publish(new)
+            assert await waiting is new
+            assert await watch.newer(known) is new
+
+    asyncio.run(run())
+
+
+def test_waiting_ends_when_the_server_shuts_down():
+    async def run():
+        watches = Watches()
+        known = state(0)
+        with watches.watch("one") as watch:
+            waiting = asyncio.ensure_future(watch.newer(known))
+            await asyncio.sleep(0)
+            watches.close()
+            assert await waiting is known
+            with watches.watch("one") as late:
+                assert await late.newer(known) is known
+
+    asyncio.run(run())
