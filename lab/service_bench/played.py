@@ -4,6 +4,10 @@ Each seat has its own connection, follows its match with WatchMatch, and submits
 when it has seen the version before it. Beside it stands the bare pattern of this on the same
 server: for each action a unary call and a message to both streams of the match, all of the mean
 sizes of the real ones, with nothing behind them. The ratio to it is what the service adds to gRPC.
+
+Lean clients keep the state of the game themselves: by read masks they get the events, the deciders
+and the legal actions, and their streams skip their own actions. They have a bare pattern of their
+own, with one message for each action.
 """
 
 import asyncio
@@ -24,7 +28,7 @@ from lab.service_bench.load import ratio
 from lab.service_bench.players import Match, Pattern, Played, Players
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, submission
-from lab.service_bench.serve import ACT, FOLLOW, write_act, write_follow
+from lab.service_bench.serve import ACT, FOLLOW, NO_SEAT, write_act, write_follow
 from lab.service_bench.servers import SUBMIT, Running, serving
 
 STORES = ("memory", "sqlite", "postgresql")
@@ -32,6 +36,9 @@ STORES = ("memory", "sqlite", "postgresql")
 PLAY = Pattern(SUBMIT, "/croupier.v1.MatchService/WatchMatch")
 BARE = Pattern(ACT, FOLLOW)
 _THIS, _AGAINST, _BARE_NAME = "played", "... --against", "bare pattern"
+_LEAN, _LEAN_BARE = "lean", "bare, lean"
+# What a client needs that keeps the state of the game itself.
+_LEAN_VIEW = ["view.deciders", "view.legal_actions", "view.result"]
 _MAX_ACTIONS_A_SECOND = 3_000  # This many are prepared.
 _BARE_MATCHES = 4  # Times the others: they are played faster.
 _WARM_SECONDS = 1.0
@@ -129,15 +136,17 @@ def _measure(
             servers[_AGAINST] = stack.enter_context(hosting(place / "other", store, checkout))
         subjects = []
         for name, server in servers.items():
-            matches = asyncio.run(create_matches(server.address, played))
-            players = Players(server.address, PLAY, matches, tables)
-            stack.callback(players.close)
-            if name == _THIS:
-                bare = bare_pattern(players.play(_WARM_SECONDS), matches)
-                bare_players = Players(server.address, BARE, bare, tables)
-                stack.callback(bare_players.close)
-                subjects.append(Subject(_BARE_NAME, server, bare_players))
-            subjects.append(Subject(name, server, players))
+            for lean in (False, True) if name == _THIS else (False,):
+                matches = asyncio.run(create_matches(server.address, played, lean=lean))
+                players = Players(server.address, PLAY, matches, tables)
+                stack.callback(players.close)
+                if name == _THIS:
+                    bare = bare_pattern(players.play(_WARM_SECONDS), matches, lean=lean)
+                    bare_players = Players(server.address, BARE, bare, tables)
+                    stack.callback(bare_players.close)
+                    bare_name = _LEAN_BARE if lean else _BARE_NAME
+                    subjects.append(Subject(bare_name, server, bare_players))
+                subjects.append(Subject(_LEAN if lean else name, server, players))
         for subject in subjects:
             subject.run(_WARM_SECONDS)
         measured: dict[str, list[Figures]] = {subject.name: [] for subject in subjects}
@@ -165,8 +174,10 @@ def hosting(directory: Path, store: str, checkout: Path | None) -> Iterator[Runn
         database.close()
 
 
-async def create_matches(address: str, scripts: Sequence[Script]) -> list[Match]:
-    """Creates a match for each script at a server that allows seeds."""
+async def create_matches(
+    address: str, scripts: Sequence[Script], *, lean: bool = False
+) -> list[Match]:
+    """Creates a match for each script at a server that allows seeds; `lean` says for whom."""
     # By the API, which has stayed the same for longer than the logs and the tokens.
     waiting = asyncio.Semaphore(_CREATED_AT_ONCE)
     async with grpc.aio.insecure_channel(address) as channel:
@@ -176,41 +187,58 @@ async def create_matches(address: str, scripts: Sequence[Script]) -> list[Match]
             ruleset = Ruleset.FromString(script.header.ruleset)
             request = match_pb2.CreateMatchRequest(ruleset=ruleset, seed=script.seed)
             async with waiting:
-                return _match(script, await stub.CreateMatch(request))
+                return _match(script, await stub.CreateMatch(request), lean)
 
         return await asyncio.gather(*map(create, scripts))
 
 
-def _match(script: Script, created: match_pb2.CreateMatchResponse) -> Match:
+def _match(script: Script, created: match_pb2.CreateMatchResponse, lean: bool) -> Match:
     name = created.name
-    follow = match_pb2.WatchMatchRequest(name=name).SerializeToString()
+    follow = match_pb2.WatchMatchRequest(name=name, skip_own_actions=lean)
+    masked = match_pb2.SubmitActionRequest()
+    if lean:
+        follow.read_mask.paths.extend(["version", "events", *_LEAN_VIEW])
+        masked.read_mask.paths.extend(["events", *_LEAN_VIEW])
     first, second = (seat.token for seat in created.seat_tokens)
-    actions = [(decision.seat, submission(name, decision)) for decision in script.decisions]
-    return Match((first, second), (follow, follow), actions)
+    # Serialized messages that are concatenated are one message.
+    mask = masked.SerializeToString()
+    actions = [(decision.seat, submission(name, decision) + mask) for decision in script.decisions]
+    return Match((first, second), (follow.SerializeToString(),) * 2, actions)
 
 
-def bare_pattern(played: Played, matches: Sequence[Match]) -> list[Match]:
+def bare_pattern(played: Played, matches: Sequence[Match], *, lean: bool = False) -> list[Match]:
     """Returns what the bare methods need to be called as in matches of which some were played.
 
     The seats and the sizes of requests are the same; the sizes of what is received are the means.
     """
+    again = islice(cycle(matches), _BARE_MATCHES * len(matches))
+    first = _BARE_MATCHES * len(matches) if lean else 0  # The server tells them apart by number.
     answer = played.answer_bytes // played.actions
     push = played.push_bytes // played.pushes
     return [
         Match(
             match.tokens,
-            tuple(write_follow(number, push, len(request)) for request in match.follow),  # type: ignore[arg-type]
+            (
+                write_follow(number, 0, push, len(match.follow[0])),
+                write_follow(number, 1, push, len(match.follow[1])),
+            ),
             [
                 (
                     seat,
                     write_act(
-                        number, at + 1, at + 1 == len(match.actions), answer, push, len(request)
+                        number,
+                        at + 1,
+                        at + 1 == len(match.actions),
+                        seat if lean else NO_SEAT,
+                        answer,
+                        push,
+                        len(request),
                     ),
                 )
                 for at, (seat, request) in enumerate(match.actions)
             ],
         )
-        for number, match in enumerate(islice(cycle(matches), _BARE_MATCHES * len(matches)))
+        for number, match in enumerate(again, first)
     ]
 
 
@@ -219,12 +247,21 @@ def bare_pattern(played: Played, matches: Sequence[Match]) -> list[Match]:
 
 def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
     ours = measured[_THIS]
-    if name == _BARE_NAME:
+    if name in (_BARE_NAME, _LEAN_BARE):
         return ""
     if name == _THIS:
         return f"CPU {ratio(ours, measured[_BARE_NAME], 'cpu'):.2f} of the bare pattern"
-    cpu, p99, received = (ratio(ours, measured[name], each) for each in ("cpu", "p99", "received"))
-    return f"ours of it: CPU {cpu:.2f}, p99 {p99:.2f}, received {received:.2f}"
+    theirs = measured[name]
+    if name == _LEAN:
+        cpu = ratio(theirs, measured[_LEAN_BARE], "cpu")
+        return f"CPU {cpu:.2f} of its bare pattern; of played: {_shares(theirs, ours)}"
+    lean = _shares(measured[_LEAN], theirs)
+    return f"played of it: {_shares(ours, theirs)}; lean of it: {lean}"
+
+
+def _shares(ones: Sequence[Figures], others: Sequence[Figures]) -> str:
+    cpu, p99, received = (ratio(ones, others, each) for each in ("cpu", "p99", "received"))
+    return f"CPU {cpu:.2f}, p99 {p99:.2f}, received {received:.2f}"
 
 
 def _head() -> None:

@@ -224,7 +224,8 @@ class _Table:
         if self._waits or not self._room.playing or sent == len(self._match.actions):
             return
         seat, request = self._match.actions[sent]
-        if self._known[seat] < sent:
+        # A bare stream is not told of what was before it, so both must have begun.
+        if self._known[seat] < sent or min(self._known) < 0:
             return
         self._sent += 1
         self._waits = True

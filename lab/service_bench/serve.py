@@ -1,9 +1,9 @@
 """Runs the server with bare methods, with which its own are compared.
 
 Echo answers with the bytes of the request. Act and Follow are the bare pattern of play: Act answers
-with bytes of the size that the request names, and sends a message of another size to each stream of
-Follow for the same match. All pass through gRPC and the interceptors as calls of another service
-do.
+with bytes of the size that the request names, and sends a message of another size to the streams of
+Follow for the same match: to both, or to that of the other seat. All pass through gRPC and the
+interceptors as calls of another service do.
 """
 
 import argparse
@@ -25,9 +25,11 @@ from service.web.door import WebOptions
 _BARE = "croupier.bench.Bare"
 ECHO, ACT, FOLLOW = f"/{_BARE}/Echo", f"/{_BARE}/Act", f"/{_BARE}/Follow"
 
-# Of Act: the match, its version after the action, whether it is over then, and the sizes of the
-# response and of a message of the streams. Of Follow: the match, and the size of the first message.
-_ACT, _FOLLOW = struct.Struct("<IH?HH"), struct.Struct("<IH")
+# Of Act: the match, its version after the action, whether it is over then, the seat whose stream is
+# sent nothing, and the sizes of the response and of a message of the streams. Of Follow: the match,
+# the seat, and the size of the first message.
+_ACT, _FOLLOW = struct.Struct("<IH?BHH"), struct.Struct("<IBH")
+NO_SEAT = 255
 _VERSION = struct.Struct("<BBB")  # The field 1 of a message, as a varint of two bytes.
 
 
@@ -69,39 +71,48 @@ def main() -> None:
 
 
 def write_act(
-    match: int, version: int, over: bool, answer_size: int, push_size: int, size: int
+    match: int,
+    version: int,
+    over: bool,
+    skipped_seat: int,
+    answer_size: int,
+    push_size: int,
+    size: int,
 ) -> bytes:
     """A request of Act of a size in bytes."""
-    return _ACT.pack(match, version, over, answer_size, push_size).ljust(size, b"\0")
+    packed = _ACT.pack(match, version, over, skipped_seat, answer_size, push_size)
+    return packed.ljust(size, b"\0")
 
 
-def write_follow(match: int, push_size: int, size: int) -> bytes:
+def write_follow(match: int, seat: int, push_size: int, size: int) -> bytes:
     """A request of Follow of a size in bytes."""
-    return _FOLLOW.pack(match, push_size).ljust(size, b"\0")
+    return _FOLLOW.pack(match, seat, push_size).ljust(size, b"\0")
 
 
 class _Bare:
     """The bare methods."""
 
     def __init__(self) -> None:
-        self._streams: dict[int, list[asyncio.Queue[bytes]]] = defaultdict(list)
+        # By match, then by seat.
+        self._streams: dict[int, dict[int, asyncio.Queue[bytes]]] = defaultdict(dict)
 
     async def echo(self, data: bytes, context: Any) -> bytes:
         return data
 
     async def act(self, data: bytes, context: Any) -> bytes:
-        match, version, over, answer_size, push_size = _ACT.unpack_from(data)
+        match, version, over, skipped, answer_size, push_size = _ACT.unpack_from(data)
         pushed = _VERSION.pack(0x08, version & 0x7F | 0x80, version >> 7).ljust(push_size, b"\0")
-        for stream in self._streams[match]:
-            stream.put_nowait(pushed)
+        for seat, stream in self._streams[match].items():
+            if seat != skipped:
+                stream.put_nowait(pushed)
             if over:
                 stream.put_nowait(b"")
         return bytes(answer_size)
 
     async def follow(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
-        match, push_size = _FOLLOW.unpack_from(data)
+        match, seat, push_size = _FOLLOW.unpack_from(data)
         stream: asyncio.Queue[bytes] = asyncio.Queue()
-        self._streams[match].append(stream)
+        self._streams[match][seat] = stream
         yield bytes(push_size)
         while pushed := await stream.get():
             yield pushed

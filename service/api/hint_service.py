@@ -6,9 +6,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from contextvars import copy_context
-from typing import Any
-
-from google.protobuf.field_mask_pb2 import FieldMask
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
@@ -25,19 +22,20 @@ from service.api.hint_requests import (
     sent_position,
     write_search,
 )
-from service.errors import Refusal, invalid_field
+from service.errors import Refusal
 from service.metrics import Metrics
 from service.searching.hints import Report
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Asker, Kind, SearchTask, read_asker
+from service.wire.fields import read_mask
 
 SUGGESTION = Limits(seconds=1.0)
 ANALYSIS = Limits(seconds=10.0)
 REPORT_SECONDS = 0.2
 EVALUATION_SHARE = 0.2
-# The fields for which a search must evaluate each action, or a part of it.
-_DETAILS = ("hint", "hint.actions", "hint.worlds_compared")
+# The fields of a hint for which a search must evaluate each action, or a part of it.
+_DETAILS = ("actions", "worlds_compared")
 
 
 class HintService(hint_pb2_grpc.HintServiceServicer):
@@ -60,8 +58,8 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self, request: hint_pb2.SuggestActionRequest, context: Context
     ) -> hint_pb2.SuggestActionResponse:
         began = time.monotonic()
-        mask = _read_mask(request)
-        details = mask is None or any(path in _DETAILS for path in mask.paths)
+        fields = read_mask(request.read_mask, hint_pb2.SuggestActionResponse)
+        details = "hint" in fields and any(name in fields["hint"] for name in _DETAILS)
         task = await self._task(request.search, SUGGESTION, context, details=details)
         async with aclosing(self._reports(task)) as reports:
             async for report, final in reports:
@@ -69,7 +67,8 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
                     delay = _delay(report, task.limits, time.monotonic() - began)
                     self._metrics.hint_answered(delay)
                     response = hint_pb2.SuggestActionResponse(**report._asdict())
-                    return response if mask is None else _masked(response, mask)
+                    fields.prune(response)
+                    return response
         raise AssertionError("the last report is final")
 
     async def AnalyzePosition(
@@ -150,23 +149,3 @@ def _delay(report: Report, limits: Limits, seconds: float) -> float:
     if not limits.seconds:
         search -= report.paused_time.ToNanoseconds() / 1e9
     return max(0.0, seconds - min(search, limits.seconds or math.inf))
-
-
-def _read_mask(request: hint_pb2.SuggestActionRequest) -> FieldMask | None:
-    # None for all fields.
-    if not request.read_mask.paths:
-        return None
-    described: Any = hint_pb2.SuggestActionResponse.DESCRIPTOR
-    if not request.read_mask.IsValidForDescriptor(described):
-        raise invalid_field(
-            "read_mask", "UNKNOWN_FIELD", "must name fields of SuggestActionResponse"
-        )
-    return request.read_mask
-
-
-def _masked(
-    response: hint_pb2.SuggestActionResponse, mask: FieldMask
-) -> hint_pb2.SuggestActionResponse:
-    masked = hint_pb2.SuggestActionResponse()
-    mask.MergeMessage(response, masked)
-    return masked

@@ -20,7 +20,7 @@ from service.clock import Clock
 from service.current_call import note_match
 from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import Caller, check_seat
-from service.hosting.events import write_events
+from service.hosting.events import serialize_events
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.records import write_record
@@ -29,6 +29,7 @@ from service.hosting.views import serialize_view
 from service.hosting.watches import Watch
 from service.metrics import Metrics
 from service.store import EntryKind, Header
+from service.wire.fields import ALL, Fields, read_mask
 
 MAX_WAIT_SECONDS = 60.0
 # How long before its deadline a call that waits is answered; at most a quarter of its time.
@@ -158,6 +159,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return state
 
     async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
+        fields = read_mask(request.read_mask, match_pb2.GetViewResponse)
         wanted = request.wait_for_version
         # Watched before it is read, so that no change falls between.
         with self._watch(request.name) if wanted else nullcontext() as watch:
@@ -174,18 +176,23 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                             state.seats.check_token(caller)
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
-        view = wire.field(
-            match_pb2.GetViewResponse.VIEW_FIELD_NUMBER, serialize_view(state, caller.seat)
-        )
-        return view + response.SerializeToString()
+        fields.prune(response)
+        return _write_view(state, caller.seat, fields) + response.SerializeToString()
 
     async def SubmitAction(self, request: match_pb2.SubmitActionRequest, context: Context) -> bytes:
         caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
-        view = await self._matches.submit(
-            caller, request.expected_version, request.action, request.request_id
+        fields = read_mask(request.read_mask, match_pb2.SubmitActionResponse)
+
+        def write(state: MatchState) -> bytes:
+            response = _write_view(state, caller.seat, fields)
+            if "events" in fields:
+                response += serialize_events(state, state.version, caller.seat)
+            return response
+
+        return await self._matches.submit(
+            caller, request.expected_version, request.action, request.request_id, write
         )
-        return wire.field(match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER, view)
 
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: Context
@@ -202,6 +209,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def _follow(
         self, request: match_pb2.WatchMatchRequest, caller: Caller, state: MatchState, watch: Watch
     ) -> AsyncIterator[bytes]:
+        fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
         version = request.after_version if request.HasField("after_version") else -1
         if version > state.version:
             raise Refusal(
@@ -218,13 +226,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 if version < state.version:
                     # Written only when it can be sent, so that a slow reader costs no memory.
                     version += 1
-                    response = match_pb2.WatchMatchResponse(
-                        version=version, events=write_events(state, version, caller.seat)
-                    ).SerializeToString()
-                    if version == state.version:
-                        view = serialize_view(state, caller.seat)
-                        response += wire.field(match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER, view)
-                    yield response
+                    if not (request.skip_own_actions and _is_own(state, version, caller.seat)):
+                        yield _write_change(state, version, caller.seat, fields)
                     sent = version
                 elif state.over:
                     return
@@ -235,8 +238,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
         caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
-        view = await self._matches.resign(caller)
-        return wire.field(match_pb2.ResignMatchResponse.VIEW_FIELD_NUMBER, view)
+        return await self._matches.resign(caller, partial(_write_view, viewer=caller.seat))
 
     async def GetRecord(
         self, request: match_pb2.GetRecordRequest, context: Context
@@ -255,12 +257,11 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         caller = await self._authenticator.admit(context, request.name)
         check_seat(caller)
         if request.HasField("entropy_hash"):
-            view = await self._matches.contribute(
-                caller, EntryKind.ENTROPY_HASH, request.entropy_hash
-            )
+            kind, data = EntryKind.ENTROPY_HASH, request.entropy_hash
         else:
-            view = await self._matches.contribute(caller, EntryKind.ENTROPY, request.entropy)
-        return wire.field(match_pb2.ContributeEntropyResponse.VIEW_FIELD_NUMBER, view)
+            kind, data = EntryKind.ENTROPY, request.entropy
+        write = partial(_write_view, viewer=caller.seat)
+        return await self._matches.contribute(caller, kind, data, write)
 
     async def Rematch(
         self, request: match_pb2.RematchRequest, context: Context
@@ -294,6 +295,37 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
 
     def _seat_token(self, holder: Caller) -> match_pb2.SeatToken:
         return match_pb2.SeatToken(seat=holder.seat, token=self._tokens.make(holder))
+
+
+# All responses with a view have it in a field of the same number, but that of WatchMatch.
+_VIEW = match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER
+
+
+def _write_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
+    # The field `view` of a response.
+    if "view" not in fields:
+        return b""
+    return wire.field(_VIEW, serialize_view(state, viewer, fields["view"]))
+
+
+def _write_change(state: MatchState, version: int, viewer: int, fields: Fields) -> bytes:
+    # A response of WatchMatch. The view comes with the newest version.
+    number = match_pb2.WatchMatchResponse
+    response = b""
+    if version and "version" in fields:
+        response = wire.number_field(number.VERSION_FIELD_NUMBER, version)
+    if "events" in fields:
+        response += serialize_events(state, version, viewer)
+    if version == state.version and "view" in fields:
+        view = serialize_view(state, viewer, fields["view"])
+        response += wire.field(number.VIEW_FIELD_NUMBER, view)
+    return response
+
+
+def _is_own(state: MatchState, version: int, seat: int) -> bool:
+    # Whether a version is an action of the seat.
+    entry = state.entry(version) if version else None
+    return entry is not None and (entry.kind, entry.seat) == (EntryKind.ACTION, seat)
 
 
 def _key_name() -> str:

@@ -1,12 +1,27 @@
 """The events of a hosted match, as messages: what a seat, or a spectator, saw happen."""
 
-from croupier.v1 import game_pb2
+from croupier.v1 import game_pb2, match_pb2
 from service import wire
 from service.hosting.entropy import CONTRIBUTIONS, write_contribution
 from service.hosting.match_state import MatchState
 from service.store import EntryKind
 
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
+
+
+def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
+    """What a seat, or SPECTATOR, saw happen at a version: the field `events` of a response."""
+    if version != state.version:
+        return _serialize(write_events(state, version, viewer))
+    events = state.written.get(viewer)
+    if events is None:
+        events = state.written[viewer] = _serialize(write_events(state, version, viewer))
+    return events
+
+
+def _serialize(events: list[game_pb2.MatchEvent]) -> bytes:
+    # SubmitActionResponse has the field of the same number.
+    return match_pb2.WatchMatchResponse(events=events).SerializeToString()
 
 
 def write_events(state: MatchState, version: int, viewer: int) -> list[game_pb2.MatchEvent]:

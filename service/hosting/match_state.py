@@ -61,7 +61,8 @@ class MatchState(NamedTuple):
     over: bool  # Whether nothing can happen any more.
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
-    views: dict[int, bytes]  # Serialized, by viewer: what `service/hosting/views.py` has written.
+    # What `service/hosting/views.py` and `service/hosting/events.py` have written, by what it is.
+    written: dict[Any, bytes]
 
     @staticmethod
     def begin(header: Header) -> "MatchState":
@@ -87,7 +88,7 @@ class MatchState(NamedTuple):
             over=match is not None and match.over,
             early_end=None,
             default_actions=(0, 0),
-            views={},
+            written={},
         )
 
     @staticmethod
@@ -441,7 +442,7 @@ def _next(
         history=state.history.after(state.version, entry, events),
         version=state.version + 1,
         default_actions=_count_default_actions(state.default_actions, entry),
-        views={},
+        written={},
         **changed,
     )
 

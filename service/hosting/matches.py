@@ -20,7 +20,6 @@ from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache
 from service.hosting.match_state import MatchState
 from service.hosting.requests import Commit, Reply
-from service.hosting.views import serialize_view
 from service.hosting.watches import Watch, Watches
 from service.metrics import Metrics
 from service.store import (
@@ -39,6 +38,9 @@ SNAPSHOT_EVERY = 64  # Versions.
 
 # What is entered while a match of a header is created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
+
+# Writes the response to a request from the state right after it.
+Write: TypeAlias = Callable[[MatchState], bytes]
 
 # How a match has ended, as the metrics name it.
 _ENDED = {
@@ -288,27 +290,35 @@ class Matches:
     # Changing matches. A refused request changes nothing.
 
     async def submit(
-        self, caller: Caller, expected_version: int, action: MatchAction, request_id: str
+        self,
+        caller: Caller,
+        expected_version: int,
+        action: MatchAction,
+        request_id: str,
+        write: Write = lambda state: b"",
     ) -> bytes:
-        """Decides for a seat; returns the seat's view right after. Raises Refusal."""
+        """Decides for a seat; returns the response, as written. Raises Refusal."""
 
         def submit_to(state: MatchState, at: int) -> Reply | Commit:
             return requests.submit_action(
                 state, at, caller.seat, expected_version, action, request_id
             )
 
-        return await self._carry_out(submit_to, caller)
+        return await self._carry_out(submit_to, caller, write)
 
-    async def contribute(self, caller: Caller, kind: EntryKind, data: bytes) -> bytes:
-        """Adds a seat's contribution of entropy; returns its view after it. Raises Refusal."""
+    async def contribute(self, caller: Caller, kind: EntryKind, data: bytes, write: Write) -> bytes:
+        """Adds a seat's contribution of entropy; returns the response, as written.
+
+        Raises Refusal.
+        """
 
         def contribute_to(state: MatchState, at: int) -> Reply | Commit:
             return requests.contribute_entropy(state, at, caller.seat, kind, data)
 
-        return await self._carry_out(contribute_to, caller)
+        return await self._carry_out(contribute_to, caller, write)
 
-    async def resign(self, caller: Caller) -> bytes:
-        """Gives a match up for a seat; returns its view at the end.
+    async def resign(self, caller: Caller, write: Write = lambda state: b"") -> bytes:
+        """Gives a match up for a seat; returns the response, as written.
 
         Raises Refusal if the match is over, unless that is because this seat has resigned.
         """
@@ -316,7 +326,7 @@ class Matches:
         def resign_from(state: MatchState, at: int) -> Reply | Commit:
             return requests.resign(state, at, caller.seat)
 
-        return await self._carry_out(resign_from, caller)
+        return await self._carry_out(resign_from, caller, write)
 
     async def join(self, joiner: Caller, key_name: str, request_id: str) -> None:
         """Joins an invited seat; raises Refusal if somebody else has.
@@ -352,12 +362,13 @@ class Matches:
         self,
         request: Callable[[MatchState, int], Reply | Commit],
         caller: Caller,
+        write: Write = lambda state: b"",
         *,
         check_token: bool = True,
     ) -> bytes:
         """Carries out a request, against as many states of the match as it takes.
 
-        `request` says what it makes of a state at a time. Returns the view that answers the caller.
+        `request` says what it makes of a state at a time. Returns the response, as written.
         """
         match_id = caller.match_id
         async with self._lock(match_id):
@@ -389,14 +400,14 @@ class Matches:
                     # caller may have been replaced.
                     latest = await self.load(match_id)
                     if latest.version == state.version:
-                        return outcome.view
+                        return write(outcome.state)
                     state = latest
                     continue
                 committing = self._commit(outcome.state)
-                # Put together while the log is written.
-                view = serialize_view(outcome.state, caller.seat)
+                # While the log is written.
+                response = write(outcome.state)
                 if await committing:
-                    return view
+                    return response
                 state = await self._load_latest(state)
 
     async def _commit_expiry(self, state: MatchState, expiry: Entry) -> MatchState:

@@ -10,14 +10,13 @@ from service.errors import Refusal
 from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
 from service.hosting.seats import MAX_GENERATION
-from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind
 
 
 class Reply(NamedTuple):
-    """The request changes nothing now: its answer."""
+    """The request changes nothing now: the state with which it is answered."""
 
-    view: bytes
+    state: MatchState
 
 
 class Commit(NamedTuple):
@@ -78,7 +77,7 @@ def _reply_again(state: MatchState, version: int, entry: Entry) -> Reply:
             ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
             "this request_id was used for another action or another version",
         )
-    return Reply(serialize_view(state.at(version), entry.seat))
+    return Reply(state.at(version))
 
 
 def contribute_entropy(
@@ -88,7 +87,7 @@ def contribute_entropy(
     entry = Entry(kind, seat, at, data)
     # When it was made does not matter.
     if any(each._replace(at=entry.at) == entry for each in state.entries):
-        return Reply(serialize_view(state, seat))
+        return Reply(state)
     check_running(state)
     return Commit(state.after(entry))
 
@@ -99,7 +98,7 @@ def resign(state: MatchState, at: int, seat: int) -> Reply | Commit:
     Raises Refusal if it is over, unless that is because this seat has resigned.
     """
     if state.resigned == seat:
-        return Reply(serialize_view(state, seat))
+        return Reply(state)
     check_running(state)
     return Commit(state.after(Entry(EntryKind.RESIGNATION, seat, at)))
 
@@ -112,11 +111,11 @@ def join(state: MatchState, at: int, seat: int, key_name: str, request_id: str) 
     """
     missing = seat in state.seats.missing
     if not request_id and (state.over or not missing):
-        return Reply(serialize_view(state, seat))
+        return Reply(state)
     if not missing:
         joined = state.version_of(seat, request_id)
         if joined is not None and state.entry(joined).kind == EntryKind.JOIN:
-            return Reply(serialize_view(state, seat))
+            return Reply(state)
         raise Refusal(
             ErrorReason.ERROR_REASON_INVITATION_USED,
             "the invitation was used with another request_id: somebody else sits in the seat",
@@ -135,7 +134,7 @@ def replace_token(state: MatchState, at: int, caller: Caller, request_id: str) -
     if replaced is not None and caller.generation == generation - 1:
         later = state.entries[replaced:]
         if not any(entry.kind == EntryKind.TOKEN and entry.seat == seat for entry in later):
-            return Reply(serialize_view(state, seat))
+            return Reply(state)
     state.seats.check_token(caller)
     check_running(state)
     if replaced is not None:

@@ -1,6 +1,7 @@
 """Views of a hosted match: what a seat, or a spectator, knows, as a serialized View.
 
-A view is put together by saying what is shown. Nothing is removed from a copy that shows more.
+A view is put together by saying what is shown. Only a caller who wants less has fields removed from
+what it may know.
 """
 
 from croupier.v1 import clock_pb2, game_pb2
@@ -8,44 +9,66 @@ from engine.game import SPECTATOR
 from service import wire
 from service.hosting.clocks import Clocks
 from service.hosting.match_state import MatchState
+from service.wire.fields import ALL, Fields
+
+MAX_WRITTEN = 64  # Of one state: callers may want any fields.
 
 
-def serialize_view(state: MatchState, viewer: int) -> bytes:
-    """What a seat, or SPECTATOR, knows of a match."""
-    view = state.views.get(viewer)
+def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
+    """What a seat, or SPECTATOR, knows of a match: a View, or some fields of one."""
+    key = (viewer, fields)
+    view = state.written.get(key)
     if view is None:
-        view = state.views[viewer] = _serialize_view(state, viewer)
+        if len(state.written) >= MAX_WRITTEN:
+            state.written.clear()
+        view = state.written[key] = _serialize_view(state, viewer, fields)
     return view
 
 
-def _serialize_view(state: MatchState, viewer: int) -> bytes:
+def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
     # In the order of the fields, as protobuf writes them.
     match, deciders = state.match, state.deciders
-    name = f"matches/{state.header.match_id}".encode()
-    parts = [wire.field(game_pb2.View.NAME_FIELD_NUMBER, name)]
-    if state.version:
+    parts = []
+    if "name" in fields:
+        name = f"matches/{state.header.match_id}".encode()
+        parts.append(wire.field(game_pb2.View.NAME_FIELD_NUMBER, name))
+    if state.version and "version" in fields:
         parts.append(wire.number_field(game_pb2.View.VERSION_FIELD_NUMBER, state.version))
-    if viewer != SPECTATOR:
+    if viewer != SPECTATOR and "seat" in fields:
         parts.append(wire.number_field(game_pb2.View.SEAT_FIELD_NUMBER, viewer))
-    if deciders:
+    if deciders and "deciders" in fields:
         parts.append(wire.field(game_pb2.View.DECIDERS_FIELD_NUMBER, bytes(deciders)))
-    if match is not None and viewer in deciders:
+    if match is not None and viewer in deciders and "legal_actions" in fields:
         parts.append(wire.write_legal_actions(state.game, match.legal(viewer)))
-    if state.over:
-        parts.append(game_pb2.View(result=state.result).SerializeToString())
-    parts.append(wire.field(game_pb2.View.RULESET_FIELD_NUMBER, state.header.ruleset))
-    if state.clocks is not None:
+    if state.over and "result" in fields:
+        parts.append(_write(game_pb2.View(result=state.result), fields))
+    if "ruleset" in fields:
+        ruleset = wire.field(game_pb2.View.RULESET_FIELD_NUMBER, state.header.ruleset)
+        parts.append(_prune(ruleset, fields, "ruleset"))
+    if state.clocks is not None and "clocks" in fields:
         clocks = _write_clocks(state, state.clocks)
-        parts.append(game_pb2.View(clocks=clocks).SerializeToString())
-    if state.contributions is not None:
+        parts.append(_write(game_pb2.View(clocks=clocks), fields))
+    if state.contributions is not None and "entropy_owed" in fields:
         owed = state.contributions.owed
-        parts.append(game_pb2.View(entropy_owed=owed).SerializeToString())
-    if match is not None:
-        parts.append(wire.write_view(state.game, match.view(viewer)))
-    if state.header.seeded:
+        parts.append(_write(game_pb2.View(entropy_owed=owed), fields))
+    if match is not None and state.game.id in fields:
+        view = wire.write_view(state.game, match.view(viewer))
+        parts.append(_prune(view, fields, state.game.id))
+    if state.header.seeded and "seeded" in fields:
         parts.append(wire.number_field(game_pb2.View.SEEDED_FIELD_NUMBER, 1))
-    parts.append(state.seats.players)
+    if "players" in fields:
+        parts.append(state.seats.players)
     return b"".join(parts)
+
+
+def _write(part: game_pb2.View, fields: Fields) -> bytes:
+    fields.prune(part)
+    return part.SerializeToString()
+
+
+def _prune(part: bytes, fields: Fields, name: str) -> bytes:
+    # Parsing and pruning takes as long as writing a view, so it is done only where it must be.
+    return part if fields[name].all else _write(game_pb2.View.FromString(part), fields)
 
 
 def serialize_position(state: MatchState, seat: int) -> bytes:

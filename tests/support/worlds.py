@@ -41,7 +41,7 @@ def another_world(state, seat, rng):
             head + secret + bytes(position) + data[_SECRET.stop + len(bytes(position)) :],
         ),
         history=history,
-        views={},
+        written={},
     )
 
 
@@ -52,5 +52,5 @@ def with_secret(state, secret):
     return state._replace(
         header=state.header._replace(secret=secret),
         match=Match.from_bytes(state.game, data),
-        views={},
+        written={},
     )

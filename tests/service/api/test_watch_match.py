@@ -10,6 +10,7 @@ from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
 from service.store import MatchStatus
+from service.wire.fields import ALL
 from tests.support.play import seeded
 from tests.support.serving import (
     TIMEOUT,
@@ -193,7 +194,7 @@ def count_views(server):
         put(state, *more, **options)
 
     cache.put = put_and_count
-    return lambda: sum(2 in state.views for state in made)
+    return lambda: sum((2, ALL) in state.written for state in made)
 
 
 # Waiting for a version

@@ -11,6 +11,7 @@ from croupier.v1.game_pb2 import View
 from service.errors import Refusal
 from service.hosting.caller import Caller
 from service.hosting.matches import Matches
+from service.hosting.views import serialize_view
 from service.metrics import Metrics
 from service.server import Options, open_store
 from service.store import (
@@ -300,7 +301,9 @@ def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place
             legal = view_of(state, caller.seat).legal_actions[0]
 
             async def submit(version):
-                return await matches.submit(caller, version, legal, "a")
+                return await matches.submit(
+                    caller, version, legal, "a", lambda state: serialize_view(state, caller.seat)
+                )
 
             # The first entry prepares the statement, so the next answer is that of the commit.
             await add(store, 0)
