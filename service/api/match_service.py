@@ -1,8 +1,14 @@
 """MatchService: requests about hosted matches, and their responses."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import (
+    AbstractContextManager,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import partial
 
 from croupier.v1 import match_pb2, match_pb2_grpc
@@ -200,15 +206,16 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         # Watched before it is read, so that no change falls between.
         with self._watch(request.name) as watch:
             caller, state = await self._authenticator.enter(context, request.name)
-            async for response in self._follow(request, caller, state, watch):
-                yield response
+            async with aclosing(self._follow(request, caller, state, watch)) as responses:
+                async for response in responses:
+                    yield response
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))
 
     async def _follow(
         self, request: match_pb2.WatchMatchRequest, caller: Caller, state: MatchState, watch: Watch
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
         version = request.after_version if request.HasField("after_version") else -1
         if version > state.version:

@@ -231,6 +231,7 @@ impl Seat<'_> {
             expected_version: Some(view.version),
             action,
             request_id: Uuid::new_v4().to_string(), // A repeated call then counts once.
+            ..Default::default()
         };
         let response = self
             .client
@@ -280,6 +281,7 @@ impl Changes<'_> {
                 let request = self.seat.authorized(Request::new(WatchMatchRequest {
                     name: self.seat.name.clone(),
                     after_version: self.after_version,
+                    ..Default::default()
                 }));
                 let mut matches = self.seat.client.matches.clone();
                 matches.watch_match(request).await?.into_inner()
