@@ -8,10 +8,10 @@ import asyncio
 import time
 from typing import NamedTuple
 
-from croupier.v1 import hint_pb2, hint_pb2_grpc
+from croupier.v1 import hint_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
-from service.api.calls import Calls
+from service.api.calls import Calls, Service
 from service.api.door import GrpcDoor
 from service.api.hint_service import HintService
 from service.connections import ConnectionLimits
@@ -66,9 +66,8 @@ class SearchServer:
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""
         service = HintService(Searches(self._threads), self._admission, self.metrics)
-        hint_pb2_grpc.add_HintServiceServicer_to_server(service, self._door.server)
         self._monitoring.start(self._options.metrics_at)
-        served = await self._door.open(self._options.address, [_HINT])
+        served = await self._door.open(self._options.address, [Service(_HINT, service)])
         self._monitoring.state = READY
         return served
 

@@ -9,18 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from croupier.transport import CLEARTEXT, Security, is_local
-from croupier.v1 import (
-    catalog_pb2,
-    catalog_pb2_grpc,
-    hint_pb2,
-    hint_pb2_grpc,
-    match_pb2,
-    match_pb2_grpc,
-)
+from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator
-from service.api.calls import Calls
+from service.api.calls import Calls, Service
 from service.api.catalog_service import CatalogService
 from service.api.door import GrpcDoor, cannot_listen, check_free
 from service.api.hint_service import HintService
@@ -48,7 +41,6 @@ from service.searching.tasks import Kind
 from service.store import KEY_BYTES, MemoryStore, SqliteStore, Store
 from service.tls import Certificate, Files
 from service.web.door import WebDoor, WebOptions
-from service.web.rpc import Service
 
 GRACE_SECONDS = 5.0
 QUIET_SECONDS = 0.1  # Without a new call; or at most
@@ -173,12 +165,12 @@ class Server:
         await self._admission.open()
         tokens = Tokens(self._key or await self._stored_key())
         self._admission.identification.seat_of = tokens.seat_of
-        services = self._add_services(tokens)
+        services = self._make_services(tokens)
         if self._web is not None:
             await self._open_web(self._web, services)
         if self._search_processes is not None:
             await self._wait_for_search_processes()
-        address = await self._door.open(f"{host}:{port}", [each.descriptor for each in services])
+        address = await self._door.open(f"{host}:{port}", services)
         self._scheduler.start()
         for sweep in self._sweeps():
             sweep.start()
@@ -228,7 +220,7 @@ class Server:
         except Refusal as refusal:
             raise OSError(str(refusal)) from None
 
-    def _add_services(self, tokens: Tokens) -> list[Service]:
+    def _make_services(self, tokens: Tokens) -> list[Service]:
         authenticator = Authenticator(tokens, self.matches, self._operator_token)
         match_service = MatchService(
             self.matches,
@@ -241,10 +233,6 @@ class Server:
         )
         hint_service = HintService(self._searches, self._admission, self.metrics, authenticator)
         catalog_service = CatalogService()
-        grpc_server = self._door.server
-        catalog_pb2_grpc.add_CatalogServiceServicer_to_server(catalog_service, grpc_server)
-        match_pb2_grpc.add_MatchServiceServicer_to_server(match_service, grpc_server)
-        hint_pb2_grpc.add_HintServiceServicer_to_server(hint_service, grpc_server)
         return [
             Service(_CATALOG, catalog_service),
             Service(_MATCH, match_service),

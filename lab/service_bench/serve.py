@@ -2,8 +2,7 @@
 
 Echo answers with the bytes of the request. Act and Follow are the bare pattern of play: Act answers
 with bytes of the size that the request names, and sends a message of another size to the streams of
-Follow for the same match: to both, or to that of the other seat. All pass through gRPC and the
-interceptors as calls of another service do.
+Follow for the same match: to both, or to that of the other seat.
 """
 
 import argparse

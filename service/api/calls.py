@@ -1,6 +1,6 @@
 """Calls: admission, field rules, errors and metrics, once for all calls through every door.
 
-A door is a protocol that clients speak: gRPC (`service/api/interceptor.py`), and what browsers
+A door is a protocol that clients speak: gRPC (`service/api/handlers.py`), and what browsers
 speak (`service/web/`). It brings each call here, with the servicer that answers it, and tells the
 caller the result: the servicer's response, or a Refusal.
 """
@@ -10,8 +10,9 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.rpc import code_pb2
 
@@ -38,6 +39,13 @@ QUIET_PARTS = 10
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
+
+
+class Service(NamedTuple):
+    """A service of the schema, and who answers its calls."""
+
+    descriptor: ServiceDescriptor
+    servicer: object
 
 
 class Context(Protocol):
@@ -240,6 +248,11 @@ def _log_call(
 def _short(method: str) -> str:
     # As the metrics name it: "MatchService/GetView".
     return method.removeprefix(OUR_METHODS)
+
+
+def path_of(method: MethodDescriptor) -> str:
+    """The path of a method: that of gRPC."""
+    return f"/{method.containing_service.full_name}/{method.name}"
 
 
 def unreadable(why: str = "") -> Refusal:

@@ -6,13 +6,12 @@ import socket
 from collections.abc import Sequence
 
 import grpc
-from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from croupier.transport import is_loopback
-from service.api.calls import Calls
-from service.api.interceptor import CallInterceptor
+from service.api.calls import Calls, Service
+from service.api.handlers import ServiceHandlers
 from service.connections import ConnectionLimits, channel_options
 
 # Otherwise two servers could share a port without noticing.
@@ -23,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class GrpcDoor:
-    """A gRPC server, to which services are added before it opens."""
+    """A gRPC server."""
 
     def __init__(
         self,
@@ -35,25 +34,24 @@ class GrpcDoor:
         """Without `credentials` it serves in the clear. `doors` share the files of the process.
 
         Raises ValueError if there are too few."""
+        self._calls = calls
         self._credentials = credentials
         self._health = health.aio.HealthServicer()
-        self.server = grpc.aio.server(
-            interceptors=[CallInterceptor(calls)],
-            options=(_OWN_PORT, *channel_options(limits, doors)),
-        )
+        self._server = grpc.aio.server(options=(_OWN_PORT, *channel_options(limits, doors)))
 
-    async def open(self, address: str, services: Sequence[ServiceDescriptor]) -> str:
+    async def open(self, address: str, services: Sequence[Service]) -> str:
         """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
 
-        `services` are those that were added. Raises OSError if the address cannot be used.
+        Raises OSError if the address cannot be used.
         """
-        names = [service.full_name for service in services]
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
+        names = [service.descriptor.full_name for service in services]
+        self._server.add_generic_rpc_handlers([ServiceHandlers(self._calls, services)])
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
-            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self.server
+            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
         )
         address = self._listen(address)
-        await self.server.start()
+        await self._server.start()
         for name in ("", *names):
             await self._health.set(name, _SERVING)
         return address
@@ -64,7 +62,7 @@ class GrpcDoor:
 
     async def close(self, grace: float) -> None:
         """Closes the port; calls that run have `grace` seconds to end."""
-        await self.server.stop(grace)
+        await self._server.stop(grace)
 
     def _listen(self, address: str) -> str:
         is_socket = address.startswith("unix:")
@@ -73,7 +71,7 @@ class GrpcDoor:
             check_free(host, int(port))
         try:
             if self._credentials is not None:
-                number = self.server.add_secure_port(address, self._credentials)
+                number = self._server.add_secure_port(address, self._credentials)
             else:
                 if not is_socket and not is_loopback(host):
                     _log.warning(
@@ -81,7 +79,7 @@ class GrpcDoor:
                         " proxy with TLS is in front and the network up to here is private",
                         address,
                     )
-                number = self.server.add_insecure_port(address)
+                number = self._server.add_insecure_port(address)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from None
         return address if is_socket else f"{host}:{number}"

@@ -1,10 +1,9 @@
 """MatchService: requests about hosted matches, and their responses."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import (
     AbstractContextManager,
-    aclosing,
     asynccontextmanager,
     nullcontext,
     suppress,
@@ -203,44 +202,37 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def WatchMatch(
         self, request: match_pb2.WatchMatchRequest, context: Context
     ) -> AsyncIterator[bytes]:
+        fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
         # Watched before it is read, so that no change falls between.
         with self._watch(request.name) as watch:
             caller, state = await self._authenticator.enter(context, request.name)
-            async with aclosing(self._follow(request, caller, state, watch)) as responses:
-                async for response in responses:
-                    yield response
+            version = request.after_version if request.HasField("after_version") else -1
+            if version > state.version:
+                raise Refusal(
+                    ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
+                    f"the match is at version {state.version}",
+                    metadata={"current_version": str(state.version)},
+                )
+            sent = None if version < 0 else version
+            with self._metrics.watching():
+                while not self._matches.closing:
+                    # The view comes with the newest version, so that must be the newest there is.
+                    state = watch.newest(state)
+                    state.seats.check_token(caller)
+                    if version < state.version:
+                        # Written only when it can be sent, so that a slow reader costs no memory.
+                        version += 1
+                        if not (request.skip_own_actions and _is_own(state, version, caller.seat)):
+                            yield _write_change(state, version, caller.seat, fields)
+                        sent = version
+                    elif state.over:
+                        return
+                    else:
+                        state = await watch.newer(state)
+        raise shutting_down(sent)
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))
-
-    async def _follow(
-        self, request: match_pb2.WatchMatchRequest, caller: Caller, state: MatchState, watch: Watch
-    ) -> AsyncGenerator[bytes, None]:
-        fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
-        version = request.after_version if request.HasField("after_version") else -1
-        if version > state.version:
-            raise Refusal(
-                ErrorReason.ERROR_REASON_VERSION_IN_FUTURE,
-                f"the match is at version {state.version}",
-                metadata={"current_version": str(state.version)},
-            )
-        sent = None if version < 0 else version
-        with self._metrics.watching():
-            while not self._matches.closing:
-                # The view comes with the newest version, so that must be the newest there is.
-                state = watch.newest(state)
-                state.seats.check_token(caller)
-                if version < state.version:
-                    # Written only when it can be sent, so that a slow reader costs no memory.
-                    version += 1
-                    if not (request.skip_own_actions and _is_own(state, version, caller.seat)):
-                        yield _write_change(state, version, caller.seat, fields)
-                    sent = version
-                elif state.over:
-                    return
-                else:
-                    state = await watch.newer(state)
-        raise shutting_down(sent)
 
     async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
         caller = await self._authenticator.admit(context, request.name)

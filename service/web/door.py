@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from croupier.transport import is_loopback
-from service.api.calls import Calls
+from service.api.calls import Calls, Service
 from service.connections import (
     ConnectionLimits,
     max_connections,
@@ -18,7 +18,7 @@ from service.web.application import WebApplication
 from service.web.connections import Connections, listen
 from service.web.counted_site import CountedSite
 from service.web.origins import Origins
-from service.web.rpc import RpcApplication, Service
+from service.web.rpc import RpcApplication
 
 LOOPBACK_NAMES = ("localhost",)
 # Where a browser on this machine finds a server that listens on all addresses.

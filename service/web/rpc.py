@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from connectrpc.code import Code
@@ -11,27 +11,20 @@ from connectrpc.errors import ConnectError, ErrorDetail
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.request import RequestContext
 from connectrpc.server import ConnectASGIApplication, Endpoint
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 from protobuf.wkt import Any as AnyDetail
 
 from service.admission.identification import Metadata
-from service.api.calls import Calls
+from service.api.calls import Calls, Service, path_of
 from service.connections import MAX_REQUEST_BYTES
 from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
 from service.errors import Refusal
 from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader, is_json
 
 GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
-
-
-class Service(NamedTuple):
-    """A service of the schema, and who answers its calls."""
-
-    descriptor: ServiceDescriptor
-    servicer: object
 
 
 class RpcApplication(ConnectASGIApplication[None]):
@@ -72,11 +65,6 @@ class _Context:
     def time_remaining(self) -> float | None:
         milliseconds = self._request.timeout_ms
         return None if milliseconds is None else milliseconds / 1000
-
-
-def path_of(method: MethodDescriptor) -> str:
-    """The path of a method: that of gRPC."""
-    return f"/{method.containing_service.full_name}/{method.name}"
 
 
 def peer_of(host: str, port: str) -> str:

@@ -25,7 +25,9 @@ from service.wire.translation import Translation
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
+_EVENTS_KEPT = 16384
 _VARINTS_KEPT = 16384
+_EVENT_VERSION = MatchEvent.VERSION_FIELD_NUMBER
 _LENGTH_DELIMITED = 2  # The wire type of messages, strings and bytes.
 
 
@@ -188,9 +190,21 @@ def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusa
 
 def write_event(game: Game, event: events.Event, version: int) -> MatchEvent:
     """Returns an event as a message."""
-    message = MatchEvent(version=version)
+    return MatchEvent.FromString(serialize_event(game, event, version))
+
+
+def serialize_event(game: Game, event: events.Event, version: int) -> bytes:
+    """Returns an event as a serialized MatchEvent."""
+    # What happens is seen by several readers, and happens again in other matches.
+    what = _serialize_event(game, event)
+    return number_field(_EVENT_VERSION, version) + what if version else what
+
+
+@lru_cache(maxsize=_EVENTS_KEPT)
+def _serialize_event(game: Game, event: events.Event) -> bytes:
+    message = MatchEvent()
     _translation(game.id).write_event(getattr(message, game.id), event)
-    return message
+    return message.SerializeToString()
 
 
 def write_recorded_events(

@@ -23,13 +23,14 @@ from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool
 from google.protobuf.message_factory import GetMessageClass
 from protobuf.wkt import Any as AnyDetail
 
+from service.api.calls import path_of
 from service.errors import Refusal
 from service.tls import Certificate, Files
 from service.web.application import WebApplication
 from service.web.connections import Connections
 from service.web.messages import Answer, BinaryCodec, JsonCodec
 from service.web.origins import Origins
-from service.web.rpc import CODES, connect_error, path_of
+from service.web.rpc import CODES, connect_error
 from service.web.site import Site
 
 PACKAGE = "connectrpc.conformance.v1"

@@ -59,7 +59,7 @@ class Target:
 
 
 class MessageTarget(Target):
-    """Decodes a serialized message as the interceptor does."""
+    """Decodes a serialized message as the handlers of gRPC do."""
 
     kind = None
 

@@ -2,11 +2,10 @@
 
 from time import monotonic_ns
 
-from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
 from service.hosting.record_verification import verify
 from tests.support.history import Decision, Refused, observations
-from tests.support.serving import read_error, view_of
+from tests.support.serving import events_of, read_error, view_of
 
 
 def view_bytes(view):
@@ -55,7 +54,7 @@ def wrong_observations(history, record):
         if what == "views":
             shown = view_bytes(view_of(course[version], viewer))
         else:
-            events = write_events(course[version], version, viewer)
+            events = events_of(course[version], version, viewer)
             shown = b"".join(event.SerializeToString(deterministic=True) for event in events)
         if shown != shown_bytes:
             yield f"the {what} of version {version} for viewer {viewer} differ from the record"

@@ -23,6 +23,7 @@ from croupier.v1 import (
 )
 from engine.position import Position
 from service import wire
+from service.hosting.events import serialize_events
 from service.hosting.views import serialize_view
 from service.search_server import SearchServer, SearchServerOptions
 from service.searching.pools import SearchOptions
@@ -71,6 +72,12 @@ def ruleset_of(game_id, name="default"):
 def view_of(state, viewer):
     """The view of a match state for a viewer, as a message."""
     return game_pb2.View.FromString(serialize_view(state, viewer))
+
+
+def events_of(state, version, viewer):
+    """The events of a version of a match for a viewer, as messages."""
+    field = serialize_events(state, version, viewer)
+    return list(match_pb2.WatchMatchResponse.FromString(field).events)
 
 
 class Servers:

@@ -7,7 +7,6 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
-from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
 from service.hosting.record_verification import RecordError, verify
 from service.hosting.records import digest, write_record
@@ -15,7 +14,16 @@ from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind, Header, StoredMatch
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
-from tests.support.serving import OPEN, Client, bot, read_error, refused, ruleset_of, view_of
+from tests.support.serving import (
+    OPEN,
+    Client,
+    bot,
+    events_of,
+    read_error,
+    refused,
+    ruleset_of,
+    view_of,
+)
 from tests.support.stores import MemoryPlace
 
 BEGAN = 1_700_000_000_000
@@ -183,8 +191,8 @@ def test_every_reader_of_the_log_finds_the_same_end(game_id, played):
         assert loaded.default_actions == over.default_actions
         for viewer in (0, 1, SPECTATOR):
             assert serialize_view(loaded, viewer) == serialize_view(over, viewer)
-            last = write_events(loaded, loaded.version, viewer)
-            assert last == write_events(over, over.version, viewer)
+            last = events_of(loaded, loaded.version, viewer)
+            assert last == events_of(over, over.version, viewer)
             assert [list(each.time_expired.seats) for each in last] == [[over.entries[-1].seat], []]
             assert last[-1].match_ended.result == over.result
         assert write_record(loaded) == write_record(over)

@@ -13,7 +13,6 @@ from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
-from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
 from service.hosting.record_verification import RecordError, verify
 from service.hosting.records import digest, write_record
@@ -27,6 +26,7 @@ from tests.support.serving import (
     TIMEOUT,
     Client,
     bot,
+    events_of,
     refused,
     ruleset_of,
     simultaneous_games,
@@ -180,7 +180,7 @@ def test_a_clocked_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, nu
         for viewer in (0, 1, SPECTATOR):
             assert serialize_view(loaded, viewer) == serialize_view(last, viewer)
             for version in range(last.version + 1):
-                one, two = (write_events(each, version, viewer) for each in (loaded, last))
+                one, two = (events_of(each, version, viewer) for each in (loaded, last))
                 assert one == two
         assert write_record(loaded) == write_record(last)
 
@@ -265,7 +265,7 @@ def test_two_seats_late_at_the_same_moment_draw(game_id):
     over = state.after(state.expiry(BEGAN + 5000))
     assert over.forfeited == (0, 1)
     assert list(over.result.scores) == [0.5, 0.5]
-    (expired, ended) = write_events(over, 1, 0)
+    (expired, ended) = events_of(over, 1, 0)
     assert list(expired.time_expired.seats) == [0, 1]
     assert ended.match_ended.result == over.result
 

@@ -10,7 +10,6 @@ from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting.caller import Caller
-from service.hosting.events import write_events
 from service.hosting.idle_matches import BATCH, IdleMatches
 from service.hosting.loop_share import LoopShare
 from service.hosting.match_cache import MAX_CACHED
@@ -26,6 +25,7 @@ from tests.support.serving import (
     TIMEOUT,
     Client,
     bot,
+    events_of,
     refused,
     ruleset_of,
     simultaneous_games,
@@ -170,7 +170,7 @@ def test_every_reader_finds_the_same_end_and_it_is_verified(game_id):
         assert state.entries[-1].kind == EntryKind.IDLE
         assert state.status == MatchStatus(over=True)
         assert not view_of(state, 0).legal_actions
-        (ended,) = write_events(state, state.version, SPECTATOR)
+        (ended,) = events_of(state, state.version, SPECTATOR)
         assert ended.match_ended.result == state.result
         record = write_record(state)
         assert record.entries[-1].HasField("idle_end")

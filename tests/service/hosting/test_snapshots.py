@@ -7,12 +7,11 @@ import pytest
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting import snapshots
-from service.hosting.events import write_events
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.store import Entry, EntryKind, Header, Snapshot, StoredMatch
 from tests.support.play import seeded
-from tests.support.serving import ruleset_of, view_of
+from tests.support.serving import events_of, ruleset_of, view_of
 
 VIEWERS = (0, 1, SPECTATOR)
 SNAPSHOTS = int(os.environ.get("TEST_SNAPSHOTS", "25"))  # Of each match.
@@ -56,7 +55,7 @@ def shown(state):
     """All views and events of a match and its record, as bytes."""
     messages = [view_of(state, viewer) for viewer in VIEWERS]
     for version in range(state.version + 1):
-        messages += [event for viewer in VIEWERS for event in write_events(state, version, viewer)]
+        messages += [event for viewer in VIEWERS for event in events_of(state, version, viewer)]
     if state.over:
         messages.append(write_record(state))
     return [message.SerializeToString(deterministic=True) for message in messages]
