@@ -53,7 +53,8 @@ class Proof(NamedTuple):
     """What is proven: the best actions, the exact score of each action, and how the match ends.
 
     Of several actions with the highest score, the one that also scores highest against random play
-    is the best, together with those that are as good in every world. `win` and `draw` are the
+    is the best, together with those that are as good in every world. Those that the game knows to
+    be dominated are left out, though at the end nothing may depend on it. `win` and `draw` are the
     probabilities of a win and a draw of the searching seat.
     """
 
@@ -216,8 +217,23 @@ cdef class Ending(EndingTree):
     def proof(self):
         """What was found, as a Proof."""
         scores = {action: self.action_scores[i] for i, action in enumerate(self.legal)}
-        best = tuple([action for i, action in enumerate(self.legal) if self.as_good(i)])
-        return Proof(best, scores, self.value, self.win, self.draw)
+        equal = [action for i, action in enumerate(self.legal) if self.as_good(i)]
+        return Proof(self.without_dominated(equal), scores, self.value, self.win, self.draw)
+
+    cdef tuple without_dominated(self, list equal):
+        # Equal actions without those that the game knows to be dominated. All worlds agree on them.
+        cdef Action actions[MAX_ACTIONS]
+        cdef State state
+        cdef Rng rng
+        cdef int i, count = len(equal)
+        for i in range(count):
+            actions[i] = equal[i]
+        memset(&state, 0, sizeof(state))
+        rng_seed(&rng, 0)
+        with nogil:
+            self.sampler.draw(&state, &rng)
+            count = self.game.without_dominated(&state, self.seat, actions, count)
+        return tuple([actions[i] for i in range(count)])
 
     cdef bint best_respond(self) noexcept nogil:
         # False: the opponent has decisions that are not solved.

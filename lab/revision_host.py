@@ -146,6 +146,7 @@ def search_for(
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The end of the input ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The end of the input ends this process,
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # and an answer that nobody waits for.
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

@@ -221,6 +221,25 @@ def test_equal_actions_share_the_probability():
     assert shared > 10
 
 
+def test_equal_actions_that_are_dominated_are_left_out():
+    # In the last decisions of most matches, nothing depends any longer on what is thrown away.
+    rng = seeded("dominated")
+    left_out = 0
+    for _ in range(20):
+        position = Position.deal(games()["powershot_soccer"](), rng.getrandbits(60))
+        while not position.over:
+            (seat,) = position.deciders
+            legal = position.legal(seat)
+            if len(position.view(seat).fields["common"]["plays"]) > 80 and len(legal) > 1:
+                proof = prove(Sampler.of(position.view(seat)), legal)
+                if proof:
+                    candidates = position.without_dominated(seat)
+                    assert set(proof.best) <= set(candidates)
+                    left_out += len(legal) - len(candidates)
+            position.apply({seat: rng.choice(legal)}, rng.getrandbits(60))
+    assert left_out > 10
+
+
 def test_endings_can_be_left_to_the_search():
     result = search(late_view(), iterations=500, seed=1, parameters=Parameters(endings=False))
     assert (result.stop_reason, result.iterations) == ("iterations", 500)
