@@ -39,7 +39,7 @@ _THIS, _AGAINST, _BARE_NAME = "played", "... --against", "bare pattern"
 _LEAN, _LEAN_BARE = "lean", "bare, lean"
 # What a client needs that keeps the state of the game itself.
 _LEAN_VIEW = ["view.deciders", "view.legal_actions", "view.result"]
-_MAX_ACTIONS_A_SECOND = 3_000  # This many are prepared.
+_MAX_ACTIONS_A_SECOND = 6_000  # This many are prepared.
 _BARE_MATCHES = 4  # Times the others: they are played faster.
 _WARM_SECONDS = 1.0
 _CREATED_AT_ONCE = 16

@@ -201,7 +201,9 @@ class MatchState(NamedTuple):
         """
         due = self.deadline if self.bot_due is None else self.time
         if due is None:
-            return _OVER if self.over else _RUNNING
+            if self.over:
+                return _OVER
+            return _RUNNING if self.header.time_control or any(self.header.bots) else _NEVER_DUE
         return MatchStatus(over=self.over, due=due)
 
     # Its entries
@@ -288,6 +290,7 @@ class MatchState(NamedTuple):
 
 
 _RUNNING, _OVER = MatchStatus(over=False), MatchStatus(over=True)
+_NEVER_DUE = MatchStatus(over=False, was_due=False)  # It has neither clocks nor bots.
 
 
 # The next state after each kind of entry

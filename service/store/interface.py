@@ -99,6 +99,7 @@ class MatchStatus(NamedTuple):
 
     over: bool = False
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
+    was_due: bool = True  # Whether it may have been due before.
 
 
 class Snapshot(NamedTuple):

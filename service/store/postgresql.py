@@ -1,7 +1,8 @@
 """The log in a PostgreSQL database, which any number of servers share.
 
 Entries that arrive while a statement is under way become the next statement, so that under load one
-commit serves many. Other servers are notified after the commit (`postgresql_listener.py`).
+commit serves many (see also `jobs.py`). Other servers are notified after the commit
+(`postgresql_listener.py`).
 """
 
 import asyncio
@@ -10,9 +11,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from service.errors import Refusal, store_unavailable
+from service.errors import Refusal
 from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes, Listener
@@ -28,6 +29,7 @@ from service.store.interface import (
     Snapshot,
     StoredMatch,
 )
+from service.store.jobs import Append, JobGatherer
 from service.store.postgresql_connections import (
     CONNECTIONS,
     FAILURES,
@@ -37,20 +39,10 @@ from service.store.postgresql_connections import (
 )
 from service.store.postgresql_listener import CHANNEL, NotificationListener, write_notices
 
-COMMITTERS = 2  # So that one commit is under way while the next one is put together.
 MAX_BATCH = 256
-MAX_WAITING = 8192
+NOTIFY_SECONDS = 0.005  # Between notifications, each of which wakes every server.
 
 _T = TypeVar("_T")
-
-
-class _Append(NamedTuple):
-    match_id: str
-    version: int
-    entry: Entry
-    status: MatchStatus
-    on_added: Callable[[], None] | None
-    future: "asyncio.Future[bool]"
 
 
 class PostgresStore:
@@ -65,8 +57,10 @@ class PostgresStore:
             CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
         )
         self._listener = NotificationListener(url, self._changes)
-        self._appends: deque[_Append] = deque()
-        self._committing: set[asyncio.Task[None]] = set()
+        self._jobs = JobGatherer[Append](self._hand_over)
+        self._appends: deque[Append] = deque()
+        # One at a time: two would each have half of the entries, and cost the database more.
+        self._committing: asyncio.Task[None] | None = None
         # What to write when there is time for it: versions to notify others of, and snapshots.
         self._changed: dict[str, int] = {}
         self._snapshots: dict[str, Snapshot] = {}
@@ -78,8 +72,9 @@ class PostgresStore:
 
     async def close(self) -> None:
         self._listener.close()
-        while self._committing:
-            await asyncio.wait(self._committing)
+        self._jobs.flush()
+        if self._committing is not None:
+            await asyncio.wait([self._committing])
         if self._notifying is not None:
             await asyncio.wait([self._notifying])
         await self._connections.close()
@@ -144,32 +139,30 @@ class PostgresStore:
 
     # Adding entries
 
-    async def append(
+    def append(
         self,
         match_id: str,
         version: int,
         entry: Entry,
         status: MatchStatus,
         on_added: Callable[[], None] | None = None,
-    ) -> bool:
-        if len(self._appends) >= MAX_WAITING:
-            raise store_unavailable()
+    ) -> "asyncio.Future[bool]":
         future = asyncio.get_running_loop().create_future()
-        self._appends.append(_Append(match_id, version, entry, status, on_added, future))
-        if len(self._committing) < COMMITTERS:
+        return self._jobs.add(Append(future, match_id, version, entry, status, on_added))
+
+    def _hand_over(self, appends: list[Append]) -> None:
+        self._appends.extend(appends)
+        if self._committing is None or self._committing.done():
             # For many calls, so it belongs to none.
-            task = asyncio.create_task(self._commit_all(), context=Context())
-            self._committing.add(task)
-            task.add_done_callback(self._committing.discard)
-        return bool(await future)
+            self._committing = asyncio.create_task(self._commit_all(), context=Context())
 
     async def _commit_all(self) -> None:
         while self._appends:
             await self._commit_or_refuse(self._next_batch())
 
-    def _next_batch(self) -> list[_Append]:
-        batch: dict[str, _Append] = {}
-        others: list[_Append] = []
+    def _next_batch(self) -> list[Append]:
+        batch: dict[str, Append] = {}
+        others: list[Append] = []
         while self._appends and len(batch) < MAX_BATCH:
             each = self._appends.popleft()
             # Of two for the same match, only the log can say which one was added.
@@ -180,7 +173,7 @@ class PostgresStore:
         self._appends.extendleft(reversed(others))
         return list(batch.values())
 
-    async def _commit_or_refuse(self, batch: list[_Append]) -> None:
+    async def _commit_or_refuse(self, batch: list[Append]) -> None:
         try:
             await self._commit(batch)
         # Whatever the failure is, those who wait are told, and the next ones get their try.
@@ -192,26 +185,23 @@ class PostgresStore:
                 return
             if is_of_the_database(error):
                 self._faults.failed("write", type(error).__name__)
-            for each in batch:
-                if not each.future.done():
-                    each.future.set_exception(refusal(error))
+            self._jobs.answer(batch, [refusal(error)] * len(batch))
 
-    async def _commit(self, batch: list[_Append]) -> None:
+    async def _commit(self, batch: list[Append]) -> None:
         began = time.perf_counter()
-        rows = [_row(each) for each in batch]
+        entries = [(each.match_id, each.version + 1, each.entry, each.status) for each in batch]
         async with self._connections.one() as connection:
-            added = await tables.append_entries(connection, rows)
+            added = await tables.append_entries(connection, entries)
         self._metrics.store_committed(len(batch), time.perf_counter() - began)
         self._faults.worked("write")
+        self._jobs.answer(batch, [each.match_id in added for each in batch])
+        # Those who wait for an answer go on in a later turn of the loop.
         for each in batch:
-            done = each.match_id in added
-            if done:
+            if each.match_id in added:
                 if each.on_added is not None:
                     each.on_added()
                 self._changed[each.match_id] = each.version + 1
                 self._changes.tell(each.match_id, each.version + 1)
-            if not each.future.done():
-                each.future.set_result(done)
         self._notify_later()
 
     # Changes
@@ -242,19 +232,4 @@ class PostgresStore:
                         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, notice)
                     for match_id, snapshot in snapshots.items():
                         await tables.write_snapshot(connection, match_id, snapshot)
-
-
-def _row(each: _Append) -> tuple[object, ...]:
-    entry, status = each.entry, each.status
-    return (
-        each.match_id,
-        each.version + 1,
-        entry.kind,
-        entry.seat,
-        entry.at,
-        entry.action,
-        entry.expected_version,
-        entry.request_id.encode(),
-        status.over,
-        status.due,
-    )
+                await asyncio.sleep(NOTIFY_SECONDS)

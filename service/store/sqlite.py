@@ -1,8 +1,7 @@
 """The log in a SQLite file: one server, everything on one disk.
 
 One thread writes (`sqlite_writer.py`), and the event loop gathers what it is asked to write
-(`sqlite_jobs.py`). Reading goes beside it on connections of its own, and the event loop waits for
-neither.
+(`jobs.py`). Reading goes beside it on connections of its own, and the event loop waits for neither.
 """
 
 import asyncio
@@ -31,8 +30,8 @@ from service.store.interface import (
     Snapshot,
     StoredMatch,
 )
-from service.store.sqlite_jobs import Append, Create, Job, JobGatherer, Work
-from service.store.sqlite_writer import MAX_BATCH, SqliteWriter
+from service.store.jobs import Append, JobGatherer
+from service.store.sqlite_writer import MAX_BATCH, Create, Job, SqliteWriter, Work
 
 FILE = "croupier.db"
 READERS = 2
@@ -51,7 +50,7 @@ class SqliteStore:
         self._faults = Faults(self._metrics)
         self._changes = Changes()
         self._writer = SqliteWriter(self._connect, self._answer_later, self._metrics, self._faults)
-        self._jobs = JobGatherer(self._writer.hand_over)
+        self._jobs = JobGatherer[Job](self._writer.hand_over)
         # Open and idle as long as the log is. With its last connection, SQLite forgets how much of
         # the write-ahead log was committed, and the next connection takes what it finds there, also
         # what a sync has failed for: with that, all that is written after it could be lost.

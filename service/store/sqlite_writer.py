@@ -4,13 +4,14 @@ What arrives while it commits becomes its next transaction, so that under load o
 serves many. A job is answered after the commit that holds it.
 """
 
+import asyncio
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from service.errors import Refusal, store_unavailable
 from service.metrics import Metrics
@@ -18,7 +19,7 @@ from service.store import sqlite_faults
 from service.store import sqlite_tables as tables
 from service.store.faults import Faults
 from service.store.interface import DueMatch, Header, MatchStatus, Snapshot, write_columns
-from service.store.sqlite_jobs import Append, Create, Job, Work
+from service.store.jobs import Append
 
 MAX_BATCH = 256
 MAX_HEADS = 65536
@@ -26,6 +27,29 @@ PROBE_SECONDS = 1.0
 
 _ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _HEADER = ", ".join("?" * len(Header._fields))
+
+
+class Create(NamedTuple):
+    """Add a match."""
+
+    future: "asyncio.Future[Any]"
+    header: Header
+    status: MatchStatus
+
+    @property
+    def match_id(self) -> str:
+        """The id of the match."""
+        return self.header.match_id
+
+
+class Work(NamedTuple):
+    """Call a function with the connection that writes."""
+
+    future: "asyncio.Future[Any] | None"
+    work: Callable[[sqlite3.Connection], Any]
+
+
+Job: TypeAlias = Append | Create | Work
 
 
 class SqliteWriter:

@@ -15,6 +15,7 @@ from service.store import (
 from service.store.postgresql import PostgresStore
 
 NOT_DUE = MatchStatus()
+NEVER_DUE = MatchStatus(was_due=False)
 
 
 def header(match_id="one", **fields):

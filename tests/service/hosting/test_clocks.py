@@ -185,6 +185,21 @@ def test_a_clocked_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, nu
         assert write_record(loaded) == write_record(last)
 
 
+def test_a_match_that_was_never_due_has_neither_clocks_nor_bots():
+    # The log then does not look whether it is in the schedule.
+    rng = seeded("never due")
+    none = clock_pb2.TimeControl()
+    for scheduled, bots in ((none, (0, 0)), (none, (0, 3)), (control(1000), (0, 0))):
+        state = MatchState.begin(header("skystones", scheduled, bots))
+        while not state.over:
+            assert state.status.was_due == (any(bots) or scheduled != none)
+            assert state.status.due is None or state.status.was_due
+            seat = rng.choice(state.deciders)
+            chosen = rng.choice(view_of(state, seat).legal_actions).SerializeToString()
+            state = state.after(Entry(EntryKind.ACTION, seat, state.time, chosen, state.version))
+        assert state.status.over
+
+
 def expiries_of(record):
     return [entry for entry in record.entries if entry.HasField("expiry")]
 

@@ -23,7 +23,7 @@ from service.store import (
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.serving import ruleset_of, view_of
-from tests.support.stores import NOT_DUE, Heard, PostgresPlace, action, header, opened
+from tests.support.stores import NEVER_DUE, NOT_DUE, Heard, PostgresPlace, action, header, opened
 
 SECONDS = 30
 LONG = 1000.0
@@ -306,7 +306,7 @@ def test_a_connection_lost_during_a_commit_is_reported_and_the_log_decides(place
                 )
 
             # The first entry prepares the statement, so the next answer is that of the commit.
-            await add(store, 0)
+            await store.append("one", 0, action(0), NEVER_DUE)
             proxy.mode = CUT
             assert await refused(submit(0)) == UNAVAILABLE
             proxy.mode = PASS

@@ -13,8 +13,8 @@ from service.store import (
     MatchStatus,
     Snapshot,
     SqliteStore,
+    jobs,
     sqlite,
-    sqlite_jobs,
     sqlite_tables,
     sqlite_writer,
 )
@@ -228,7 +228,7 @@ def test_an_error_outside_the_file_does_not_stop_the_writer(place):
 
 
 def test_a_disk_that_cannot_keep_up_is_reported(place, monkeypatch):
-    monkeypatch.setattr(sqlite_jobs, "MAX_UNANSWERED", 3)
+    monkeypatch.setattr(jobs, "MAX_UNANSWERED", 3)
 
     async def test(store):
         calls = (store.create(header(f"match{n}"), NOT_DUE) for n in range(50))
@@ -251,7 +251,7 @@ def test_requests_of_successive_loop_turns_share_a_commit(place):
         asked = []
         for number in range(20):
             asked.append(asyncio.ensure_future(store.create(header(f"match{number}"), NOT_DUE)))
-            for _ in range(sqlite_jobs.GATHER_TURNS // 2):
+            for _ in range(jobs.GATHER_TURNS // 2):
                 await asyncio.sleep(0)
         await asyncio.gather(*asked)
         # The first job was alone and did not wait, so it may have had a commit of its own.

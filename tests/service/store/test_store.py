@@ -7,6 +7,7 @@ import pytest
 
 from service.store import DueMatch, MatchStatus, Snapshot
 from tests.support.stores import (
+    NEVER_DUE,
     NOT_DUE,
     Heard,
     MemoryPlace,
@@ -42,13 +43,14 @@ def on_log(place, test):
     return asyncio.run(run())
 
 
-def test_an_entry_is_added_only_at_the_end(place):
+@pytest.mark.parametrize("status", [NOT_DUE, NEVER_DUE], ids=["not_due", "never_due"])
+def test_an_entry_is_added_only_at_the_end(place, status):
     async def test(store):
         entries = [action(0, b"a"), action(1, b"b"), resignation(0)]
         for version, entry in enumerate(entries):
-            assert not await store.append("one", version + 1, entry, NOT_DUE)
-            assert await store.append("one", version, entry, NOT_DUE)
-            assert not await store.append("one", version, entry, NOT_DUE)
+            assert not await store.append("one", version + 1, entry, status)
+            assert await store.append("one", version, entry, status)
+            assert not await store.append("one", version, entry, status)
         assert await store.read("one", 0) == entries
         assert await store.read("one", 2) == entries[2:]
         assert await store.read("one", 3) == []
@@ -112,27 +114,29 @@ def test_a_match_that_is_not_there(place):
     on_log(place, test)
 
 
-def test_a_request_is_added_once(place):
+@pytest.mark.parametrize("status", [NOT_DUE, NEVER_DUE], ids=["not_due", "never_due"])
+def test_a_request_is_added_once(place, status):
     async def test(store):
-        assert await store.append("one", 0, action(0, request_id="a"), NOT_DUE)
-        assert not await store.append("one", 1, action(0, b"y", request_id="a"), NOT_DUE)
+        assert await store.append("one", 0, action(0, request_id="a"), status)
+        assert not await store.append("one", 1, action(0, b"y", request_id="a"), status)
         # Another seat may use the same request_id. An empty request_id counts as none.
-        assert await store.append("one", 1, action(1, request_id="a"), NOT_DUE)
-        assert await store.append("one", 2, action(0), NOT_DUE)
-        assert await store.append("one", 3, action(0), NOT_DUE)
-        await store.create(header("two"), NOT_DUE)
-        assert await store.append("two", 0, action(0, request_id="a"), NOT_DUE)
+        assert await store.append("one", 1, action(1, request_id="a"), status)
+        assert await store.append("one", 2, action(0), status)
+        assert await store.append("one", 3, action(0), status)
+        await store.create(header("two"), status)
+        assert await store.append("two", 0, action(0, request_id="a"), status)
 
     on_log(place, test)
 
 
-def test_one_of_several_racing_entries_wins_each_version(place):
+@pytest.mark.parametrize("status", [NOT_DUE, NEVER_DUE], ids=["not_due", "never_due"])
+def test_one_of_several_racing_entries_wins_each_version(place, status):
     rounds, racers = 50, 8
 
     async def test(store):
         for version in range(rounds):
             entries = [action(each % 2, b"%d" % each) for each in range(racers)]
-            calls = (store.append("one", version, entry, NOT_DUE) for entry in entries)
+            calls = (store.append("one", version, entry, status) for entry in entries)
             done = await asyncio.gather(*calls)
             assert sum(done) == 1
             assert await store.read("one", version) == [entries[done.index(True)]]
