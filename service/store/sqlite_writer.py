@@ -1,7 +1,7 @@
 """The one thread that writes to the SQLite log.
 
-What arrives while it commits becomes its next transaction, so that under load one sync of the disk
-serves many. A job is answered after the commit that holds it.
+The jobs that are handed over together become one transaction, so that under load one sync of the
+disk serves many. A job is answered after the commit that holds it.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class SqliteWriter:
         self._answer = answer
         self._metrics = metrics
         self._faults = faults
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._snapshots: dict[str, Snapshot] = {}
         # How many entries each match has, of some. As no other process writes, this is known
         # without reading the log. Only the writer changes it, after a commit.
@@ -91,8 +91,8 @@ class SqliteWriter:
 
     def hand_over(self, jobs: list[Job]) -> None:
         """Takes jobs, which it carries out in this order."""
-        for job in jobs:
-            self._queue.put(job)
+        # At once: the thread wakes for the first and then contends for the interpreter.
+        self._queue.put(jobs)
 
     def save_snapshot(self, match_id: str, snapshot: Snapshot) -> None:
         """Stores a snapshot after the next commit: nobody waits for it."""
@@ -103,32 +103,25 @@ class SqliteWriter:
     # The thread
 
     def _run(self) -> None:
-        running = True
-        while running:
-            try:
-                jobs, running = self._next_batch()
-            except queue.Empty:
-                # Probed without a job, so that it is known as soon as the disk works again.
-                self._carry_out([Work(None, _overwrite_failed_commit)])
-                continue
-            if jobs:
-                self._answer(jobs, self._carry_out(jobs))
+        while (jobs := self._next_jobs()) is not None:
+            for first in range(0, len(jobs), MAX_BATCH):
+                batch = jobs[first : first + MAX_BATCH]
+                self._answer(batch, self._carry_out(batch))
                 self._write_snapshots()
         self._write_snapshots()
         if self._connection is not None:
             self._connection.close()
 
-    def _next_batch(self) -> tuple[list[Job], bool]:
-        # The jobs that are there, at least one unless the writer is stopped; and whether it runs
-        # on. Raises queue.Empty when the disk fails and no job comes.
-        jobs: list[Job] = []
-        job = self._queue.get(timeout=PROBE_SECONDS if self._faults.failing("write") else None)
-        while job is not None:
-            jobs.append(job)
-            if len(jobs) == MAX_BATCH or self._queue.empty():
-                return jobs, True
-            job = self._queue.get_nowait()
-        return jobs, False
+    def _next_jobs(self) -> list[Job] | None:
+        # What was handed over next; None when the writer is stopped.
+        while True:
+            try:
+                return self._queue.get(
+                    timeout=PROBE_SECONDS if self._faults.failing("write") else None
+                )
+            except queue.Empty:
+                # Probed without a job, so that it is known as soon as the disk works again.
+                self._carry_out([Work(None, _overwrite_failed_commit)])
 
     def _carry_out(self, jobs: list[Job]) -> list[Any]:
         began = time.perf_counter()
