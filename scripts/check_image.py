@@ -22,7 +22,6 @@ holds, else 1.
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -37,6 +36,7 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 
 from croupier.client import OPEN, Client, bot
+from lab.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/image"
@@ -398,13 +398,6 @@ def logs() -> str:
     """Returns what the container has printed."""
     done = attempt("podman", "logs", NAME)
     return done.stdout + done.stderr
-
-
-def free_port() -> int:
-    """Returns a port of 127.0.0.1 that is free."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def run(*command: str | Path) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server_process import ServerProcess, free_port
+from lab.ports import free_port
+from tests.support.server_process import ServerProcess
 
 PROGRAM = Path(__file__).parents[1] / "deploy/healthcheck"
 

@@ -1,7 +1,6 @@
 """The servers that are measured, each in its own process, and their cost."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -60,13 +59,6 @@ def _memory(pid: int) -> int:
         if line.startswith("VmRSS:"):
             return 1024 * int(line.split()[1])
     return 0  # It has just ended.
-
-
-def free_port() -> int:
-    """Returns a port of the loopback interface that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @contextmanager

@@ -16,9 +16,9 @@ import tomlkit
 from cli.configuration import ConfiguredParser
 from cli.main import main
 from cli.server_options import add_options, read_options
+from lab.ports import free_port
 from service.connections import ConnectionLimits
 from service.server import Options
-from tests.support.server_process import free_port
 
 ROOT = Path(__file__).parents[2]
 END = 30

@@ -17,9 +17,10 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
+from lab.ports import free_port
 from service import wire
 from tests.support.play import seeded
-from tests.support.server_process import ServeCommand, free_port
+from tests.support.server_process import ServeCommand
 from tests.support.serving import OPEN, Client, bot, play_on, read_error, refused, ruleset_of
 
 SERVICES = tuple(f"croupier.v1.{name}Service" for name in ("Catalog", "Match", "Hint"))

@@ -32,10 +32,10 @@ from pathlib import Path
 
 from croupier.client import OPEN, Client, bot
 from croupier.errors import CroupierError
+from lab.ports import free_port
 from lab.postgresql import Postgres
 from service.metrics import GAMES
 from tests.support.certificates import Authority
-from tests.support.server_process import free_port
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy/prometheus/croupier.rules.yml"

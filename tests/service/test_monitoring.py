@@ -9,11 +9,12 @@ import urllib.request
 import pytest
 
 from croupier.v1 import match_pb2
+from lab.ports import free_port
 from service import monitoring, wire
 from service.metrics import GAMES, METHODS, REASONS, Metrics
 from service.monitoring import MAX_CONNECTIONS, READY
 from tests.support.play import seeded
-from tests.support.server_process import ServerProcess, free_port
+from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, TIMEOUT, Client, Player, bot, play_on, refused, ruleset_of
 
 

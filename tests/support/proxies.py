@@ -9,6 +9,8 @@ import subprocess
 import threading
 from pathlib import Path
 
+from lab.ports import free_port
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 END = 30
 INTERVAL_SECONDS = 0.05  # Between two tries to connect.
@@ -47,7 +49,7 @@ class TlsProxy:
 
     def __init__(self, name, directory, servers, cert, key):
         self._directory = directory
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         find, config, options, _ = PROXIES[name]
         text = self._fill((DEPLOY / config).read_text(), name, servers, cert, key)
         (directory / config).write_text(text)
@@ -122,8 +124,3 @@ class TlsProxy:
 def _temporary_paths():
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     return "\n".join(f"{kind}_temp_path {kind};" for kind in kinds)
-
-
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]

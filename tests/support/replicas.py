@@ -1,21 +1,16 @@
 """Server processes that tests kill and start again."""
 
-import random
 import signal
-import socket
 import subprocess
 import sys
-from contextlib import suppress
 
 from croupier.client import Client as PythonClient
 from croupier.client import Operator
+from lab.ports import free_port
 from tests.support.serving import Client
 
 OPERATOR = "the-operator-of-the-servers-that-tests-kill"
 SERVE = (sys.executable, "-m", "cli", "serve")
-# These ports lie below those that the system gives to clients. Otherwise a client could get the
-# port of a dead server.
-PORTS = range(20000, 32000)
 END = 30
 
 
@@ -23,7 +18,7 @@ class Replica:
     """A server process that can be killed and started again, always at the same address."""
 
     def __init__(self, log, *options, command=SERVE):
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         self.log = log
         # A search process would take half a second of a processor at each start.
         self._command = [*command, "--listen", self.address, "--metrics-port", "0"]
@@ -104,10 +99,3 @@ class Cluster:
     def names(self):
         """The names of the matches in the log, sorted."""
         return sorted(each.name for each in self.listed())
-
-
-def _free_port():
-    while True:
-        port = random.choice(PORTS)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port

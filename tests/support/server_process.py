@@ -2,24 +2,19 @@
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import urllib.request
 
+from lab.ports import free_port
 from tests.support.serving import Client
 
 SERVE = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]
 # A search process would take half a second of a processor at each start.
 COMMAND = [*SERVE, "--search-processes", "0"]
 END = 30
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 class ServerProcess:

@@ -13,13 +13,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
+from lab.ports import free_port
 from service import wire
 from service.searching.tasks import Asker, Kind, read_asker
 from service.tls import Files
 from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import wait_for_metric
-from tests.support.server_process import free_port
 from tests.support.serving import (
     TIMEOUT,
     Client,
