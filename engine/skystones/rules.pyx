@@ -242,7 +242,9 @@ cdef class Skystones(SkystonesTables):
         cdef int seat
         for seat in range(SEATS):
             stones.pick_limits[seat] = 0
-            if stones.common.phase == PICK:
+            # Nothing is picked for a full hand.
+            if stones.common.phase == PICK and (
+                    stones.common.sides[seat].hand_size < self.hand_size):
                 stack_up(stones.piles[seat], &pile)
                 stack_up(stones.hands[seat], &hand)
                 start_picks(self, &pile, &hand, stones.common.sides[seat].hand_size, &picks)
