@@ -50,6 +50,8 @@ SEARCH_KINDS = ("hint", "bot")
 SEARCH_LIMITS = ("caller", "server")
 SEARCH_SERVER_OUTCOMES = ("answered", "lost", "unanswered")
 STORE_KINDS = ("read", "write")
+# What statements are sent to a database for. "due": finding due matches, and taking leases.
+STATEMENTS = ("append", "create", "due", "load", "notify", "other", "poll", "read", "snapshot")
 
 # Each bucket is a series of every method and code.
 _UNARY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10)
@@ -270,6 +272,9 @@ class Metrics:
             "1 from when the log could not be read or written until it can be again, else 0.",
             "kind",
         )
+        self._store_statements = self._counter(
+            "croupier_store_statements", "Statements that were sent to the database.", "purpose"
+        )
         for kind in STORE_KINDS:
             self._store_failures.labels(kind)
             self.store_failing(kind, False)
@@ -300,6 +305,8 @@ class Metrics:
         waiting: Callable[[], int],
     ) -> None:
         """Adds the pool of at most `most` connections to a database, and who waits for one."""
+        for purpose in STATEMENTS:
+            self._store_statements.labels(purpose)
         limit = self._gauge(
             "croupier_store_connections_limit", "Connections that the pool may have."
         )
@@ -424,6 +431,10 @@ class Metrics:
         """`count` changes were committed to the log at once."""
         self._commits.observe(seconds)
         self._committed.inc(count)
+
+    def store_statement(self, purpose: str) -> None:
+        """A statement, whose answer takes a round trip, was sent to the database."""
+        self._store_statements.labels(purpose).inc()
 
     def store_failed(self, kind: str) -> None:
         """The log could not be read or written."""

@@ -8,11 +8,15 @@ sizes of the real ones, with nothing behind them. The ratio to it is what the se
 Lean clients keep the state of the game themselves: by read masks they get the events, the deciders
 and the legal actions, and their streams skip their own actions. They have a bare pattern of their
 own, with one message for each action.
+
+On PostgreSQL, statements are counted, each of which is a round trip to the database; and players
+also play with two servers that share the database, a seat at each.
 """
 
 import asyncio
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import cycle, islice
@@ -37,6 +41,7 @@ PLAY = Pattern(SUBMIT, "/croupier.v1.MatchService/WatchMatch")
 BARE = Pattern(ACT, FOLLOW)
 _THIS, _AGAINST, _BARE_NAME = "played", "... --against", "bare pattern"
 _LEAN, _LEAN_BARE = "lean", "bare, lean"
+_TWO = "two servers"
 # What a client needs that keeps the state of the game itself.
 _LEAN_VIEW = ["view.deciders", "view.legal_actions", "view.result"]
 _MAX_ACTIONS_A_SECOND = 6_000  # This many are prepared.
@@ -57,25 +62,35 @@ class Figures(NamedTuple):
     received: float  # Bytes that both seats receive.
     sent: float  # Bytes that they send.
     client_cpu: float  # Seconds of processor time of the players.
+    statements: float  # Sent to the database.
 
 
 class Subject(NamedTuple):
     """Players at a server."""
 
     name: str
-    server: Running
+    servers: Sequence[Running]  # They share their database.
     players: Players
+    counted: Counter[str]  # In all runs: actions, and the statements by their purpose.
 
     def run(self, seconds: float) -> Figures:
         """Measures them once."""
-        used, database = self.server.cpu(), self.server.database_cpu()
+        before, used, database = self._statements(), self._cpu(), self.servers[0].database_cpu()
         played = self.players.play(seconds)
-        database = self.server.database_cpu() - database
-        used = self.server.cpu() - used + database
-        return _figures(played, used, database)
+        database = self.servers[0].database_cpu() - database
+        used = self._cpu() - used + database
+        statements = self._statements() - before
+        self.counted.update(statements, actions=played.actions)
+        return _figures(played, used, database, statements.total())
+
+    def _cpu(self) -> float:
+        return sum(server.cpu() for server in self.servers)
+
+    def _statements(self) -> Counter[str]:
+        return sum((server.statements() for server in self.servers), Counter())
 
 
-def _figures(played: Played, used: float, database: float) -> Figures:
+def _figures(played: Played, used: float, database: float, statements: int) -> Figures:
     answered, seen = sorted(played.answered), sorted(played.seen)
     return Figures(
         played.actions / played.seconds,
@@ -87,6 +102,7 @@ def _figures(played: Played, used: float, database: float) -> Figures:
         played.received_bytes / played.actions,
         played.sent_bytes / played.actions,
         played.client_seconds / played.actions,
+        statements / played.actions,
     )
 
 
@@ -109,12 +125,15 @@ def measure(
             progress(f"{number} matches as they are played, {store}")
             place = directory / f"played-{store}-{number}"
             try:
-                measured = _measure(place, scripts, store, number, rounds, seconds, checkout)
+                measured, counted = _measure(
+                    place, scripts, store, number, rounds, seconds, checkout
+                )
             except ImportError as missing:
                 print(f"{store:11}  left out: {missing}")
                 break
             for name, figures in measured.items():
                 _row(store, number, name, figures, _compared(name, measured))
+            _statements(counted)
 
 
 def _measure(
@@ -125,35 +144,57 @@ def _measure(
     rounds: int,
     seconds: float,
     checkout: Path | None,
-) -> dict[str, list[Figures]]:
+) -> tuple[dict[str, list[Figures]], dict[str, Counter[str]]]:
     actions = _MAX_ACTIONS_A_SECOND * (rounds * seconds + 2 * _WARM_SECONDS)
     mean = statistics.mean(len(script.decisions) for script in scripts)
     count = tables + math.ceil(actions / mean)
     played = list(islice(cycle(scripts), count))
     with ExitStack() as stack:
-        servers = {_THIS: stack.enter_context(hosting(place / "this", store, None))}
+        hosts = {_THIS: [stack.enter_context(hosting(place / "this", store, None))]}
+        if store == "postgresql":
+            hosts[_TWO] = stack.enter_context(_hosting_two(place / "two"))
         if checkout is not None:
-            servers[_AGAINST] = stack.enter_context(hosting(place / "other", store, checkout))
+            hosts[_AGAINST] = [stack.enter_context(hosting(place / "other", store, checkout))]
         subjects = []
-        for name, server in servers.items():
+        for name, servers in hosts.items():
+            addresses = [server.address for server in servers]
             for lean in (False, True) if name == _THIS else (False,):
-                matches = asyncio.run(create_matches(server.address, played, lean=lean))
-                players = Players(server.address, PLAY, matches, tables)
+                matches = asyncio.run(create_matches(addresses[0], played, lean=lean))
+                players = Players(addresses, PLAY, matches, tables)
                 stack.callback(players.close)
                 if name == _THIS:
                     bare = bare_pattern(players.play(_WARM_SECONDS), matches, lean=lean)
-                    bare_players = Players(server.address, BARE, bare, tables)
+                    bare_players = Players(addresses, BARE, bare, tables)
                     stack.callback(bare_players.close)
                     bare_name = _LEAN_BARE if lean else _BARE_NAME
-                    subjects.append(Subject(bare_name, server, bare_players))
-                subjects.append(Subject(_LEAN if lean else name, server, players))
+                    subjects.append(Subject(bare_name, servers, bare_players, Counter()))
+                subjects.append(Subject(_LEAN if lean else name, servers, players, Counter()))
         for subject in subjects:
             subject.run(_WARM_SECONDS)
+            subject.counted.clear()
         measured: dict[str, list[Figures]] = {subject.name: [] for subject in subjects}
         for _ in range(rounds):
             for subject in subjects:
                 measured[subject.name].append(subject.run(seconds))
-    return measured
+    return measured, {subject.name: subject.counted for subject in subjects}
+
+
+@contextmanager
+def _hosting_two(directory: Path) -> Iterator[list[Running]]:
+    # Two servers that share a database; raises ImportError without PostgreSQL.
+    database = Postgres()
+    try:
+        url = database.url(database.new_schema())
+        with ExitStack() as stack:
+            servers = []
+            for name in ("one", "other"):
+                (directory / name).mkdir(parents=True)
+                options = ("--allow-seeds",)
+                serves = serving(directory / name, None, options, url, database.pid)
+                servers.append(stack.enter_context(serves))
+            yield servers
+    finally:
+        database.close()
 
 
 @contextmanager
@@ -252,6 +293,8 @@ def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
     if name == _THIS:
         return f"CPU {ratio(ours, measured[_BARE_NAME], 'cpu'):.2f} of the bare pattern"
     theirs = measured[name]
+    if name == _TWO:
+        return f"of played: {_shares(theirs, ours)}"
     if name == _LEAN:
         cpu = ratio(theirs, measured[_LEAN_BARE], "cpu")
         return f"CPU {cpu:.2f} of its bare pattern; of played: {_shares(theirs, ours)}"
@@ -267,7 +310,8 @@ def _shares(ones: Sequence[Figures], others: Sequence[Figures]) -> str:
 def _head() -> None:
     print(
         f"\n{'store':11}{'matches':>7}  {'':14}{'actions/s':>9}{'CPU':>10}{'database':>10}"
-        f"{'p50':>10}{'p99':>10}{'seen p99':>10}{'received':>10}{'sent':>7}{'client':>8}  ratio"
+        f"{'p50':>10}{'p99':>10}{'seen p99':>10}{'received':>10}{'sent':>7}{'client':>8}"
+        f"{'statements':>11}  ratio"
     )
 
 
@@ -276,6 +320,18 @@ def _row(store: str, number: int, name: str, figures: Sequence[Figures], compare
     print(
         f"{store:11}{number:7}  {name:14}{middle.rate:9,.0f}{us(middle.cpu):>10}"
         f"{us(middle.database):>10}{ms(middle.p50):>10}{ms(middle.p99):>10}{ms(middle.seen):>10}"
-        f"{middle.received:8,.0f} B{middle.sent:5,.0f} B{us(middle.client_cpu):>8}  {compared}",
+        f"{middle.received:8,.0f} B{middle.sent:5,.0f} B{us(middle.client_cpu):>8}"
+        f"{middle.statements:11.2f}  {compared}",
         flush=True,
     )
+
+
+def _statements(counted: dict[str, Counter[str]]) -> None:
+    # What the statements of an action were for, over all rounds.
+    for name, counts in counted.items():
+        actions = counts.pop("actions")
+        if counts:
+            each = ", ".join(
+                f"{what} {count / actions:.3f}" for what, count in counts.most_common()
+            )
+            print(f"{'':20}{name}: statements an action: {each}", flush=True)

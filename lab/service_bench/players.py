@@ -59,15 +59,18 @@ class Players:
     """A process that plays matches, a number of them at a time."""
 
     def __init__(
-        self, address: str, pattern: Pattern, matches: Sequence[Match], at_a_time: int
+        self, addresses: Sequence[str], pattern: Pattern, matches: Sequence[Match], at_a_time: int
     ) -> None:
-        """Connects all seats and waits for their first messages; raises RuntimeError."""
+        """Connects all seats and waits for their first messages; raises RuntimeError.
+
+        A seat calls the server at its address, which may be the only one.
+        """
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other,), daemon=True)
         self._process.start()
         other.close()
-        self._pipe.send((address, pattern, matches, at_a_time))
+        self._pipe.send((addresses, pattern, matches, at_a_time))
         self._receive()
 
     def play(self, seconds: float) -> Played:
@@ -94,8 +97,8 @@ class Players:
 
 
 def _serve(pipe: Connection) -> None:
-    address, pattern, matches, at_a_time = pipe.recv()
-    uvloop.run(_play(pipe, _Room(address, pattern, deque(matches)), at_a_time))
+    addresses, pattern, matches, at_a_time = pipe.recv()
+    uvloop.run(_play(pipe, _Room(addresses, pattern, deque(matches)), at_a_time))
 
 
 async def _play(pipe: Connection, room: "_Room", at_a_time: int) -> None:
@@ -112,8 +115,8 @@ async def _play(pipe: Connection, room: "_Room", at_a_time: int) -> None:
 class _Room:
     """All tables, and what is counted at them."""
 
-    def __init__(self, address: str, pattern: Pattern, matches: deque[Match]) -> None:
-        self.address = address
+    def __init__(self, addresses: Sequence[str], pattern: Pattern, matches: deque[Match]) -> None:
+        self._addresses = addresses
         self.pattern = pattern
         self.matches = matches
         self.playing = False
@@ -130,18 +133,22 @@ class _Room:
 
     async def open(self, tables: int) -> None:
         """Connects the seats of some tables and waits until each has seen its match."""
-        host, _, port = self.address.rpartition(":")
         loop = asyncio.get_running_loop()
         self._settled = loop.create_future()
         async with asyncio.timeout(_READY_SECONDS):
             for _ in range(tables):
                 table = _Table(self)
                 for seat in table.seats:
+                    host, _, port = seat.address.rpartition(":")
                     await loop.create_connection(seat.itself, host, int(port))
                 self._tables.append(table)
             for table in self._tables:
                 table.sit_down()
             await self._settled
+
+    def address(self, seat: int) -> str:
+        """Returns where a seat calls."""
+        return self._addresses[seat % len(self._addresses)]
 
     async def play(self, seconds: float) -> Played:
         """Plays for a time."""
@@ -268,6 +275,7 @@ class _Seat(asyncio.Protocol):
         self._room = room
         self._table = table
         self._seat = seat
+        self.address = room.address(seat)
         self._receiver = http2.Receiver()
         self._streams = 0
         self._followed = 0  # The stream that follows the match.
@@ -289,10 +297,10 @@ class _Seat(asyncio.Protocol):
 
     def follow(self, token: str, request: bytes) -> None:
         """Follows a match."""
-        address, pattern = self._room.address, self._room.pattern
-        self._call = http2.call(address, pattern.act, token)
+        pattern = self._room.pattern
+        self._call = http2.call(self.address, pattern.act, token)
         self._followed = self._next_stream()
-        self._send(http2.call(address, pattern.follow, token)(self._followed, request))
+        self._send(http2.call(self.address, pattern.follow, token)(self._followed, request))
 
     def act(self, request: bytes) -> None:
         """Sends an action."""

@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--store", default="sqlite", help="as for croupier serve")
     parser.add_argument("--allow-seeds", action="store_true", help="as for croupier serve")
     parser.add_argument("--search-processes", type=int, default=Options().search_processes)
+    parser.add_argument("--metrics-port", type=int, default=0, help="as for croupier serve")
     chosen = parser.parse_args()
     logging.getLogger("service").setLevel(logging.WARNING)
     make = grpc.aio.server
@@ -65,6 +66,7 @@ def main() -> None:
         token_key_file=chosen.token_key_file,
         web=WebOptions(port=0),
         search_processes=chosen.search_processes,
+        metrics_port=chosen.metrics_port,
     )
     uvloop.run(run(lambda: Server(options)))
 

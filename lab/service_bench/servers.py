@@ -3,14 +3,18 @@
 import os
 import subprocess
 import sys
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from lab.ports import free_port
 from lab.service_bench.scripts import KEY
 
+_STATEMENTS = 'croupier_store_statements_total{purpose="'
 SUBMIT = "/croupier.v1.MatchService/SubmitAction"
 
 
@@ -21,6 +25,7 @@ class Running(NamedTuple):
     address: str
     web: str = ""  # The address of the door for browsers.
     database_pid: int = 0  # The process that has started those of its database; 0: none.
+    metrics: str = ""  # The URL of its metrics.
 
     def cpu(self) -> float:
         """Returns the seconds of processor time of all threads except those that search."""
@@ -36,6 +41,17 @@ class Running(NamedTuple):
     def database_cpu(self) -> float:
         """Returns the same of all processes of its database, which stay while it serves."""
         return sum(map(_cpu, _with_children(self.database_pid))) if self.database_pid else 0.0
+
+    def statements(self) -> Counter[str]:
+        """Returns how many statements it has sent to its database, by their purpose."""
+        count: Counter[str] = Counter()
+        if self.database_pid and self.metrics:
+            with urllib.request.urlopen(self.metrics) as answer:
+                for line in answer.read().decode().splitlines():
+                    if line.startswith(_STATEMENTS):
+                        purpose, _, number = line.removeprefix(_STATEMENTS).partition('"} ')
+                        count[purpose] = int(float(number))
+        return count
 
     def memory(self) -> int:
         """Returns the resident memory in bytes, that of search processes included."""
@@ -76,8 +92,11 @@ def serving(
     """
     key_file = data / "token-key"
     key_file.write_bytes(KEY)
+    metrics = ""
     if checkout is None:
-        command = [sys.executable, "-m", "lab.service_bench.serve"]
+        port = free_port()
+        metrics = f"http://127.0.0.1:{port}/metrics"
+        command = [sys.executable, "-m", "lab.service_bench.serve", "--metrics-port", str(port)]
     else:
         # Older checkouts have the command line in `service`.
         cli = "cli" if (checkout / "cli").is_dir() else "service"
@@ -91,6 +110,6 @@ def serving(
             if not line:
                 raise RuntimeError("the server did not start")
             web = "" if checkout else urlsplit(process.stdout.readline().split()[-1]).netloc
-            yield Running(process.pid, line.split()[-1], web, database_pid)
+            yield Running(process.pid, line.split()[-1], web, database_pid, metrics)
         finally:
             process.terminate()

@@ -1,8 +1,8 @@
 """The log in a PostgreSQL database, which any number of servers share.
 
 Entries that arrive while a statement is under way become the next statement, so that under load one
-commit serves many (see also `jobs.py`). Other servers are notified after the commit
-(`postgresql_listener.py`).
+commit serves many (see also `jobs.py`), and so do reads (`postgresql_reads.py`). Other servers are
+notified after the commit (`postgresql_listener.py`).
 """
 
 import asyncio
@@ -34,12 +34,15 @@ from service.store.postgresql_connections import (
     CONNECTIONS,
     FAILURES,
     Connections,
+    KeptConnection,
     is_of_the_database,
     refusal,
 )
 from service.store.postgresql_listener import CHANNEL, NotificationListener, write_notices
+from service.store.postgresql_reads import ReadGatherer
 
-MAX_BATCH = 256
+MAX_BATCH = 256  # Entries, or reads of what is new.
+MAX_LOADS = 32  # Matches that are read as a whole, at once.
 NOTIFY_SECONDS = 0.005  # Between notifications, each of which wakes every server.
 
 _T = TypeVar("_T")
@@ -56,7 +59,11 @@ class PostgresStore:
         self._metrics.add_database(
             CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
         )
-        self._listener = NotificationListener(url, self._changes)
+        self._listener = NotificationListener(url, self._changes, self._metrics)
+        # Reads do not wait for a commit, which syncs the disk.
+        self._writer, self._reader = pool.keep_one(), pool.keep_one()
+        self._reads = ReadGatherer[tuple[str, int], list[Entry]](self._read_entries, MAX_BATCH)
+        self._loads = ReadGatherer[str, StoredMatch | None](self._read_matches, MAX_LOADS)
         self._jobs = JobGatherer[Append](self._hand_over)
         self._appends: deque[Append] = deque()
         # One at a time: two would each have half of the entries, and cost the database more.
@@ -77,65 +84,82 @@ class PostgresStore:
             await asyncio.wait([self._committing])
         if self._notifying is not None:
             await asyncio.wait([self._notifying])
+        await self._reads.close()
+        await self._loads.close()
+        self._writer.close()
+        self._reader.close()
         await self._connections.close()
 
     # Single statements
 
     async def key(self, offered: bytes) -> bytes:
-        return await self._use("write", lambda connection: tables.keep_first(connection, offered))
+        return await self._use("write", "other", lambda file: tables.keep_first(file, offered))
 
     async def create(self, header: Header, status: MatchStatus) -> None:
         began = time.perf_counter()
         created = await self._use(
-            "write", lambda connection: tables.create_match(connection, header, status)
+            "write", "create", lambda file: tables.create_match(file, header, status)
         )
         self._metrics.store_committed(1, time.perf_counter() - began)
         if not created:
             raise ValueError("there is a match of this id already")
 
-    async def load(self, match_id: str) -> StoredMatch | None:
-        return await self._use("read", lambda connection: tables.read_match(connection, match_id))
-
-    async def read(self, match_id: str, version: int) -> list[Entry]:
-        return await self._use(
-            "read", lambda connection: tables.read_entries(connection, match_id, version)
-        )
-
     async def list_due(self, until: int, limit: int) -> list[DueMatch]:
-        return await self._use("read", lambda connection: tables.read_due(connection, until, limit))
+        return await self._use("read", "due", lambda file: tables.read_due(file, until, limit))
 
     async def reschedule(self, due: DueMatch, at: int) -> bool:
-        return await self._use("write", lambda connection: tables.reschedule(connection, due, at))
+        return await self._use("write", "due", lambda file: tables.reschedule(file, due, at))
 
     async def count_live(self, creator: str) -> int:
-        return await self._use("read", lambda connection: tables.count_live(connection, creator))
+        return await self._use("read", "other", lambda file: tables.count_live(file, creator))
 
     async def list_idle(
         self, before: int, after: IdleMatch | None, limit: int
     ) -> Sequence[IdleMatch]:
         return await self._use(
-            "read", lambda connection: tables.read_idle(connection, before, after, limit)
+            "read", "other", lambda file: tables.read_idle(file, before, after, limit)
         )
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
-        return await self._use(
-            "read", lambda connection: tables.read_listed(connection, query, limit)
-        )
+        return await self._use("read", "other", lambda file: tables.read_listed(file, query, limit))
 
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         return await self._use(
-            "write", lambda connection: tables.delete_ended(connection, before, limit)
+            "write", "other", lambda file: tables.delete_ended(file, before, limit)
         )
 
-    async def _use(self, kind: str, statement: Callable[[Any], Awaitable[_T]]) -> _T:
+    async def _use(
+        self,
+        kind: str,
+        purpose: str,
+        statement: Callable[[Any], Awaitable[_T]],
+        kept: KeptConnection | None = None,
+    ) -> _T:
         try:
-            async with self._connections.one() as connection:
+            async with self._connections.one() if kept is None else kept.use() as connection:
+                self._metrics.store_statement(purpose)
                 answer = await statement(connection)
         except FAILURES as error:
             self._faults.failed(kind, type(error).__name__)
             raise refusal(error) from None
         self._faults.worked(kind)
         return answer
+
+    # Reading matches
+
+    async def load(self, match_id: str) -> StoredMatch | None:
+        return await self._loads.ask(match_id)
+
+    async def _read_matches(self, match_ids: list[str]) -> list[StoredMatch | None]:
+        return await self._use("read", "load", lambda file: tables.read_matches(file, match_ids))
+
+    async def read(self, match_id: str, version: int) -> list[Entry]:
+        return await self._reads.ask((match_id, version))
+
+    async def _read_entries(self, asked: list[tuple[str, int]]) -> list[list[Entry]]:
+        return await self._use(
+            "read", "read", lambda file: tables.read_entries(file, asked), self._reader
+        )
 
     # Adding entries
 
@@ -190,7 +214,8 @@ class PostgresStore:
     async def _commit(self, batch: list[Append]) -> None:
         began = time.perf_counter()
         entries = [(each.match_id, each.version + 1, each.entry, each.status) for each in batch]
-        async with self._connections.one() as connection:
+        async with self._writer.use() as connection:
+            self._metrics.store_statement("append")
             added = await tables.append_entries(connection, entries)
         self._metrics.store_committed(len(batch), time.perf_counter() - began)
         self._faults.worked("write")
@@ -229,7 +254,9 @@ class PostgresStore:
                 snapshots, self._snapshots = self._snapshots, {}
                 async with self._connections.one() as connection:
                     for notice in write_notices(changed):
+                        self._metrics.store_statement("notify")
                         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, notice)
-                    for match_id, snapshot in snapshots.items():
-                        await tables.write_snapshot(connection, match_id, snapshot)
+                    if snapshots:
+                        self._metrics.store_statement("snapshot")
+                        await tables.write_snapshots(connection, snapshots)
                 await asyncio.sleep(NOTIFY_SECONDS)

@@ -12,7 +12,7 @@ import asyncpg
 from service.errors import Refusal, store_full, store_unavailable
 from service.store import postgresql_tables as tables
 
-CONNECTIONS = 8
+CONNECTIONS = 6  # Of the pool.
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 MIN_RETRY_SECONDS = 0.05
@@ -72,7 +72,7 @@ class Connections:
         return int(self._pool.get_idle_size()) if self._pool is not None else 0
 
     async def close(self) -> None:
-        """Closes all connections, at the latest after CONNECT_SECONDS."""
+        """Closes all connections of the pool, at the latest after CONNECT_SECONDS."""
         if self._pool is not None:
             try:
                 await asyncio.wait_for(self._pool.close(), CONNECT_SECONDS)
@@ -104,6 +104,58 @@ class Connections:
             # A lost connection need not mean that the database is lost: the next one tells.
             await self._pool.release(connection)
         self._backoff.answered()
+
+    def keep_one(self) -> "KeptConnection":
+        """A connection besides the pool."""
+        return KeptConnection(self._url, self._backoff)
+
+
+class KeptConnection:
+    """A connection that is kept from one statement to the next, of which one is sent at a time.
+
+    A connection of the pool would cost more than a short statement does. All statements find their
+    rows by keys, so each is planned once (`_PLAN_ONCE`).
+    """
+
+    def __init__(self, url: str, backoff: "Backoff") -> None:
+        self._url = url
+        self._backoff = backoff
+        self._connection: Any = None
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[Any]:
+        """The connection; raises Refusal while the database is left alone, or one of FAILURES."""
+        self._backoff.check()
+        if self._connection is None or self._connection.is_closed():
+            try:
+                self._connection = await _connect(self._url, "croupier")
+                await _require_durability(self._connection)
+                await self._connection.execute(_PLAN_ONCE)
+            except FAILURES:
+                self._backoff.failed()
+                self.close()
+                raise
+        try:
+            yield self._connection
+        except BaseException as error:
+            if not isinstance(error, asyncpg.DiskFullError) and not (
+                isinstance(error, Exception) and tables.is_fault_of_ours(error)
+            ):
+                # What it would answer next is not certain.
+                self.close()
+            if isinstance(error, TimeoutError):
+                self._backoff.failed()
+            if isinstance(error, TypeError):
+                # asyncpg does not know what to expect of a connection that was told to end.
+                raise asyncpg.InternalClientError(str(error)) from None
+            raise
+        self._backoff.answered()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
 
 
 class Backoff:
@@ -137,11 +189,15 @@ class Backoff:
 
 async def listening_connection(url: str) -> Any:
     """A connection that is not of the pool, to wait for notifications."""
+    return await _connect(url, "croupier listens")
+
+
+async def _connect(url: str, name: str) -> Any:
     return await asyncpg.connect(
         url,
         timeout=CONNECT_SECONDS,
         command_timeout=ANSWER_SECONDS,
-        server_settings={"application_name": "croupier listens"},
+        server_settings={"application_name": name},
     )
 
 
@@ -155,6 +211,16 @@ def refusal(error: Exception) -> Exception:
     if isinstance(error, asyncpg.DiskFullError):
         return store_full()
     return store_unavailable() if is_of_the_database(error) else error
+
+
+# Planning the statement of a commit takes longer than carrying it out. One plan serves all if it
+# finds rows by the indexes of their keys, also when it was made while the tables were small.
+_PLAN_ONCE = """
+    SELECT set_config(name, value, false) FROM (VALUES
+        ('plan_cache_mode', 'force_generic_plan'), ('jit', 'off'),
+        ('enable_seqscan', 'off'), ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')
+    ) AS settings (name, value)
+"""
 
 
 async def _require_durability(connection: Any) -> None:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
 from service.store.postgresql_connections import Backoff, listening_connection
@@ -22,9 +23,10 @@ _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
 class NotificationListener:
     """Hears of the changes that other servers have made, and tells of them."""
 
-    def __init__(self, url: str, changes: Changes) -> None:
+    def __init__(self, url: str, changes: Changes, metrics: Metrics) -> None:
         self._url = url
         self._changes = changes
+        self._metrics = metrics
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -57,7 +59,9 @@ class NotificationListener:
                 backoff.failed()
 
     async def _poll(self, connection: Any) -> None:
-        heads = await tables.read_heads(connection, list(self._changes.watched()))
+        watched = list(self._changes.watched())
+        self._metrics.store_statement("poll")
+        heads = await tables.read_heads(connection, watched)
         for match_id, version in heads.items():
             self._changes.tell(match_id, version)
 

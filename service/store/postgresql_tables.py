@@ -1,6 +1,6 @@
 """The tables of the PostgreSQL log: how they are created, read and written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import asyncpg
@@ -103,15 +103,16 @@ _CREATE = f"""
 
 # Many entries at once, at most one of each match; returns the matches whose entry was added. They
 # are added in order of the matches, lest two servers that add to the same matches wait for each
-# other for ever.
+# other for ever. A subquery that yields one value is looked up row by row; EXISTS could be answered
+# by reading the whole table once.
 _ADDED = """
     INSERT INTO entries
     SELECT match_id, version, kind, seat, at, action, expected_version, request_id
     FROM asked
     WHERE CASE WHEN version = 1
-        THEN EXISTS (SELECT 1 FROM matches WHERE matches.match_id = asked.match_id)
-        ELSE EXISTS (
-            SELECT 1 FROM entries
+        THEN (SELECT TRUE FROM matches WHERE matches.match_id = asked.match_id)
+        ELSE (
+            SELECT TRUE FROM entries
             WHERE entries.match_id = asked.match_id AND entries.version = asked.version - 1
         )
     END
@@ -153,6 +154,32 @@ _APPEND = f"""
     SELECT match_id FROM added
 """
 
+_READ_HEADERS = f"""
+    SELECT {_HEADER}, snapshots.version, snapshots.data
+    FROM matches LEFT JOIN snapshots USING (match_id) WHERE match_id = ANY($1)
+"""
+
+# OFFSET 0 keeps a subquery as it is, so that each match is looked up in the index, and no table is
+# read as a whole.
+_READ_ENTRIES = """
+    SELECT number, after.*
+    FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS asked (match_id, known, number),
+    LATERAL (
+        SELECT version, kind, seat, at, action, expected_version, request_id FROM entries
+        WHERE entries.match_id = asked.match_id AND version > known OFFSET 0
+    ) AS after
+    ORDER BY number, version
+"""
+
+_READ_HEADS = """
+    SELECT asked.match_id, version
+    FROM unnest($1::text[]) AS asked (match_id),
+    LATERAL (
+        SELECT version FROM entries WHERE entries.match_id = asked.match_id
+        ORDER BY version DESC LIMIT 1
+    ) AS newest
+"""
+
 # Servers that delete at the same time share the work.
 _DELETE_ENDED = """
     WITH old AS (
@@ -168,8 +195,8 @@ _DELETE_ENDED = """
     DELETE FROM matches USING old WHERE matches.match_id = old.match_id RETURNING old.match_id
 """
 
-_WRITE_SNAPSHOT = """
-    INSERT INTO snapshots VALUES ($1, $2, $3)
+_WRITE_SNAPSHOTS = """
+    INSERT INTO snapshots SELECT * FROM unnest($1::text[], $2::integer[], $3::bytea[])
     ON CONFLICT (match_id) DO UPDATE SET version = excluded.version, data = excluded.data
     WHERE excluded.version > snapshots.version
 """
@@ -194,45 +221,36 @@ async def migrate(connection: Any) -> None:
         await connection.execute("UPDATE croupier_schema SET version = $1", len(MIGRATIONS))
 
 
-async def read_match(connection: Any, match_id: str) -> StoredMatch | None:
-    """All that is stored of a match, if there is such a match."""
-    row = await connection.fetchrow(
-        f"SELECT {_HEADER}, snapshots.version, snapshots.data "
-        "FROM matches LEFT JOIN snapshots USING (match_id) WHERE match_id = $1",
-        match_id,
-    )
-    if row is None:
-        return None
-    *fields, version, data = row
-    return StoredMatch(
-        read_columns(fields),
-        # After the snapshot, so that the snapshot is never ahead of them.
-        await read_entries(connection, match_id, 0),
-        None if version is None else Snapshot(version, data),
-    )
+async def read_matches(connection: Any, match_ids: list[str]) -> list[StoredMatch | None]:
+    """All that is stored of each match, in two statements; None where there is no such match."""
+    rows = await connection.fetch(_READ_HEADERS, match_ids)
+    headers = {row[0]: row for row in rows}
+    # After the snapshots, so that no snapshot is ahead of its entries.
+    entries = await read_entries(connection, [(match_id, 0) for match_id in headers])
+    found: dict[str, StoredMatch] = {}
+    for (match_id, row), its_entries in zip(headers.items(), entries, strict=True):
+        *fields, version, data = row
+        snapshot = None if version is None else Snapshot(version, data)
+        found[match_id] = StoredMatch(read_columns(fields), its_entries, snapshot)
+    return [found.get(match_id) for match_id in match_ids]
 
 
-async def read_entries(connection: Any, match_id: str, version: int) -> list[Entry]:
-    """The entries after the first `version` ones."""
-    rows = await connection.fetch(
-        "SELECT kind, seat, at, action, expected_version, request_id FROM entries "
-        "WHERE match_id = $1 AND version > $2 ORDER BY version",
-        match_id,
-        version,
-    )
-    return [
-        Entry(EntryKind(kind), seat, at, action, expected_version, request_id.decode())
-        for kind, seat, at, action, expected_version, request_id in rows
-    ]
+async def read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> list[list[Entry]]:
+    """For each match and version of it, the entries that come after this version."""
+    if not asked:
+        return []
+    found: list[list[Entry]] = [[] for _ in asked]
+    for row in await connection.fetch(_READ_ENTRIES, *zip(*asked, strict=True)):
+        number, _, kind, seat, at, action, expected_version, request_id = row
+        found[number - 1].append(
+            Entry(EntryKind(kind), seat, at, action, expected_version, request_id.decode())
+        )
+    return found
 
 
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
     """How many entries each match has that has some."""
-    rows = await connection.fetch(
-        "SELECT match_id, max(version) FROM entries WHERE match_id = ANY($1) GROUP BY match_id",
-        match_ids,
-    )
-    return {row[0]: row[1] for row in rows}
+    return dict(await connection.fetch(_READ_HEADS, match_ids))
 
 
 async def keep_first(connection: Any, offered: bytes) -> bytes:
@@ -269,9 +287,11 @@ async def append_entries(
     return {match_id for (match_id,) in added}
 
 
-async def write_snapshot(connection: Any, match_id: str, snapshot: Snapshot) -> None:
-    """Stores a snapshot in place of an older one."""
-    await connection.execute(_WRITE_SNAPSHOT, match_id, *snapshot)
+async def write_snapshots(connection: Any, snapshots: Mapping[str, Snapshot]) -> None:
+    """Stores the snapshots of matches, by their ids, in place of older ones."""
+    # In order, lest two servers that store the same wait for each other for ever.
+    rows = [(match_id, *snapshot) for match_id, snapshot in sorted(snapshots.items())]
+    await connection.execute(_WRITE_SNAPSHOTS, *zip(*rows, strict=True))
 
 
 async def reschedule(connection: Any, due: DueMatch, at: int) -> bool:

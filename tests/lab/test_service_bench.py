@@ -81,10 +81,10 @@ def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, le
     scripts = write_scripts("skystones", 2) * 20
     with played.hosting(tmp_path / "log", "memory", None) as server:
         matches = asyncio.run(played.create_matches(server.address, scripts, lean=lean))
-        players = Players(server.address, played.PLAY, matches, 2)
+        players = Players([server.address], played.PLAY, matches, 2)
         runs = [players.play(SECONDS), players.play(SECONDS)]
         bare = Players(
-            server.address, played.BARE, played.bare_pattern(runs[0], matches, lean=lean), 2
+            [server.address], played.BARE, played.bare_pattern(runs[0], matches, lean=lean), 2
         )
         runs_of_bare = [bare.play(SECONDS)]
         players.close()
@@ -118,7 +118,7 @@ def version_of(stub, match):
 def test_players_say_that_they_have_no_more_matches(tmp_path):
     with played.hosting(tmp_path / "log", "memory", None) as server:
         matches = asyncio.run(played.create_matches(server.address, write_scripts("skystones", 1)))
-        players = Players(server.address, played.PLAY, matches, 1)
+        players = Players([server.address], played.PLAY, matches, 1)
         with pytest.raises(RuntimeError, match="more was played than had been prepared"):
             players.play(30)
         players.close()

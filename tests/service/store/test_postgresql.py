@@ -79,6 +79,9 @@ async def until_done(call):
             await asyncio.sleep(0.01)
 
 
+_SHOW = "SHOW synchronous_commit"
+
+
 async def add(store, version):
     return await store.append("one", version, action(0), NOT_DUE)
 
@@ -217,13 +220,17 @@ def test_an_unreachable_database_is_reported_without_the_password():
 
 def test_a_database_may_be_set_to_more_durability_but_not_to_less(place, postgres):
     async def test(store):
-        return await store._use("read", lambda file: file.fetchval("SHOW synchronous_commit"))
+        shown = [
+            await store._use("read", "other", lambda file: file.fetchval(_SHOW), connection)
+            for connection in (None, store._writer)
+        ]
+        return set(shown)
 
     for given, used in (("off", "on"), ("remote_apply", "remote_apply"), ("local", "local")):
         place = PostgresPlace(postgres)
         run(execute(place, f"ALTER ROLE croupier SET synchronous_commit = {given}"))
         try:
-            assert on_log(place, test) == used
+            assert on_log(place, test) == {used}
         finally:
             run(execute(place, "ALTER ROLE croupier RESET synchronous_commit"))
 
@@ -267,9 +274,11 @@ def test_a_full_disk_is_reported_and_changes_nothing(place):
 
     async def test(store):
         await add(store, 0)
-        await store._use("write", lambda file: file.execute(full))
+        await store._use("write", "other", lambda file: file.execute(full))
         assert await refused(add(store, 1)) == FULL
-        await store._use("write", lambda file: file.execute("DROP TRIGGER full_disk ON entries"))
+        await store._use(
+            "write", "other", lambda file: file.execute("DROP TRIGGER full_disk ON entries")
+        )
         assert await until_done(lambda: add(store, 1))
         assert len(await store.read("one", 0)) == 2
 
@@ -365,9 +374,14 @@ def test_a_terminated_connection_is_not_used_again(place):
             store = store_behind(place, proxy)
             await store.open()
             await add(store, 0)
+            await store.read("one", 0)
+            await store.load("one")
             await announce_shutdown(proxy)
             assert await refused(store.read("one", 0)) == UNAVAILABLE
+            assert await refused(store.load("one")) == UNAVAILABLE
+            assert await refused(add(store, 1)) == UNAVAILABLE
             assert await until_done(lambda: add(store, 1))
+            assert len(await store.read("one", 0)) == 2
             await store.close()
 
     on_log(place, test)
