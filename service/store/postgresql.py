@@ -59,9 +59,12 @@ class PostgresStore:
         self._metrics.add_database(
             CONNECTIONS, lambda: pool.open_connections, lambda: pool.idle, lambda: pool.waiting
         )
-        self._listener = NotificationListener(url, self._changes, self._metrics)
         # Reads do not wait for a commit, which syncs the disk.
         self._writer, self._reader = pool.keep_one(), pool.keep_one()
+        self._notifier = notifier = pool.keep_one()
+        self._listener = NotificationListener(
+            url, self._changes, self._metrics, lambda: notifier.process
+        )
         self._reads = ReadGatherer[tuple[str, int], list[Entry]](self._read_entries, MAX_BATCH)
         self._loads = ReadGatherer[str, StoredMatch | None](self._read_matches, MAX_LOADS)
         self._jobs = JobGatherer[Append](self._hand_over)
@@ -86,8 +89,8 @@ class PostgresStore:
             await asyncio.wait([self._notifying])
         await self._reads.close()
         await self._loads.close()
-        self._writer.close()
-        self._reader.close()
+        for kept in (self._writer, self._reader, self._notifier):
+            kept.close()
         await self._connections.close()
 
     # Single statements
@@ -225,9 +228,11 @@ class PostgresStore:
             if each.match_id in added:
                 if each.on_added is not None:
                     each.on_added()
-                self._changed[each.match_id] = each.version + 1
+                if self._listener.others:
+                    self._changed[each.match_id] = each.version + 1
                 self._changes.tell(each.match_id, each.version + 1)
-        self._notify_later()
+        if self._changed:
+            self._notify_later()
 
     # Changes
 
@@ -252,7 +257,7 @@ class PostgresStore:
             while self._changed or self._snapshots:
                 changed, self._changed = self._changed, {}
                 snapshots, self._snapshots = self._snapshots, {}
-                async with self._connections.one() as connection:
+                async with self._notifier.use() as connection:
                     for notice in write_notices(changed):
                         self._metrics.store_statement("notify")
                         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, notice)

@@ -12,7 +12,7 @@ import asyncpg
 from service.errors import Refusal, store_full, store_unavailable
 from service.store import postgresql_tables as tables
 
-CONNECTIONS = 6  # Of the pool.
+CONNECTIONS = 5  # Of the pool.
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
 MIN_RETRY_SECONDS = 0.05
@@ -151,6 +151,13 @@ class KeptConnection:
             raise
         self._backoff.answered()
 
+    @property
+    def process(self) -> int:
+        """The process of the database that answers it; 0 if it is not open."""
+        if self._connection is None or self._connection.is_closed():
+            return 0
+        return int(self._connection.get_server_pid())
+
     def close(self) -> None:
         """Ends the connection."""
         if self._connection is not None:
@@ -189,7 +196,7 @@ class Backoff:
 
 async def listening_connection(url: str) -> Any:
     """A connection that is not of the pool, to wait for notifications."""
-    return await _connect(url, "croupier listens")
+    return await _connect(url, tables.LISTENER)
 
 
 async def _connect(url: str, name: str) -> Any:

@@ -3,10 +3,13 @@
 A notification names many matches and is sent after the commit: in the same transaction,
 notifications would let one commit happen at a time. A notification can be lost, so every few
 seconds the listener polls too.
+
+A server that nobody else listens to sends none. It learns of others when it polls, and at once from
+the notification with which each begins to listen.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from service.metrics import Metrics
@@ -16,17 +19,26 @@ from service.store.postgresql_connections import Backoff, listening_connection
 
 CHANNEL = "croupier"
 POLL_SECONDS = 2.0
+# After the first poll. Until then the other servers have heard that this one listens.
+SECOND_POLL_SECONDS = 0.1
 
+_BEGINS = " 0"  # The notice of a server that begins to listen: a match of no name, in version 0.
 _MAX_NOTICE_BYTES = 7900  # PostgreSQL takes 8000.
 
 
 class NotificationListener:
     """Hears of the changes that other servers have made, and tells of them."""
 
-    def __init__(self, url: str, changes: Changes, metrics: Metrics) -> None:
+    def __init__(
+        self, url: str, changes: Changes, metrics: Metrics, own_process: Callable[[], int]
+    ) -> None:
+        """`own_process` says which process of the database sends this server's notifications."""
         self._url = url
         self._changes = changes
         self._metrics = metrics
+        self._own_process = own_process
+        # Whether other servers listen, as far as is known.
+        self.others = True
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -46,26 +58,37 @@ class NotificationListener:
                 connection = await listening_connection(self._url)
                 try:
                     await connection.add_listener(CHANNEL, self._hear)
+                    await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
                     backoff.answered()
+                    pause = SECOND_POLL_SECONDS
                     while True:
                         # First for what changed while this server did not listen, and then for lost
                         # notifications. Polling also finds out that the connection is gone.
                         await self._poll(connection)
-                        await asyncio.sleep(POLL_SECONDS)
+                        await asyncio.sleep(pause)
+                        pause = POLL_SECONDS
                 finally:
+                    self.others = True  # Who begins to listen now is not heard.
                     connection.terminate()
             # Whatever it is: if this task ended, nobody would be told of changes any more.
             except Exception:
                 backoff.failed()
 
     async def _poll(self, connection: Any) -> None:
+        self._metrics.store_statement("poll")
+        self.others = await tables.count_listeners(connection) > 0
         watched = list(self._changes.watched())
+        if not watched:
+            return
         self._metrics.store_statement("poll")
         heads = await tables.read_heads(connection, watched)
         for match_id, version in heads.items():
             self._changes.tell(match_id, version)
 
     def _hear(self, connection: Any, process: int, channel: str, notice: str) -> None:
+        if process == connection.get_server_pid() or process == self._own_process():
+            return  # This server has told of it when it was committed.
+        self.others = True
         for each in notice.split(","):
             match_id, _, version = each.partition(" ")
             self._changes.tell(match_id, int(version))

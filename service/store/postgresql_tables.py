@@ -180,6 +180,12 @@ _READ_HEADS = """
     ) AS newest
 """
 
+LISTENER = "croupier listens"  # The name of connections that wait for notifications.
+_COUNT_LISTENERS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+
 # Servers that delete at the same time share the work.
 _DELETE_ENDED = """
     WITH old AS (
@@ -251,6 +257,11 @@ async def read_entries(connection: Any, asked: Sequence[tuple[str, int]]) -> lis
 async def read_heads(connection: Any, match_ids: list[str]) -> dict[str, int]:
     """How many entries each match has that has some."""
     return dict(await connection.fetch(_READ_HEADS, match_ids))
+
+
+async def count_listeners(connection: Any) -> int:
+    """How many other connections of this database wait for notifications of changes."""
+    return int(await connection.fetchval(_COUNT_LISTENERS, LISTENER))
 
 
 async def keep_first(connection: Any, offered: bytes) -> bytes:

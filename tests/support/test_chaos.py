@@ -10,6 +10,7 @@ from service.store import EntryKind, MemoryStore
 from tests.support.chaos import ChaosRun, ContradictoryHistory, kill
 from tests.support.history import Decision, History, Read, Write, violations
 from tests.support.serving import Client, Player, ruleset_of
+from tests.support.staleness import STREAMS, VIEWS, read_while_paused, read_without_notifications
 
 SEED = 1
 
@@ -25,6 +26,19 @@ def test_a_server_that_answers_before_it_commits_is_detected(replicas, tmp_path)
             kill([faulty], rng, run)
         faulty.ready()
         run.finish()
+
+
+def test_a_server_that_answers_from_its_memory_is_detected(replicas, postgres):
+    command = (sys.executable, "-m", "tests.support.stale_server", "serve")
+    store = ("--store", postgres.url(postgres.new_schema()))
+    sound, stale = replicas(*store), replicas(*store, command=command)
+    for replica in (sound, stale):
+        replica.ready()
+    rng = random.Random(f"stale {SEED}")
+    for what in (VIEWS, STREAMS):
+        found = read_while_paused(sound, stale, rng, rounds=4, what=[what])
+        assert any("but not before" in each for each in found), what
+    assert read_without_notifications(sound, stale, lambda: None, rounds=4)
 
 
 class ForgetfulStore(MemoryStore):

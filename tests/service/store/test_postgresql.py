@@ -111,6 +111,11 @@ def test_notifications_are_batched(place, monkeypatch):
     )
     names = [f"{number:032}" for number in range(300)]
 
+    async def one_listener(connection):
+        return 1
+
+    monkeypatch.setattr(postgresql_tables, "count_listeners", one_listener)
+
     async def test(store):
         for name in names:
             await store.create(header(name), NOT_DUE)

@@ -1,0 +1,242 @@
+"""Reads of the PostgreSQL log are gathered, and none is answered by what was sent before it."""
+
+import asyncio
+from contextlib import ExitStack
+
+import pytest
+
+from service.errors import Refusal, store_unavailable
+from service.hosting.matches import Matches
+from service.metrics import Metrics
+from service.store import postgresql_listener, postgresql_tables
+from service.store.postgresql import MAX_LOADS
+from service.store.postgresql_reads import ReadGatherer
+from tests.support.serving import ruleset_of
+from tests.support.stores import NEVER_DUE, NOT_DUE, Heard, PostgresPlace, action, header, opened
+
+SECONDS = 30
+LONG = 1000.0
+
+
+def run(test):
+    async def limited():
+        async with asyncio.timeout(SECONDS):
+            return await test
+
+    return asyncio.run(limited())
+
+
+class Statements:
+    """Statements that a test answers."""
+
+    def __init__(self, most=100):
+        self.gatherer = ReadGatherer(self._read, most)
+        self.sent = []
+        self._answers = asyncio.Queue()
+
+    async def _read(self, asked):
+        self.sent.append(asked)
+        answer = await self._answers.get()
+        if isinstance(answer, Exception):
+            raise answer
+        return [(each, answer) for each in asked]
+
+    def answer(self, answer):
+        self._answers.put_nowait(answer)
+
+
+def test_a_read_is_not_answered_by_a_statement_that_was_sent_before():
+    async def test():
+        statements = Statements()
+        first = statements.gatherer.ask("a")
+        await asyncio.sleep(0)
+        assert statements.sent == [["a"]]
+        # The same is asked again, after the statement was sent.
+        later = [statements.gatherer.ask(each) for each in "aba"]
+        statements.answer("old")
+        assert await first == ("a", "old")
+        assert not any(future.done() for future in later)
+        statements.answer("new")
+        assert await asyncio.gather(*later) == [("a", "new"), ("b", "new"), ("a", "new")]
+        assert statements.sent == [["a"], ["a", "b"]]
+        await statements.gatherer.close()
+
+    run(test())
+
+
+def test_reads_of_a_failed_statement_are_refused_and_the_next_ones_are_answered():
+    async def test():
+        statements = Statements(most=2)
+        gone, *futures = [statements.gatherer.ask(each) for each in "abc"]
+        gone.cancel()
+        statements.answer(store_unavailable())
+        with pytest.raises(Refusal):
+            await futures[0]
+        statements.answer(1)
+        assert await futures[1] == ("c", 1)
+        assert statements.sent == [["a", "b"], ["c"]]
+
+    run(test())
+
+
+def test_only_the_faulty_one_of_reads_that_were_gathered_fails():
+    async def test():
+        statements = Statements()
+        futures = [statements.gatherer.ask(each) for each in "ab"]
+        for answer in (ValueError(), ValueError(), 2):
+            statements.answer(answer)
+        with pytest.raises(ValueError):
+            await futures[0]
+        assert await futures[1] == ("b", 2)
+
+    run(test())
+
+
+@pytest.fixture
+def place(postgres):
+    return PostgresPlace(postgres)
+
+
+def sent(store, purpose):
+    """How many statements a store has sent."""
+    name = "croupier_store_statements_total"
+    return store._metrics.registry.get_sample_value(name, {"purpose": purpose})
+
+
+NAMES = [f"match{number:03}" for number in range(MAX_LOADS)]
+
+
+async def with_matches(store):
+    for name in NAMES:
+        await store.create(header(name), NOT_DUE)
+
+
+def test_reads_that_are_asked_for_at_once_are_one_statement(place):
+    async def test():
+        async with opened(place) as store:
+            await with_matches(store)
+            for version in range(3):
+                for name in NAMES[version:]:
+                    assert await store.append(name, version, action(0, name.encode()), NEVER_DUE)
+            asked = [(name, known) for name in [*NAMES, "none"] for known in (0, 1)]
+            before = sent(store, "read")
+            found = await asyncio.gather(*(store.read(*each) for each in asked))
+            assert sent(store, "read") == before + 1
+            for (name, known), entries in zip(asked, found, strict=True):
+                has = min(3, NAMES.index(name) + 1) if name != "none" else 0
+                assert entries == [action(0, name.encode())] * max(0, has - known)
+            before = sent(store, "load")
+            names = [*NAMES[1:], "none"]
+            loaded = await asyncio.gather(*map(store.load, names))
+            assert sent(store, "load") == before + 1
+            assert loaded.pop() is None
+            assert [match.header for match in loaded] == [header(name) for name in names[:-1]]
+            lengths = [min(3, number + 1) for number in range(1, len(NAMES))]
+            assert [len(match.entries) for match in loaded] == lengths
+
+    run(test())
+
+
+def test_commits_and_reads_are_planned_once(place):
+    plans = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE $1"
+
+    async def test():
+        async with opened(place) as store:
+            await store.create(header(), NOT_DUE)
+            for version in range(20):
+                assert await store.append("one", version, action(0), NEVER_DUE)
+                assert len(await store.read("one", version)) == 1
+            for kept, words in ((store._writer, "%INTO entries%"), (store._reader, "%number%")):
+                async with kept.use() as connection:
+                    assert [tuple(row) for row in await connection.fetch(plans, words)] == [(20, 0)]
+
+    run(test())
+
+
+def test_changes_that_another_server_tells_of_are_read_together(place, monkeypatch):
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
+
+    async def test():
+        async with opened(place) as store, opened(place) as other:
+            matches, elsewhere = Matches(store, Metrics()), Matches(other, Metrics())
+            await until_it_listens(store, other)
+            created = [
+                await matches.create(ruleset_of("skystones"), (0, 0), None) for _ in range(20)
+            ]
+            names = [state.header.match_id for state in created]
+            with ExitStack() as stack:
+                watches = [stack.enter_context(elsewhere.watch(name)) for name in names]
+                for name in names:
+                    await elsewhere.load(name)
+                before = sent(other, "read")
+                times = [state.time + 1 for state in created]
+                await asyncio.gather(*map(matches.end_idle, names, times))
+                for watch, state in zip(watches, created, strict=True):
+                    assert (await watch.newer(state)).over
+            # The first entry is committed alone.
+            assert 1 <= sent(other, "read") - before <= 4
+
+    run(test())
+
+
+async def read_no_heads(connection, match_ids):
+    return {}
+
+
+async def until_it_listens(store, other):
+    """Returns when a store hears of what another one commits."""
+    await store.create(header(), NOT_DUE)
+    heard = Heard(other)
+    await store.append("one", 0, action(0), NOT_DUE)
+    await heard.past(0)
+    heard.stop()
+
+
+def test_a_server_that_nobody_listens_to_sends_no_notifications(place, monkeypatch):
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.02)
+    counted = asyncio.Queue()
+    count = postgresql_tables.count_listeners
+
+    async def count_and_tell(connection):
+        others = await count(connection)
+        counted.put_nowait(others)
+        return others
+
+    monkeypatch.setattr(postgresql_tables, "count_listeners", count_and_tell)
+
+    async def test():
+        async with opened(place) as store:
+            await store.create(header(), NOT_DUE)
+            # The second answer comes after the first one was noted.
+            assert [await counted.get(), await counted.get()] == [0, 0]
+            for version in range(5):
+                assert await store.append("one", version, action(0), NOT_DUE)
+            assert sent(store, "notify") == 0
+            async with opened(place) as other:
+                heard = Heard(other)
+                monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
+                for version in range(5, 15):
+                    assert await store.append("one", version, action(0), NOT_DUE)
+                    await heard.past(version)
+            assert sent(store, "notify") > 0
+
+    run(test())
+
+
+def test_a_server_does_not_hear_its_own_notifications(place, monkeypatch):
+    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
+
+    async def test():
+        async with opened(place) as store, opened(place) as other:
+            await until_it_listens(store, other)
+            # Only notifications are heard.
+            monkeypatch.setattr(postgresql_tables, "read_heads", read_no_heads)
+            heard, heard_elsewhere = Heard(store), Heard(other)
+            for version in range(1, 10):
+                await store.append("one", version, action(0), NOT_DUE)
+                await heard_elsewhere.past(version)
+            await other.append("one", 10, action(0), NOT_DUE)
+            await heard.past(10)
+            assert heard.versions == list(range(2, 12))
+
+    run(test())
