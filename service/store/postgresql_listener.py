@@ -60,13 +60,13 @@ class NotificationListener:
                     await connection.add_listener(CHANNEL, self._hear)
                     await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, _BEGINS)
                     backoff.answered()
-                    pause = SECOND_POLL_SECONDS
+                    # For what changed while this server did not listen.
+                    await self._poll(connection)
+                    await asyncio.sleep(SECOND_POLL_SECONDS)
                     while True:
-                        # First for what changed while this server did not listen, and then for lost
-                        # notifications. Polling also finds out that the connection is gone.
+                        # For lost notifications. It also finds out that the connection is gone.
                         await self._poll(connection)
-                        await asyncio.sleep(pause)
-                        pause = POLL_SECONDS
+                        await asyncio.sleep(POLL_SECONDS)
                 finally:
                     self.others = True  # Who begins to listen now is not heard.
                     connection.terminate()

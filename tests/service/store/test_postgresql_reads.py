@@ -193,13 +193,14 @@ async def until_it_listens(store, other):
 
 
 def test_a_server_that_nobody_listens_to_sends_no_notifications(place, monkeypatch):
-    monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", 0.02)
     counted = asyncio.Queue()
     count = postgresql_tables.count_listeners
 
     async def count_and_tell(connection):
         others = await count(connection)
         counted.put_nowait(others)
+        # After its second poll, a store learns of another one only from this.
+        monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
         return others
 
     monkeypatch.setattr(postgresql_tables, "count_listeners", count_and_tell)
@@ -214,7 +215,6 @@ def test_a_server_that_nobody_listens_to_sends_no_notifications(place, monkeypat
             assert sent(store, "notify") == 0
             async with opened(place) as other:
                 heard = Heard(other)
-                monkeypatch.setattr(postgresql_listener, "POLL_SECONDS", LONG)
                 for version in range(5, 15):
                     assert await store.append("one", version, action(0), NOT_DUE)
                     await heard.past(version)
