@@ -154,7 +154,10 @@ class PostgresStore:
         return await self._loads.ask(match_id)
 
     async def _read_matches(self, match_ids: list[str]) -> list[StoredMatch | None]:
-        return await self._use("read", "load", lambda file: tables.read_matches(file, match_ids))
+        found = await self._use("read", "load", lambda file: tables.read_matches(file, match_ids))
+        if any(found):
+            self._metrics.store_statement("load")  # That of the entries.
+        return found
 
     async def read(self, match_id: str, version: int) -> list[Entry]:
         return await self._reads.ask((match_id, version))

@@ -15,6 +15,7 @@ from service.store import postgresql_tables as tables
 CONNECTIONS = 5  # Of the pool.
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
+IDLE_SECONDS = 300.0  # A connection that was not used for so long is not used again.
 MIN_RETRY_SECONDS = 0.05
 MAX_RETRY_SECONDS = 5.0
 
@@ -50,6 +51,7 @@ class Connections:
                 self._url,
                 min_size=0,
                 max_size=CONNECTIONS,
+                max_inactive_connection_lifetime=IDLE_SECONDS,
                 timeout=CONNECT_SECONDS,
                 command_timeout=ANSWER_SECONDS,
                 init=_require_durability,
@@ -121,11 +123,17 @@ class KeptConnection:
         self._url = url
         self._backoff = backoff
         self._connection: Any = None
+        self._used = 0.0
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Any]:
         """The connection; raises Refusal while the database is left alone, or one of FAILURES."""
         self._backoff.check()
+        now = time.monotonic()
+        if self._connection is not None and now - self._used > IDLE_SECONDS:
+            # A router between may have forgotten it, and would drop what is sent.
+            self.close()
+        self._used = now
         if self._connection is None or self._connection.is_closed():
             try:
                 self._connection = await _connect(self._url, "croupier")

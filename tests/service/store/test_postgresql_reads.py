@@ -3,12 +3,13 @@
 import asyncio
 from contextlib import ExitStack
 
+import asyncpg
 import pytest
 
 from service.errors import Refusal, store_unavailable
 from service.hosting.matches import Matches
 from service.metrics import Metrics
-from service.store import postgresql_listener, postgresql_tables
+from service.store import postgresql_connections, postgresql_listener, postgresql_tables
 from service.store.postgresql import MAX_LOADS
 from service.store.postgresql_reads import ReadGatherer
 from tests.support.serving import ruleset_of
@@ -128,7 +129,7 @@ def test_reads_that_are_asked_for_at_once_are_one_statement(place):
             before = sent(store, "load")
             names = [*NAMES[1:], "none"]
             loaded = await asyncio.gather(*map(store.load, names))
-            assert sent(store, "load") == before + 1
+            assert sent(store, "load") == before + 2
             assert loaded.pop() is None
             assert [match.header for match in loaded] == [header(name) for name in names[:-1]]
             lengths = [min(3, number + 1) for number in range(1, len(NAMES))]
@@ -179,15 +180,48 @@ def test_changes_that_another_server_tells_of_are_read_together(place, monkeypat
     run(test())
 
 
+def test_servers_see_each_other_whatever_their_roles_are(place):
+    async def test():
+        async with opened(place) as store, opened(place) as other:
+            await until_it_listens(store, other)
+            await until_it_listens(other, store, "two")
+            async with store._reader.use() as connection:
+                await connection.execute("CREATE ROLE stranger LOGIN")
+                assert await postgresql_tables.count_listeners(connection) >= 2
+            stranger = await asyncpg.connect(place.url.replace("croupier@", "stranger@"))
+            try:
+                assert await postgresql_tables.count_listeners(stranger) >= 2
+            finally:
+                await stranger.close()
+
+    run(test())
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used_again(place, monkeypatch):
+    async def test():
+        async with opened(place) as store:
+            await store.create(header(), NOT_DUE)
+            processes = []
+            for version in range(4):
+                if version == 2:
+                    monkeypatch.setattr(postgresql_connections, "IDLE_SECONDS", -1.0)
+                assert await store.append("one", version, action(0), NOT_DUE)
+                processes.append(store._writer.process)
+            assert len(set(processes)) == 3
+            assert processes[0] == processes[1]
+
+    run(test())
+
+
 async def read_no_heads(connection, match_ids):
     return {}
 
 
-async def until_it_listens(store, other):
+async def until_it_listens(store, other, name="one"):
     """Returns when a store hears of what another one commits."""
-    await store.create(header(), NOT_DUE)
-    heard = Heard(other)
-    await store.append("one", 0, action(0), NOT_DUE)
+    await store.create(header(name), NOT_DUE)
+    heard = Heard(other, name)
+    await store.append(name, 0, action(0), NOT_DUE)
     await heard.past(0)
     heard.stop()
 
