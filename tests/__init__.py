@@ -1,5 +1,4 @@
-import os
+"""The tests. Whatever they run in this process is set up as a server is."""
 
-# Tests start programs from processes in which gRPC runs threads. Python forks when it starts a
-# program as another user, and gRPC's own fork handlers must not run in that child.
-os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+# Before anything imports gRPC, which reads its variables once: the package sets them.
+import service  # noqa: F401
