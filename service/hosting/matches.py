@@ -208,7 +208,7 @@ class Matches:
         """Ends a match that waits without a clock if nothing has happened in it since a time."""
         async with self._lock(match_id):
             # Not cached: it would take the place of a match that is played.
-            state = self._cache.get(match_id) or await self._load_uncached(match_id)
+            state = self._known(match_id) or await self._load_uncached(match_id)
             if state.can_be_idle and state.time < before:
                 after = state.after(state.idle_end(self._next_time(state)))
                 await self._commit(after, self._idle_ended)
@@ -226,18 +226,23 @@ class Matches:
 
         `used` says whether a call is the reason, for the cache.
         """
-        state = self._cache.get(match_id)
+        state = self._known(match_id)
         self._metrics.looked_up(state is not None)
         if state is None:
             state = await self._load_uncached(match_id)
         else:
             entries = await self._store.read(match_id, state.version)
             if not entries:
+                self._watches.publish(state)
                 return state
             state = state.after(*entries)
         self._cache.put(state, used=used)
         self._watches.publish(state)
         return state
+
+    def _known(self, match_id: str) -> MatchState | None:
+        # Those who watch a match have its state in memory anyway, however many others are cached.
+        return self._cache.get(match_id) or self._watches.known(match_id)
 
     async def _load_uncached(self, match_id: str) -> MatchState:
         stored = await self._store.load(match_id)
@@ -255,7 +260,7 @@ class Matches:
 
     def _hear(self, match_id: str, version: int) -> None:
         # What this server has committed or read itself was handed to the watches then.
-        cached = self._cache.get(match_id)
+        cached = self._known(match_id)
         if match_id not in self._watches.watched() or (
             cached is not None and cached.version >= version
         ):
@@ -372,7 +377,7 @@ class Matches:
         """
         match_id = caller.match_id
         async with self._lock(match_id):
-            state = self._cache.get(match_id)
+            state = self._known(match_id)
             if state is None:
                 state = await self.load(match_id)
             else:
@@ -423,6 +428,7 @@ class Matches:
             # The log was set back: a standby took the place of the database and did not have all
             # of it.
             self._cache.drop(match_id)
+            self._watches.forget(match_id)
             state = await self.load(match_id)
         return state
 

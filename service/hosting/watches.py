@@ -21,6 +21,10 @@ class Watch:
             self._newest = state
             self._wake()
 
+    def forget(self) -> None:
+        """Forgets what was handed over."""
+        self._newest = None
+
     def close(self) -> None:
         """Ends all waiting."""
         self._closed = True
@@ -29,6 +33,11 @@ class Watch:
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
+
+    @property
+    def handed(self) -> MatchState | None:
+        """The newest state that was handed over, if any was."""
+        return self._newest
 
     def newest(self, state: MatchState) -> MatchState:
         """The newest known state, which may be `state`."""
@@ -68,6 +77,17 @@ class Watches:
     def watched(self) -> Collection[str]:
         """The ids of the matches that are watched."""
         return self._watches.keys()
+
+    def known(self, match_id: str) -> MatchState | None:
+        """The newest state that those who watch a match have, if one of them has any."""
+        handed = (watch.handed for watch in self._watches.get(match_id, ()))
+        states = [state for state in handed if state is not None]
+        return max(states, key=lambda state: state.version, default=None)
+
+    def forget(self, match_id: str) -> None:
+        """Forgets what those who watch a match have: the log no longer has it."""
+        for watch in self._watches.get(match_id, ()):
+            watch.forget()
 
     def publish(self, state: MatchState) -> None:
         """Hands a state, which is in the log, to those who watch its match."""

@@ -5,6 +5,7 @@ No request is applied twice, however many servers share the log.
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import grpc
 import pytest
@@ -217,6 +218,39 @@ def test_the_number_of_cached_matches_is_bounded():
     asyncio.run(create_many())
 
 
+def test_a_watched_match_is_not_read_again_however_many_others_are_cached():
+    ruleset = ruleset_of("champion_chess")
+
+    async def play():
+        store = MemoryStore()
+        server = Matches(store, Metrics())
+        state = await server.create(ruleset, (0, 0), None)
+        match_id = state.header.match_id
+        read = []
+        load = store.load
+
+        async def counted(name):
+            read.append(name)
+            return await load(name)
+
+        store.load = counted
+        with server.watch(match_id):
+            await server.load(match_id)
+            for _ in range(MAX_CACHED):
+                await server.create(ruleset, (0, 0), None)
+            assert server._cache.get(match_id) is None
+            for seat in state.deciders:
+                legal = view_of(state, seat).legal_actions[0]
+                await server.submit(Caller(match_id, seat), 0, legal, f"{seat}")
+            assert (await server.load(match_id)).version == len(state.deciders)
+            assert read == []
+        server._cache.drop(match_id)
+        assert (await server.load(match_id)).version == len(state.deciders)
+        assert read == [match_id]
+
+    asyncio.run(play())
+
+
 def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
     async def play():
         store, clock = MemoryStore(), ManualClock(1000)
@@ -236,8 +270,9 @@ def test_the_time_of_a_match_never_decreases_when_a_clock_is_set_back():
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize("game_id", wire.hosted_games())
-def test_a_server_accepts_that_the_log_has_lost_entries(game_id):
+def test_a_server_accepts_that_the_log_has_lost_entries(game_id, watched):
     """This happens when a standby that lacks the last commits replaces a database."""
 
     async def play():
@@ -259,17 +294,20 @@ def test_a_server_accepts_that_the_log_has_lost_entries(game_id):
             stored = MatchState.load(await store.load(match_id))
             assert serialize_view(kept, 0) == serialize_view(stored, 0)
 
-        await decide()
-        store._entries[match_id].clear()
-        with pytest.raises(Refusal) as caught:
+        with server.watch(match_id) if watched else nullcontext():
             await decide()
-        assert caught.value.reason == ErrorReason.ERROR_REASON_STALE_VERSION
-        await check_against_log()
-        await decide()
-        store._entries[match_id].clear()
-        clock.advance(10_000)
-        assert (await server.expire(match_id)).over
-        await check_against_log()
+            store._entries[match_id].clear()
+            with pytest.raises(Refusal) as caught:
+                await decide()
+            assert caught.value.reason == ErrorReason.ERROR_REASON_STALE_VERSION
+            await check_against_log()
+            server._cache.drop(match_id)
+            await check_against_log()
+            await decide()
+            store._entries[match_id].clear()
+            clock.advance(10_000)
+            assert (await server.expire(match_id)).over
+            await check_against_log()
 
     async def in_time():
         async with asyncio.timeout(TIMEOUT):

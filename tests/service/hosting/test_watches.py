@@ -21,7 +21,11 @@ def test_every_watch_of_a_match_gets_its_newest_state():
             assert watch.newest(known) is new
             assert watch.newest(new) is new
         assert two.newest(known) is known
+        assert (watches.known("one"), watches.known("two")) == (new, None)
+        watches.forget("one")
+        assert watches.known("one") is None
     assert not watches.watched()
+    assert watches.known("one") is None
 
 
 def test_a_watch_waits_for_a_newer_state_only():
