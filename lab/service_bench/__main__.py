@@ -11,6 +11,12 @@ that search.
 Played: actions as clients play them, with a connection for each seat, which follows its match
 (see lab/service_bench/played.py), on each store.
 
+Human: thousands of matches at the speed of people (see lab/service_bench/human.py); only if it is
+asked for.
+
+Instructions: what an action costs in instructions, counted under valgrind (see
+lab/service_bench/instructions.py); only if it is asked for.
+
 Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
 SubmitAction with a log that is full of other matches.
 """
@@ -22,7 +28,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from lab.service_bench import played, scale
+from lab.service_bench import human, instructions, played, scale
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
@@ -31,7 +37,8 @@ from service import wire
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
-_PARTS = ("calls", "played", "matches")
+_PARTS = ("calls", "played", "matches")  # Others are measured only if they are asked for.
+_HUMAN, _INSTRUCTIONS = "human", "instructions"
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
@@ -54,6 +61,11 @@ def main() -> None:
             scripts, rounds, against = _scripts(games), chosen.rounds, chosen.against
             tables, stores = chosen.tables, chosen.stores
             played.measure(directory, scripts, stores, tables, rounds, chosen.seconds, against)
+        if _HUMAN in chosen.parts:
+            scripts, matches, pace = _scripts(games), chosen.matches, chosen.pace
+            human.measure(directory, scripts, matches, pace, chosen.share, chosen.human_seconds)
+        if _INSTRUCTIONS in chosen.parts:
+            _instructions(directory, games, chosen.rounds)
         if "matches" in chosen.parts:
             _matches(directory, games)
             _full_log(chosen, directory, _scripts(games))
@@ -74,9 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--parts",
         nargs="+",
-        choices=_PARTS,
+        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS),
         default=_PARTS,
-        help="what to measure (default: all)",
+        help=f"what to measure (default: {' '.join(_PARTS)})",
     )
     add(
         "--tables",
@@ -85,6 +97,34 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=(16, 64),
         help="matches that are played at a time (default: 16 64)",
+    )
+    add(
+        "--matches",
+        metavar="N",
+        type=int,
+        default=10_000,
+        help="matches at the speed of people (default: %(default)s)",
+    )
+    add(
+        "--pace",
+        metavar="S",
+        type=float,
+        default=5.0,
+        help="seconds between two actions of one of them (default: %(default)s)",
+    )
+    add(
+        "--share",
+        metavar="N",
+        type=int,
+        default=4,
+        help="how many of their seats share a connection (default: %(default)s)",
+    )
+    add(
+        "--human-seconds",
+        metavar="S",
+        type=float,
+        default=60.0,
+        help="how long they are played (default: %(default)s)",
     )
     add(
         "--stores",
@@ -193,6 +233,15 @@ def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
         return f"{ratio(beside, ours):.2f} of {_SUBMIT}, p99 {ratio(beside, ours, 'p99'):.1f} times"
     other = measured[name]
     return f"ours is {ratio(ours, other):.2f} of it, its CPU {ratio(ours, other, 'cpu'):.2f}"
+
+
+def _instructions(directory: Path, games: Sequence[str], rounds: int) -> None:
+    # A match of each game: whole games, since their actions cost differently.
+    scripts = [write_scripts(game_id, 1)[0] for game_id in games]
+    try:
+        instructions.measure(directory, scripts, rounds)
+    except instructions.MissingTool as missing:
+        print(f"instructions: left out: {missing}")
 
 
 # Matches

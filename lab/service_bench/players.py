@@ -1,8 +1,10 @@
-"""Players that cost next to nothing: a process in which each seat has its own connection.
+"""Players that cost next to nothing: a process in which each seat has its own connection, or a few
+seats share one.
 
 A seat follows its match by a stream and sends its next action, which is prepared, as soon as it has
 seen the version that the action responds to: in the response to its own last action, or in a
-message of its stream. When a match is over, its seats take the next one on the same connections.
+message of its stream. With a pace it thinks first. When a match is over, its seats take the next
+one on the same connections.
 """
 
 import asyncio
@@ -22,6 +24,7 @@ from lab.service_bench import http2
 _READY_SECONDS = 60.0
 _SEATS = (0, 1)
 _MESSAGE_HEAD = 5  # Bytes before each message of a stream.
+_GOLDEN = 0.6180339887  # Its multiples are spread evenly, however many there are.
 _VERSION_TAG = 0x08  # Of the field 1 of a message of the stream.
 
 
@@ -38,6 +41,16 @@ class Match(NamedTuple):
     tokens: tuple[str, str]  # Of the seats.
     follow: tuple[bytes, bytes]  # The request of each seat's stream.
     actions: list[tuple[int, bytes]]  # The seat and the request, by the version before it.
+
+
+class Habits(NamedTuple):
+    """How the players play."""
+
+    pace: float = 0.0  # Seconds from one action of a match to the next, at least.
+    seats_a_connection: int = 1
+
+
+USUAL = Habits()
 
 
 class Played(NamedTuple):
@@ -59,7 +72,12 @@ class Players:
     """A process that plays matches, a number of them at a time."""
 
     def __init__(
-        self, addresses: Sequence[str], pattern: Pattern, matches: Sequence[Match], at_a_time: int
+        self,
+        addresses: Sequence[str],
+        pattern: Pattern,
+        matches: Sequence[Match],
+        at_a_time: int,
+        habits: Habits = USUAL,
     ) -> None:
         """Connects all seats and waits for their first messages; raises RuntimeError.
 
@@ -70,7 +88,7 @@ class Players:
         self._process = context.Process(target=_serve, args=(other,), daemon=True)
         self._process.start()
         other.close()
-        self._pipe.send((addresses, pattern, matches, at_a_time))
+        self._pipe.send((addresses, pattern, matches, at_a_time, habits))
         self._receive()
 
     def play(self, seconds: float) -> Played:
@@ -97,8 +115,8 @@ class Players:
 
 
 def _serve(pipe: Connection) -> None:
-    addresses, pattern, matches, at_a_time = pipe.recv()
-    uvloop.run(_play(pipe, _Room(addresses, pattern, deque(matches)), at_a_time))
+    addresses, pattern, matches, at_a_time, habits = pipe.recv()
+    uvloop.run(_play(pipe, _Room(addresses, pattern, deque(matches), habits), at_a_time))
 
 
 async def _play(pipe: Connection, room: "_Room", at_a_time: int) -> None:
@@ -115,9 +133,12 @@ async def _play(pipe: Connection, room: "_Room", at_a_time: int) -> None:
 class _Room:
     """All tables, and what is counted at them."""
 
-    def __init__(self, addresses: Sequence[str], pattern: Pattern, matches: deque[Match]) -> None:
+    def __init__(
+        self, addresses: Sequence[str], pattern: Pattern, matches: deque[Match], habits: Habits
+    ) -> None:
         self._addresses = addresses
         self.pattern = pattern
+        self.habits = habits
         self.matches = matches
         self.playing = False
         self.unsettled: set[_Table] = set()
@@ -133,22 +154,25 @@ class _Room:
 
     async def open(self, tables: int) -> None:
         """Connects the seats of some tables and waits until each has seen its match."""
-        loop = asyncio.get_running_loop()
-        self._settled = loop.create_future()
+        self._settled = asyncio.get_running_loop().create_future()
         async with asyncio.timeout(_READY_SECONDS):
-            for _ in range(tables):
-                table = _Table(self)
-                for seat in table.seats:
-                    host, _, port = seat.address.rpartition(":")
-                    await loop.create_connection(seat.itself, host, int(port))
-                self._tables.append(table)
+            self._tables = [_Table(self) for _ in range(tables)]
+            seats = [seat for table in self._tables for seat in table.seats]
+            for number, address in enumerate(self._addresses):
+                await self._connect(address, seats[number :: len(self._addresses)])
             for table in self._tables:
                 table.sit_down()
             await self._settled
 
-    def address(self, seat: int) -> str:
-        """Returns where a seat calls."""
-        return self._addresses[seat % len(self._addresses)]
+    async def _connect(self, address: str, seats: "Sequence[_Seat]") -> None:
+        host, _, port = address.rpartition(":")
+        loop = asyncio.get_running_loop()
+        each = self.habits.seats_a_connection
+        for first in range(0, len(seats), each):
+            connection = _Connection(self, address)
+            await loop.create_connection(connection.itself, host, int(port))
+            for seat in seats[first : first + each]:
+                seat.connection = connection
 
     async def play(self, seconds: float) -> Played:
         """Plays for a time."""
@@ -157,8 +181,9 @@ class _Room:
         self.playing = True
         began = time.perf_counter()
         loop.call_later(seconds, self._stop)
-        for table in self._tables:
-            table.go_on()
+        for number, table in enumerate(self._tables):
+            # Not all at once, and not in the order in which they have sat down.
+            table.think(self.habits.pace * (number * _GOLDEN % 1.0))
         async with asyncio.timeout(seconds + _READY_SECONDS):
             await self._settled
         return self.take_played(time.perf_counter() - began)
@@ -206,6 +231,7 @@ class _Table:
         self._sent = 0  # Actions of the match.
         self._sent_at = 0.0
         self._waits = False  # For the response to the last one.
+        self._due = 0.0  # When the next action is to be sent, by the loop's clock.
         self._known = [-1, -1]  # The newest version that each seat has seen.
         self._left = 0  # Seats whose stream has ended.
 
@@ -222,8 +248,17 @@ class _Table:
         ):
             seat.follow(token, follow)
 
+    def think(self, seconds: float) -> None:
+        """Sends the next action not before a time has passed."""
+        if not seconds:
+            self.go_on()
+            return
+        loop = asyncio.get_running_loop()
+        self._due = loop.time() + seconds
+        loop.call_at(self._due, self.go_on)
+
     def go_on(self) -> None:
-        """Sends the next action, if its seat has seen what it responds to."""
+        """Sends the next action, if it is time and its seat has seen what it responds to."""
         sent = self._sent
         if not self._waits and min(self._known) >= sent:
             self._room.unsettled.discard(self)
@@ -234,11 +269,15 @@ class _Table:
         # A bare stream is not told of what was before it, so both must have begun.
         if self._known[seat] < sent or min(self._known) < 0:
             return
+        if self._due > asyncio.get_running_loop().time():
+            return
         self._sent += 1
         self._waits = True
         self._room.unsettled.add(self)
         self._sent_at = time.perf_counter()
         self.seats[seat].act(request)
+        if self._room.habits.pace:
+            self.think(self._room.habits.pace)
 
     def answered(self, seat: int) -> None:
         """Notes that the last action was answered."""
@@ -268,57 +307,32 @@ class _Table:
             self.sit_down()
 
 
-class _Seat(asyncio.Protocol):
-    """The connection of one seat."""
+class _Seat:
+    """A seat at a table."""
+
+    connection: "_Connection"
 
     def __init__(self, room: _Room, table: _Table, seat: int) -> None:
         self._room = room
         self._table = table
         self._seat = seat
-        self.address = room.address(seat)
-        self._receiver = http2.Receiver()
-        self._streams = 0
         self._followed = 0  # The stream that follows the match.
         self._pushed = bytearray()  # Of messages that are not complete.
         self._call: Callable[[int, bytes], bytes]
-        self._transport: asyncio.WriteTransport
-
-    def itself(self) -> "_Seat":
-        """Returns this protocol, as a factory of protocols does."""
-        return self
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.WriteTransport, transport)
-        self._transport.write(http2.opening())
-
-    def _send(self, data: bytes) -> None:
-        self._room.sent_bytes += len(data)
-        self._transport.write(data)
 
     def follow(self, token: str, request: bytes) -> None:
         """Follows a match."""
-        pattern = self._room.pattern
-        self._call = http2.call(self.address, pattern.act, token)
-        self._followed = self._next_stream()
-        self._send(http2.call(self.address, pattern.follow, token)(self._followed, request))
+        address, pattern = self.connection.address, self._room.pattern
+        self._call = http2.call(address, pattern.act, token)
+        follow = http2.call(address, pattern.follow, token)
+        self._followed = self.connection.call(self, follow, request)
 
     def act(self, request: bytes) -> None:
         """Sends an action."""
-        self._send(self._call(self._next_stream(), request))
+        self.connection.call(self, self._call, request)
 
-    def _next_stream(self) -> int:
-        self._streams += 1
-        return 2 * self._streams - 1
-
-    def data_received(self, data: bytes) -> None:
-        self._room.received_bytes += len(data)
-        try:
-            for frame in self._receiver.frames(data):
-                self._take(frame)
-        except RuntimeError as error:
-            self._room.fail(str(error))
-
-    def _take(self, frame: http2.Frame) -> None:
+    def take(self, frame: http2.Frame) -> None:
+        """Takes a frame of one of its calls."""
         if frame.kind == http2.DATA:
             if frame.stream == self._followed:
                 self._pushed += frame.body
@@ -331,8 +345,6 @@ class _Seat(asyncio.Protocol):
                 self._table.left()
             else:
                 self._table.answered(self._seat)
-        elif owed := http2.reply(frame):
-            self._send(owed)
 
     def _read_pushed(self) -> None:
         while len(self._pushed) >= _MESSAGE_HEAD:
@@ -345,6 +357,54 @@ class _Seat(asyncio.Protocol):
             self._room.pushes += 1
             self._room.push_bytes += size
             self._table.pushed(self._seat, version)
+
+
+class _Connection(asyncio.Protocol):
+    """The connection of one seat, or of some."""
+
+    def __init__(self, room: _Room, address: str) -> None:
+        self.address = address  # Of the server.
+        self._room = room
+        self._receiver = http2.Receiver()
+        self._streams = 0
+        self._seats: dict[int, _Seat] = {}  # By the streams of the calls that run.
+        self._transport: asyncio.WriteTransport
+
+    def itself(self) -> "_Connection":
+        """Returns this protocol, as a factory of protocols does."""
+        return self
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.WriteTransport, transport)
+        self._transport.write(http2.opening())
+
+    def _send(self, data: bytes) -> None:
+        self._room.sent_bytes += len(data)
+        self._transport.write(data)
+
+    def call(self, seat: _Seat, frames: Callable[[int, bytes], bytes], request: bytes) -> int:
+        """Makes a call of a seat; returns its stream."""
+        self._streams += 1
+        stream = 2 * self._streams - 1
+        self._seats[stream] = seat
+        self._send(frames(stream, request))
+        return stream
+
+    def data_received(self, data: bytes) -> None:
+        self._room.received_bytes += len(data)
+        try:
+            for frame in self._receiver.frames(data):
+                self._take(frame)
+        except RuntimeError as error:
+            self._room.fail(str(error))
+
+    def _take(self, frame: http2.Frame) -> None:
+        ended = frame.ends_stream
+        seat = self._seats.pop(frame.stream, None) if ended else self._seats.get(frame.stream)
+        if seat is not None:
+            seat.take(frame)
+        elif owed := http2.reply(frame):
+            self._send(owed)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._room.fail("a connection was lost")

@@ -84,10 +84,12 @@ def serving(
     options: Sequence[str] = (),
     store: str = "sqlite",
     database_pid: int = 0,
+    under: Sequence[str] = (),
 ) -> Iterator[Running]:
     """Runs a server with a log in a directory or in another `store`, and with the bare methods.
 
-    `options` are further ones of its command. With `checkout`, the server is `croupier serve` of
+    `options` are further ones of its command; `under` is a program, with its options, that runs it
+    and becomes the process, such as valgrind. With `checkout`, the server is `croupier serve` of
     that checkout, without the bare methods. Raises RuntimeError if the server does not start.
     """
     key_file = data / "token-key"
@@ -103,6 +105,7 @@ def serving(
         command = [sys.executable, "-m", cli, "serve", "--listen", "127.0.0.1:0"]
         command += ["--metrics-port", "0", "--log-level", "warning"]
     command += ["--store", store, "--data", str(data), "--token-key-file", str(key_file), *options]
+    command = [*under, *command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=checkout) as process:
         assert process.stdout is not None
         try:

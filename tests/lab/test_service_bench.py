@@ -1,12 +1,13 @@
 """The benchmark of the service counts answered calls and nothing else."""
 
 import asyncio
+import shutil
 
 import grpc
 import pytest
 
 from croupier.v1 import match_pb2, match_pb2_grpc
-from lab.service_bench import duties, played
+from lab.service_bench import duties, human, instructions, played
 from lab.service_bench.client import Client, Run
 from lab.service_bench.load import hosting
 from lab.service_bench.players import Players
@@ -16,6 +17,7 @@ from lab.service_bench.servers import SUBMIT
 from service.store import SqliteStore
 
 SECONDS = 0.2
+TABLES = 2
 CALLS = 4_000  # More than a run can make.
 
 
@@ -81,10 +83,10 @@ def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, le
     scripts = write_scripts("skystones", 2) * 20
     with played.hosting(tmp_path / "log", "memory", None) as server:
         matches = asyncio.run(played.create_matches(server.address, scripts, lean=lean))
-        players = Players([server.address], played.PLAY, matches, 2)
+        players = Players([server.address], played.PLAY, matches, TABLES)
         runs = [players.play(SECONDS), players.play(SECONDS)]
         bare = Players(
-            [server.address], played.BARE, played.bare_pattern(runs[0], matches, lean=lean), 2
+            [server.address], played.BARE, played.bare_pattern(runs[0], matches, lean=lean), TABLES
         )
         runs_of_bare = [bare.play(SECONDS)]
         players.close()
@@ -102,8 +104,9 @@ def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, le
         assert min(run.answered) > 0
         assert min(run.seen) > 0
         # One or two streams are told of each action, and all begin with the first version.
+        # A seat knows of its last action by the response, before its stream may have told it.
         told = (1 if lean else 2) * run.actions
-        assert told <= run.pushes <= told + 2 * len(matches)
+        assert told - TABLES <= run.pushes <= told + 2 * len(matches) + TABLES
     assert runs_of_bare[0].answer_bytes // runs_of_bare[0].actions == (
         runs[0].answer_bytes // runs[0].actions
     )
@@ -122,3 +125,26 @@ def test_players_say_that_they_have_no_more_matches(tmp_path):
         with pytest.raises(RuntimeError, match="more was played than had been prepared"):
             players.play(30)
         players.close()
+
+
+def test_many_matches_are_played_at_the_speed_of_people(tmp_path, capsys):
+    human.measure(tmp_path, write_scripts("skystones", 2), 6, pace=0.2, share=4, seconds=1.0)
+    row = capsys.readouterr().out.splitlines()[-1].split()
+    matches, connections, rate = (int(figure) for figure in row[:3])
+    assert (matches, connections) == (6, 3)
+    # Each match has at most an action every 0.2 seconds.
+    assert 0 < rate <= 6 / 0.2
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+def test_instructions_are_counted(tmp_path, capsys):
+    instructions.measure(tmp_path, write_scripts("skystones", 1), 1)
+    rows = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[-5:]]
+    echo, call, _, first, second = (int(count.replace(",", "")) for _, count in rows)
+    assert 0 < min(first, second) < echo < call
+
+
+def test_it_is_said_what_is_missing_to_count_instructions(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(instructions.MissingTool, match="valgrind is missing"):
+        instructions.measure(tmp_path, [], 1)
