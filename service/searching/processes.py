@@ -5,24 +5,21 @@ Searches leave the process that answers calls, so that both need not share an in
 
 import asyncio
 import json
-import logging
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from service import logs, tracing
 from service.searching.pools import SearchOptions
 from service.searching.process_metrics import read_metrics
+from service.supervision import Supervision
 
-FIRST_PAUSE_SECONDS = 0.2  # Before an ended process is started again; each time twice as long,
-MAX_PAUSE_SECONDS = 10.0  # but at most this.
 KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
 MAX_FOLDER = 70  # Characters; with the name of a socket a path may have 107.
 MODULE = "service.search_process"
-
-_log = logging.getLogger(__name__)
 
 
 class SearchProcesses:
@@ -34,17 +31,10 @@ class SearchProcesses:
         Raises OSError if there is no directory for temporary files, or its path is too long.
         """
         self._options = options._replace(threads=max(1, options.number_of_threads // count))
-        folder = Path(tempfile.gettempdir())
-        if len(str(folder)) > MAX_FOLDER:
-            raise OSError(
-                f"{folder} has too long a path for the sockets of search processes: set TMPDIR to"
-                " another directory"
-            )
-        self._folder = Path(tempfile.mkdtemp(prefix="croupier-", dir=folder))
+        self._folder = make_folder()
         self._sockets = [self._folder / f"search-{number}" for number in range(count)]
-        self._keepers: list[asyncio.Task[None]] = []
+        self._supervision = Supervision("a search process")
         self._processes: dict[Path, asyncio.subprocess.Process] = {}
-        self._stopping = False
 
     @property
     def address(self) -> str:
@@ -53,8 +43,12 @@ class SearchProcesses:
 
     def metrics(self) -> Iterator[str]:
         """The metrics of each process that answers, in Prometheus's text format."""
-        for socket in self._sockets:
-            yield read_metrics(_metrics_of(socket))
+        return (text for _, text in self.metrics_by_process())
+
+    def metrics_by_process(self) -> Iterator[tuple[int, str]]:
+        """The same with the id of each process; the text is empty if it does not answer."""
+        for socket, process in list(self._processes.items()):
+            yield process.pid, read_metrics(_metrics_of(socket))
 
     @property
     def pids(self) -> list[int]:
@@ -63,11 +57,12 @@ class SearchProcesses:
 
     def start(self) -> None:
         """Starts the processes."""
-        self._keepers = [asyncio.create_task(self._keep(socket)) for socket in self._sockets]
+        for socket in self._sockets:
+            self._supervision.keep(partial(self._run, socket))
 
     def stop(self) -> None:
         """Tells the processes to stop: what their searches have found is the answer."""
-        self._stopping = True
+        self._supervision.stop()
         for process in self._processes.values():
             if process.stdin is not None:
                 process.stdin.close()
@@ -75,28 +70,12 @@ class SearchProcesses:
     async def close(self) -> None:
         """Returns when all processes have ended, which it enforces."""
         self.stop()
-        for keeper in self._keepers:
-            try:
-                async with asyncio.timeout(KILL_SECONDS):
-                    await asyncio.shield(keeper)
-            except TimeoutError:
-                for process in self._processes.values():
-                    process.kill()
-                await keeper
+        await self._supervision.close(KILL_SECONDS, self._kill)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _keep(self, socket: Path) -> None:
-        pause = FIRST_PAUSE_SECONDS
-        while not self._stopping:
-            began = asyncio.get_running_loop().time()
-            code = await self._run(socket)
-            if self._stopping:
-                return
-            if asyncio.get_running_loop().time() - began > MAX_PAUSE_SECONDS:
-                pause = FIRST_PAUSE_SECONDS
-            _log.error("a search process ended with %d; it is started again", code)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+    def _kill(self) -> None:
+        for process in self._processes.values():
+            process.kill()
 
     async def _run(self, socket: Path) -> int:
         # It ends when its standard input does: also if this process is killed.
@@ -114,7 +93,7 @@ class SearchProcesses:
         self._processes[socket] = process
         try:
             assert process.stdin is not None
-            if self._stopping:
+            if self._supervision.stopping:
                 process.stdin.close()
             else:
                 told = {
@@ -128,6 +107,17 @@ class SearchProcesses:
             return await process.wait()
         finally:
             del self._processes[socket]
+
+
+def make_folder() -> Path:
+    """A new folder for sockets, which only this user can enter; raises OSError."""
+    folder = Path(tempfile.gettempdir())
+    if len(str(folder)) > MAX_FOLDER:
+        raise OSError(
+            f"{folder} has too long a path for the sockets of processes: set TMPDIR to another"
+            " directory"
+        )
+    return Path(tempfile.mkdtemp(prefix="croupier-", dir=folder))
 
 
 def _metrics_of(socket: Path) -> Path:
