@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import socket
+from functools import partial
 
+from service.link import Link
 from service.store import (
     Entry,
     EntryKind,
@@ -12,7 +15,9 @@ from service.store import (
     MemoryStore,
     SqliteStore,
 )
+from service.store.owner import StoreOwner
 from service.store.postgresql import PostgresStore
+from service.store.remote import RemoteStore
 
 NOT_DUE = MatchStatus()
 NEVER_DUE = MatchStatus(was_due=False)
@@ -109,3 +114,80 @@ async def wait_past(store, match_id, version):
             await heard.past(version)
     finally:
         heard.stop()
+
+
+class LinkedStores:
+    """The stores of processes whose log another one keeps, with links between them as there are.
+
+    All of them are in one event loop. A store is closed before the log is.
+    """
+
+    def __init__(self, kept):
+        self._kept = kept
+        self.owner = StoreOwner(kept)
+        self._links = []
+        self._number = 0
+
+    async def open(self):
+        """Opens the log."""
+        await self._kept.open()
+
+    async def add(self, store_class=RemoteStore):
+        """The store of one more process."""
+        number, self._number = self._number, self._number + 1
+        at_owner = Link(lambda message: self.owner.hear(number, message), lambda: None)
+        at_process = Link(lambda message: store.hear(message), lambda: None)
+        store = store_class(at_process.send)
+        loop = asyncio.get_running_loop()
+        for link, end in zip((at_owner, at_process), socket.socketpair(), strict=True):
+            await loop.create_unix_connection(partial(_itself, link), sock=end)
+        self.owner.add(number, at_owner.send)
+        self._links += [at_owner, at_process]
+        return store
+
+    def remove(self, number):
+        """Ends to serve a process, which has been killed."""
+        self.owner.remove(number)
+        self._links[2 * number].close()
+
+    async def close(self):
+        """Closes the links and the log."""
+        for link in self._links:
+            link.close()
+        await self._kept.close()
+
+
+def _itself(link):
+    return link
+
+
+class LinkedStore(RemoteStore):
+    """The only store of a log that another process would keep; opened and closed with it."""
+
+    def __init__(self, kept):
+        self._stores = LinkedStores(kept)
+        self._link = None
+        super().__init__(lambda message: self._link(message))
+
+    async def open(self):
+        await self._stores.open()
+        store = await self._stores.add(self._become)
+        assert store is self
+
+    def _become(self, send):
+        self._link = send
+        return self
+
+    async def close(self):
+        await super().close()
+        await self._stores.close()
+
+
+class LinkedPlace:
+    """A SQLite log that is reached through its owner."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def store(self):
+        return LinkedStore(SqliteStore(self.directory))
