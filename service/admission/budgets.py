@@ -6,13 +6,15 @@ cell rate algorithm, ATM Forum Traffic Management Specification 4.0, section 4.4
 known only afterwards, such as the seconds of a search, so a bucket can go into debt; that is why
 this is no library of rate limits, which can only ask in advance.
 
-A server counts for itself: behind n replicas a principal has up to n times its budgets.
+A server counts for itself: behind n replicas a principal has up to n times its budgets. The
+processes of one server count together (`service/admission/shared_accounts.py`).
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
+from typing import Protocol
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.principals import Kind, Principal
@@ -85,60 +87,140 @@ class BudgetExhausted(Refusal):
         )
 
 
-class _Account:
-    """The usage of one principal."""
+class Account(Protocol):
+    """The usage of one principal. Times are those of the ledger's clock."""
 
-    __slots__ = ("full_at", "held", "refused_until")
+    refused_until: float  # When the refusals so far have come.
+
+    def full_at(self, budget: Budget) -> float:
+        """When the bucket of a budget will be full again; 0.0 if it was never used."""
+
+    def set_full_at(self, budget: Budget, at: float) -> None:
+        """Changes this."""
+
+    def held(self, budget: Budget) -> int:
+        """How many of a budget are held now."""
+
+    def hold(self, budget: Budget, more: int) -> None:
+        """Holds more of a budget, or with a negative number fewer."""
+
+
+class Accounts(Protocol):
+    """The usage of all principals."""
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Entered while accounts are read and changed. No account is kept any longer than that."""
+
+    def make_room(self, now: float) -> None:
+        """Forgets accounts in which nothing is used, if there are many. Called without accounts."""
+
+    def account(self, principal: Principal) -> Account:
+        """The account of a principal, which is new if nothing is known of it."""
+
+
+class _OwnAccount:
+    """The usage of one principal, in the memory of this process."""
+
+    __slots__ = ("_full_at", "_held", "refused_until")
 
     def __init__(self) -> None:
-        self.full_at: dict[Budget, float] = {}
-        self.held: dict[Budget, int] = {}
+        self._full_at: dict[Budget, float] = {}
+        self._held: dict[Budget, int] = {}
         self.refused_until = 0.0
 
+    def full_at(self, budget: Budget) -> float:
+        return self._full_at.get(budget, 0.0)
+
+    def set_full_at(self, budget: Budget, at: float) -> None:
+        self._full_at[budget] = at
+
+    def held(self, budget: Budget) -> int:
+        return self._held.get(budget, 0)
+
+    def hold(self, budget: Budget, more: int) -> None:
+        held = self._held.get(budget, 0) + more
+        if held:
+            self._held[budget] = held
+        else:
+            del self._held[budget]
+
     def idle(self, now: float) -> bool:
+        """Whether nothing is used."""
         return (
-            not self.held
+            not self._held
             and self.refused_until <= now
-            and all(full_at <= now for full_at in self.full_at.values())
+            and all(full_at <= now for full_at in self._full_at.values())
         )
 
 
+class OwnAccounts:
+    """The accounts of a server that is one process."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[Principal, _OwnAccount] = {}
+        self._sweep_at = MAX_IDLE_ACCOUNTS
+        self._unlocked = nullcontext()
+
+    def lock(self) -> AbstractContextManager[object]:
+        return self._unlocked
+
+    def make_room(self, now: float) -> None:
+        # When few accounts are idle, the next sweep is further away, so that sweeping costs little
+        # for each new account.
+        if len(self._accounts) < self._sweep_at:
+            return
+        self._accounts = {
+            principal: account
+            for principal, account in self._accounts.items()
+            if not account.idle(now)
+        }
+        self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
+
+    def account(self, principal: Principal) -> _OwnAccount:
+        account = self._accounts.get(principal)
+        if account is None:
+            account = self._accounts[principal] = _OwnAccount()
+        return account
+
+
 class Ledger:
-    """The usage of all principals."""
+    """The usage of all principals, and what they may use."""
 
     def __init__(
         self,
         limits: Callable[[Principal], BudgetLimits],
         metrics: Metrics,
         now: Callable[[], float] = time.monotonic,
+        accounts: Accounts | None = None,
     ) -> None:
-        """`limits` gives the budgets of a principal."""
+        """`limits` gives the budgets of a principal; without `accounts` they are this process's."""
         self._limits = limits
         self._metrics = metrics
         metrics.add_budgets(Budget, Kind)
         self._now = now
-        self._accounts: dict[Principal, _Account] = {}
-        self._sweep_at = MAX_IDLE_ACCOUNTS
+        self._accounts = accounts or OwnAccounts()
 
     def spend(self, payers: Sequence[Principal], budget: Budget, amount: float = 1.0) -> None:
         """Uses an amount of a budget of all payers; raises Refusal if one has too little left."""
+        if not payers:
+            return
         now = self._now()
-        if len(self._accounts) >= self._sweep_at:
-            self._sweep(now)
+        self._accounts.make_room(now)
         spent = []
-        for payer in payers:
-            limit = self._limits(payer).get(budget)
-            if limit is None:
-                continue
-            window = WINDOWS[budget]
-            account = self._account(payer)
-            full_at = max(now, account.full_at.get(budget, now))
-            full_at += amount * window / limit if limit else 2 * window
-            if full_at - now > window + ROUNDING_SECONDS:
-                self._refuse(payer, budget, limit, full_at - now - window)
-            spent.append((account, full_at))
-        for account, full_at in spent:
-            account.full_at[budget] = full_at
+        with self._accounts.lock():
+            for payer in payers:
+                limit = self._limits(payer).get(budget)
+                if limit is None:
+                    continue
+                window = WINDOWS[budget]
+                account = self._accounts.account(payer)
+                full_at = max(now, account.full_at(budget))
+                full_at += amount * window / limit if limit else 2 * window
+                if full_at - now > window + ROUNDING_SECONDS:
+                    self._refuse(payer, budget, limit, full_at - now - window)
+                spent.append((account, full_at))
+            for account, full_at in spent:
+                account.set_full_at(budget, full_at)
 
     def check(self, payers: Sequence[Principal], budget: Budget) -> None:
         """Raises Refusal if a payer has nothing left of a budget that is charged afterwards."""
@@ -147,7 +229,9 @@ class Ledger:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
-            ahead = self._account(payer).full_at.get(budget, now) - now - WINDOWS[budget]
+            with self._accounts.lock():
+                full_at = max(now, self._accounts.account(payer).full_at(budget))
+            ahead = full_at - now - WINDOWS[budget]
             if ahead >= 0 or limit == 0:
                 self._refuse(payer, budget, limit, max(ahead, RETRY_SECONDS))
 
@@ -157,41 +241,43 @@ class Ledger:
         for payer in payers:
             limit = self._limits(payer).get(budget)
             if limit:
-                account = self._account(payer)
-                full_at = max(now, account.full_at.get(budget, now))
-                account.full_at[budget] = full_at + amount * WINDOWS[budget] / limit
+                with self._accounts.lock():
+                    account = self._accounts.account(payer)
+                    full_at = max(now, account.full_at(budget))
+                    account.set_full_at(budget, full_at + amount * WINDOWS[budget] / limit)
 
     @contextmanager
     def hold(self, payers: Sequence[Principal], budget: Budget) -> Iterator[None]:
         """Uses one of a budget of all payers until the block ends; raises Refusal."""
         held = []
-        for payer in payers:
-            limit = self._limits(payer).get(budget)
-            if limit is None:
-                continue
-            account = self._account(payer)
-            if account.held.get(budget, 0) >= limit:
-                self._refuse(payer, budget, limit, RETRY_SECONDS)
-            held.append(account)
-        for account in held:
-            account.held[budget] = account.held.get(budget, 0) + 1
+        with self._accounts.lock() if payers else nullcontext():
+            for payer in payers:
+                limit = self._limits(payer).get(budget)
+                if limit is None:
+                    continue
+                account = self._accounts.account(payer)
+                if account.held(budget) >= limit:
+                    self._refuse(payer, budget, limit, RETRY_SECONDS)
+                held.append(account)
+            for account in held:
+                account.hold(budget, 1)
         try:
             yield
         finally:
+            # An account of which something is held stays, so that it needs no look-up.
             for account in held:
-                account.held[budget] -= 1
-                if not account.held[budget]:
-                    del account.held[budget]
+                account.hold(budget, -1)
 
     def refusal_delay(self, payer: Principal) -> float:
         """Counts a refusal; returns in how many seconds it is due."""
         now = self._now()
-        account = self._account(payer)
-        due = max(now, account.refused_until)
-        if due - now < MAX_REFUSAL_SECONDS:
-            calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
-            per_second = max(1.0, REFUSED_SHARE * calls)
-            account.refused_until = due + 1 / per_second
+        with self._accounts.lock():
+            account = self._accounts.account(payer)
+            due = max(now, account.refused_until)
+            if due - now < MAX_REFUSAL_SECONDS:
+                calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
+                per_second = max(1.0, REFUSED_SHARE * calls)
+                account.refused_until = due + 1 / per_second
         return max(0.0, due - now - WINDOWS[Budget.CALLS])
 
     def check_count(self, payer: Principal, budget: Budget, count: int) -> None:
@@ -206,25 +292,8 @@ class Ledger:
 
     def held(self, payer: Principal, budget: Budget) -> int:
         """How many of a budget a payer holds now."""
-        account = self._accounts.get(payer)
-        return 0 if account is None else account.held.get(budget, 0)
-
-    def _account(self, principal: Principal) -> _Account:
-        account = self._accounts.get(principal)
-        if account is None:
-            account = self._accounts[principal] = _Account()
-        return account
-
-    def _sweep(self, now: float) -> None:
-        # Forgets the accounts in which nothing is used. When few are, the next sweep is further
-        # away, so that sweeping costs little for each new account. Only before a call is counted,
-        # when no caller of this object holds an account.
-        self._accounts = {
-            principal: account
-            for principal, account in self._accounts.items()
-            if not account.idle(now)
-        }
-        self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
+        with self._accounts.lock():
+            return self._accounts.account(payer).held(budget)
 
     def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
         self._metrics.over_budget(budget.value, payer.kind.value)
