@@ -12,7 +12,9 @@ from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
 from service import tracing
 from service.logs import configure
+from service.process import Served
 from service.process import run as run_server
+from service.processes import Processes
 from service.search_server import SearchServer, SearchServerOptions
 from service.server import Options, Server
 
@@ -50,8 +52,10 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _make(options: Options | SearchServerOptions) -> Server | SearchServer:
-    return Server(options) if isinstance(options, Options) else SearchServer(options)
+def _make(options: Options | SearchServerOptions) -> Served:
+    if isinstance(options, SearchServerOptions):
+        return SearchServer(options)
+    return Server(options) if options.processes == 1 else Processes(options)
 
 
 def _check_files(parser: ConfiguredParser, chosen: argparse.Namespace) -> None:

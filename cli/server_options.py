@@ -24,6 +24,7 @@ MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
 MAX_SEARCH_SECONDS = 60  # As in the schema.
 MAX_SEARCHES = 10_000
 MAX_SEARCH_PROCESSES = 64
+MAX_PROCESSES = 64
 # So that match servers soon find search servers that were added.
 MAX_SEARCH_CONNECTION_SECONDS = 300.0
 _LIMITS = ConnectionLimits()
@@ -56,6 +57,7 @@ def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
     """Returns the options of the server; raises UsageError if they do not fit together."""
     if chosen.role == Role.SEARCH:
         return _search_server_options(chosen)
+    _check_processes(chosen)
     same = {name: value for name, value in vars(chosen).items() if name in Options._fields}
     host, port = chosen.listen
     return Options(
@@ -105,6 +107,15 @@ def _add_role(parser: ConfiguredParser) -> None:
         "servers that name it by --search-at: nobody else should reach it",
         Role.MATCH.value,
         choices=tuple(role.value for role in Role),
+    )
+    parser.add_option(
+        group,
+        "--processes",
+        "processes that answer the calls of this server, which share its ports, its log, its "
+        "searches and the budgets of its callers; more than 1 add a process that supervises them",
+        str(Options().processes),
+        metavar="N",
+        type=arguments.whole(1, MAX_PROCESSES),
     )
 
 
@@ -445,6 +456,16 @@ def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
     if chosen.web_origin or chosen.web_host:
         raise UsageError("--web-origin and --web-host need --web")
     return None
+
+
+def _check_processes(chosen: argparse.Namespace) -> None:
+    if chosen.processes == 1:
+        return
+    if not chosen.search_processes and not chosen.search_at:
+        # Each would search with threads of its own, and give every caller a share of these.
+        raise UsageError("--processes needs --search-processes or --search-at")
+    if 0 < chosen.max_connections < chosen.processes:
+        raise UsageError("--max-connections must not be less than --processes")
 
 
 def _search_security(chosen: argparse.Namespace) -> Security:

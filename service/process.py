@@ -5,17 +5,35 @@ import gc
 import logging
 import signal
 from collections.abc import Callable
+from typing import Protocol
 
 from service.connections import raise_file_limit
-from service.search_server import SearchServer
-from service.server import Server
+from service.metrics import Metrics
 
 GARBAGE_THRESHOLD = 5_000  # New objects between two collections of the youngest generation.
 
 _log = logging.getLogger(__name__)
 
 
-async def run(make_server: Callable[[], Server | SearchServer]) -> None:
+class Served(Protocol):
+    """A server of any kind."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """Its metrics."""
+
+    @property
+    def web_url(self) -> str:
+        """The URL of the table when it has started; empty without a door for browsers."""
+
+    async def start(self) -> str:
+        """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
+
+    async def stop(self) -> None:
+        """Stops, and answers the calls that run."""
+
+
+async def run(make_server: Callable[[], Served]) -> None:
     """Serves until a signal comes; raises OSError or ValueError if the server cannot start."""
     raise_file_limit()
     server = make_server()

@@ -14,8 +14,9 @@ from service.api.calls import Calls, Service
 from service.api.handlers import ServiceHandlers
 from service.connections import ConnectionLimits, channel_options
 
-# Otherwise two servers could share a port without noticing.
-_OWN_PORT = ("grpc.so_reuseport", 0)
+# Whether other processes may listen on the same port. Only the processes of one server may:
+# otherwise two servers could share a port without noticing.
+_SHARED_PORT = "grpc.so_reuseport"
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 _log = logging.getLogger(__name__)
@@ -30,14 +31,20 @@ class GrpcDoor:
         limits: ConnectionLimits,
         credentials: grpc.ServerCredentials | None = None,
         doors: int = 1,
+        *,
+        shares_port: bool = False,
     ) -> None:
         """Without `credentials` it serves in the clear. `doors` share the files of the process.
 
-        Raises ValueError if there are too few."""
+        `shares_port`: other processes listen on the same port, and the system gives each new
+        connection to one of them. Raises ValueError if there are too few files.
+        """
         self._calls = calls
         self._credentials = credentials
+        self._shares_port = shares_port
         self._health = health.aio.HealthServicer()
-        self._server = grpc.aio.server(options=(_OWN_PORT, *channel_options(limits, doors)))
+        shared = (_SHARED_PORT, int(shares_port))
+        self._server = grpc.aio.server(options=(shared, *channel_options(limits, doors)))
 
     async def open(self, address: str, services: Sequence[Service]) -> str:
         """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
@@ -67,7 +74,7 @@ class GrpcDoor:
     def _listen(self, address: str) -> str:
         is_socket = address.startswith("unix:")
         host, _, port = address.rpartition(":")
-        if not is_socket:
+        if not is_socket and not self._shares_port:
             check_free(host, int(port))
         try:
             if self._credentials is not None:

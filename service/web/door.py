@@ -44,19 +44,23 @@ class WebDoor:
         limits: ConnectionLimits,
         calls: Calls,
         context: Callable[[], ssl.SSLContext] | None,
+        listening: socket.socket | None = None,
     ) -> None:
-        """`context` gives the TLS context for the next connection; None: in the clear."""
+        """`context` gives the TLS context for the next connection; None: in the clear.
+
+        `listening` is a socket on which other processes accept connections too.
+        """
         self.options = options
         self._limits = limits
         self._calls = calls
         self._context = context
         self._connections: Connections | None = None
-        self._listening: socket.socket | None = None
+        self._listening = listening
         self._accepting: asyncio.Task[None] | None = None
 
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
-        listening = self._listen()
+        listening = self._listening or open_port(self.options)
         application = WebApplication(
             self._origins(), RpcApplication(self._calls, services), CountedSite(self._calls)
         )
@@ -92,11 +96,13 @@ class WebDoor:
             return Origins(options.origins, {*names, *LOOPBACK_NAMES})
         return Origins(options.origins, names if options.hosts else None)
 
-    def _listen(self) -> socket.socket:
-        host, port = self.options.host.strip("[]"), self.options.port
-        try:
-            return listen(host, port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or not self.options.may_move:
-                raise
-        return listen(host, 0)
+
+def open_port(options: WebOptions) -> socket.socket:
+    """A socket on the port of a door, or on the next best one; raises OSError."""
+    host, port = options.host.strip("[]"), options.port
+    try:
+        return listen(host, port)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or not options.may_move:
+            raise
+    return listen(host, 0)
