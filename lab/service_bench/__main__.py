@@ -17,6 +17,9 @@ asked for.
 Instructions: what an action costs in instructions, counted under valgrind (see
 lab/service_bench/instructions.py); only if it is asked for.
 
+Processes: what is played, at servers of several processes (see lab/service_bench/processes.py);
+only if it is asked for.
+
 Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
 SubmitAction with a log that is full of other matches.
 """
@@ -28,7 +31,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from lab.service_bench import human, instructions, played, scale
+from lab.service_bench import human, instructions, played, processes, scale
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
@@ -38,7 +41,7 @@ from service import wire
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
 _PARTS = ("calls", "played", "matches")  # Others are measured only if they are asked for.
-_HUMAN, _INSTRUCTIONS = "human", "instructions"
+_HUMAN, _INSTRUCTIONS, _PROCESSES = "human", "instructions", "processes"
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
@@ -66,6 +69,11 @@ def main() -> None:
             human.measure(directory, scripts, matches, pace, chosen.share, chosen.human_seconds)
         if _INSTRUCTIONS in chosen.parts:
             _instructions(directory, games, chosen.rounds)
+        if _PROCESSES in chosen.parts:
+            progress("writing matches")
+            scripts, rounds, counts = _scripts(games), chosen.rounds, chosen.processes
+            tables, stores = chosen.tables, chosen.stores
+            processes.measure(directory, scripts, stores, tables, rounds, chosen.seconds, counts)
         if "matches" in chosen.parts:
             _matches(directory, games)
             _full_log(chosen, directory, _scripts(games))
@@ -86,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--parts",
         nargs="+",
-        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS),
+        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _PROCESSES),
         default=_PARTS,
         help=f"what to measure (default: {' '.join(_PARTS)})",
     )
@@ -132,6 +140,15 @@ def _parser() -> argparse.ArgumentParser:
         choices=played.STORES,
         default=("sqlite", "postgresql"),
         help="stores of the matches that are played (default: sqlite postgresql)",
+    )
+    add(
+        "--processes",
+        metavar="N",
+        nargs="+",
+        type=int,
+        default=(1, 2, 4),
+        help="numbers of processes, the first of which is what the others are compared with "
+        "(default: 1 2 4)",
     )
     add(
         "--streams",

@@ -198,10 +198,15 @@ def _hosting_two(directory: Path) -> Iterator[list[Running]]:
 
 
 @contextmanager
-def hosting(directory: Path, store: str, checkout: Path | None) -> Iterator[Running]:
-    """Runs a server that allows seeds, and its database; raises ImportError without PostgreSQL."""
+def hosting(
+    directory: Path, store: str, checkout: Path | None, options: Sequence[str] = ()
+) -> Iterator[Running]:
+    """Runs a server that allows seeds, and its database; raises ImportError without PostgreSQL.
+
+    `options` are further ones of its command.
+    """
     directory.mkdir(parents=True)
-    options = ("--allow-seeds",)
+    options = ("--allow-seeds", *options)
     if store != "postgresql":
         with serving(directory, checkout, options, store) as server:
             yield server
