@@ -163,14 +163,15 @@ class Processes:
         )
 
     async def _wait_ready(self, refused: "asyncio.Future[str]") -> None:
-        ready = [asyncio.create_task(process.ready.wait()) for process in self._processes]
-        try:
-            all_ready = asyncio.gather(*ready)
-            await asyncio.wait((all_ready, refused), return_when=asyncio.FIRST_COMPLETED)
-            if refused.done():
-                raise OSError(refused.result())
-        finally:
-            all_ready.cancel()
+        async def wait() -> None:
+            for process in self._processes:
+                await process.ready.wait()
+
+        waiting = asyncio.create_task(wait())
+        await asyncio.wait((waiting, refused), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if refused.done():
+            raise OSError(refused.result())
 
     def _kill(self) -> None:
         for process in self._processes:
@@ -196,9 +197,11 @@ class Processes:
         return self._owner
 
     def refuse(self, why: str) -> None:
-        """A process cannot start; when the server starts, it cannot either."""
-        _log.error("a serving process cannot start: %s", why)
-        if self._refused is not None and not self._refused.done():
+        """A process cannot start; while the server starts, it cannot either."""
+        if self._watching is not None:
+            _log.error("a serving process cannot start: %s", why)
+        elif self._refused is not None and not self._refused.done():
+            self._supervision.stop()
             self._refused.set_result(why)
 
     def ended(self, number: int) -> None:

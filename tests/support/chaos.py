@@ -207,10 +207,8 @@ def kill_serving(victims, rng, run):
     (replica,) = victims
     replica.ready()
     run.wait_answers(rng.randint(1, 60), timeout=5)
-    serving = replica.serving()
-    if serving:
-        replica.kill_serving(rng.choice(serving))
-        run.count("processes killed")
+    replica.kill_serving(rng.choice(replica.serving()))
+    run.count("processes killed")
 
 
 def pause_serving(victims, rng, run):

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from croupier.client import Client as PythonClient
 from croupier.client import Operator
 from croupier.v1.catalog_pb2 import ListGamesRequest
+from lab.connections import children, connections, serving_processes
 from lab.ports import free_port
 from tests.support.serving import Client
 
@@ -51,24 +51,15 @@ class Replica:
     def kill(self):
         """Kills the process, if it runs; those that it has started must end by themselves."""
         if self._process is not None and self._process.returncode is None:
-            started = [os.pidfd_open(pid) for pid in self._started()]
+            started = [os.pidfd_open(pid) for pid in children(self._process.pid)]
             self._process.kill()
             self._process.communicate()
             for process in started:
                 assert _ends(process), "a process goes on without its server"
 
-    def _started(self, module=""):
-        pid = self._process.pid
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        for child in map(int, found):
-            # Right after its start a process still has the arguments of the one that has started
-            # it; one that has just ended has none.
-            if module in Path(f"/proc/{child}/cmdline").read_text():
-                yield child
-
     def serving(self):
         """The ids of the processes that answer calls, of a server that has several."""
-        return sorted(self._started("service.serving_process"))
+        return serving_processes(self._process.pid)
 
     def kill_serving(self, pid):
         """Kills one of these processes; the server starts another one."""
@@ -86,21 +77,6 @@ class Replica:
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-
-    def connections(self, pid):
-        """How many clients one of these processes has."""
-        port = f":{int(self.address.rpartition(':')[2]):04X}"
-        sockets = set()
-        for file in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                sockets.add(str(file.readlink()))
-        # gRPC also listens on IPv4 addresses by IPv6 sockets.
-        texts = (Path(f"/proc/{pid}/net/{table}").read_text() for table in ("tcp", "tcp6"))
-        lines = [line.split() for text in texts for line in text.splitlines()]
-        return sum(
-            fields[1].endswith(port) and fields[3] == "01" and f"socket:[{fields[9]}]" in sockets
-            for fields in lines
-        )
 
     def pause(self):
         """Stops the process until `resume`, as on a machine that is too busy."""
@@ -139,7 +115,7 @@ def clients_of_each(replica):
         # The system chooses a process for each connection.
         client = Client(replica.address, (("grpc.use_local_subchannel_pool", 1),))
         client.catalog.ListGames(ListGamesRequest(), timeout=END)
-        (pid,) = [pid for pid in counts if replica.connections(pid) > counts[pid]]
+        (pid,) = [pid for pid in counts if connections(pid, replica.address) > counts[pid]]
         counts[pid] += 1
         if pid in clients:
             others.append(client)
