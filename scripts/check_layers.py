@@ -22,8 +22,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "service.clock",
         "service.connections",
+        "service.link",
         "service.logs",
         "service.metrics",
+        "service.supervision",
         "service.tracing",
         "service.validation",
     ),

@@ -2,7 +2,7 @@
 
 The main process answers no calls. It starts the serving processes (`service/serving.py`)
 and starts each one again that ends, keeps a log that one process must keep
-(`service/store/owner.py`), starts the search processes, and tells the metrics of all.
+(`service/store/keeper.py`), starts the search processes, and tells the metrics of all.
 
 The serving processes share the port for gRPC by SO_REUSEPORT: the system gives each new connection
 to one of them, by a hash of its addresses. They accept the connections of browsers from one socket.
@@ -31,7 +31,7 @@ from service.searching.process_metrics import PREFIXES, read_metrics
 from service.searching.processes import make_folder
 from service.server import GRACE_SECONDS, Options, open_search_processes, open_store
 from service.serving import TURN_SECONDS, Start
-from service.store.owner import StoreOwner
+from service.store.keeper import StoreKeeper
 from service.summed_metrics import SummedMetrics, with_prefixes
 from service.supervision import Supervision
 from service.web.door import open_port
@@ -60,7 +60,7 @@ class Processes:
         self.web_url = ""
         kept = options.store in ("sqlite", "memory")
         self._store = open_store(options, self.metrics) if kept else None
-        self._owner = None if self._store is None else StoreOwner(self._store)
+        self._keeper = None if self._store is None else StoreKeeper(self._store)
         self._search_processes = open_search_processes(options)
         self._folder = make_folder()
         self._accounts = shared_accounts.create(options.processes)
@@ -155,7 +155,7 @@ class Processes:
             number,
             logs.chosen(),
             tracing.is_on(),
-            self._owner is not None,
+            self._keeper is not None,
             self._accounts,
             None if self._web is None else self._web.fileno(),
             self._folder / f"serving-{number}.metrics",
@@ -192,9 +192,9 @@ class Processes:
         return self._supervision.stopping
 
     @property
-    def owner(self) -> StoreOwner | None:
-        """The owner of the log, if this process keeps it."""
-        return self._owner
+    def keeper(self) -> StoreKeeper | None:
+        """The keeper of the log, if this process keeps it."""
+        return self._keeper
 
     def refuse(self, why: str) -> None:
         """A process cannot start; while the server starts, it cannot either."""
@@ -233,6 +233,7 @@ class _Process:
         self._process: asyncio.subprocess.Process | None = None
         self._link: Link | None = None
         self._metrics_at: Path | None = None
+        self._at_keeper = 0  # Its number there.
         self._missed = 0  # Turns of this event loop since the process has told of one of its own.
 
     async def run(self, start: Start) -> int:
@@ -254,11 +255,11 @@ class _Process:
         self._missed = 0
         link = Link(self._hear, lambda: None)
         self._link = link
-        owner = self._server.owner
+        keeper = self._server.keeper
+        if keeper is not None:
+            self._at_keeper = keeper.add(partial(self._tell, link))
         try:
             await asyncio.get_running_loop().create_unix_connection(lambda: link, sock=ours)
-            if owner is not None:
-                owner.add(self.number, partial(self._tell, link))
             link.send(("start", start))
             if self._server.stops:
                 self.stop()
@@ -266,8 +267,8 @@ class _Process:
         finally:
             self.ready.clear()
             self.stopping.set()
-            if owner is not None:
-                owner.remove(self.number)
+            if keeper is not None:
+                keeper.remove(self._at_keeper)
             link.close()
             self._process = self._link = None
             self._server.ended(self.number)
@@ -320,5 +321,5 @@ class _Process:
             case ("stopping",):
                 self.stopping.set()
             case _:
-                assert self._server.owner is not None
-                self._server.owner.hear(self.number, message)
+                assert self._server.keeper is not None
+                self._server.keeper.hear(self._at_keeper, message)

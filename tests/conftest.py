@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from lab.postgresql import Postgres
-from tests.support.replicas import OPERATOR, Cluster, Replica
+from tests.support.replicas import OPERATOR, PROCESSES, Cluster, Replica
 from tests.support.serving import Client, Servers
 
 
@@ -72,11 +72,12 @@ def operator(tmp_path):
     return ("--operator-token-file", str(file))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "processes", "postgresql"])
 def cluster(request, replicas, operator, tmp_path):
-    """One server process with a SQLite log, or two that share a PostgreSQL database."""
-    if request.param == "sqlite":
-        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
+    """A server with a SQLite log, of one process or two, or two with one PostgreSQL database."""
+    if request.param != "postgresql":
+        processes = PROCESSES if request.param == "processes" else ()
+        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"), *processes)]
     else:
         postgres = request.getfixturevalue("postgres")
         stores = [("--store", postgres.url(postgres.new_schema()))] * 2

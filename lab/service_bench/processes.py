@@ -31,7 +31,7 @@ from lab.service_bench.servers import Running
 
 SEARCHES = 2
 _CHECKOUT = Path(__file__).parents[2]
-_MAX_ACTIONS_A_SECOND = 3_000  # This many are prepared.
+_MAX_ACTIONS_A_SECOND = 5_000  # This many are prepared.
 _WARM_SECONDS = 1.0
 _SEARCH = hint_pb2.SearchLimits(time=Duration(seconds=60))
 

@@ -1,4 +1,4 @@
-"""The log of a process whose server keeps it in another process (`service/store/owner.py`)."""
+"""The log of a process whose server keeps it in another process (`service/store/keeper.py`)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -27,10 +27,10 @@ CLOSE_SECONDS = 2.0
 
 
 class RemoteStore:
-    """Asks the owner of a log. It is open as long as its link is."""
+    """Asks the keeper of a log. It is open as long as its link is."""
 
     def __init__(self, send: Callable[[Any], None]) -> None:
-        """`send` sends a message to the owner; `hear` takes those that come from there."""
+        """`send` sends a message to the keeper; `hear` takes those that come from there."""
         self._send = send
         self._numbers = count()
         self._asked: dict[int, tuple[asyncio.Future[Any], Callable[[Any], None] | None]] = {}
@@ -38,20 +38,20 @@ class RemoteStore:
         self._changes = Changes()
 
     async def open(self) -> None:
-        """The owner has opened the log."""
+        """The keeper has opened the log."""
 
     async def close(self) -> None:
-        """Waits until all that was asked for is answered; the owner closes the log."""
+        """Waits until all that was asked for is answered; the keeper closes the log."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 while self._asked:
                     self._answered.clear()
                     await self._answered.wait()
 
-    # What the owner says
+    # What the keeper says
 
     def hear(self, message: tuple[Any, ...]) -> None:
-        """Takes a message of the owner."""
+        """Takes a message of the keeper."""
         match message:
             case "done", number, answer:
                 future, then = self._take(number)

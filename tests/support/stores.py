@@ -15,7 +15,7 @@ from service.store import (
     MemoryStore,
     SqliteStore,
 )
-from service.store.owner import StoreOwner
+from service.store.keeper import StoreKeeper
 from service.store.postgresql import PostgresStore
 from service.store.remote import RemoteStore
 
@@ -124,9 +124,8 @@ class LinkedStores:
 
     def __init__(self, kept):
         self._kept = kept
-        self.owner = StoreOwner(kept)
-        self._links = []
-        self._number = 0
+        self.keeper = StoreKeeper(kept)
+        self._links = {}
 
     async def open(self):
         """Opens the log."""
@@ -134,26 +133,28 @@ class LinkedStores:
 
     async def add(self, store_class=RemoteStore):
         """The store of one more process."""
-        number, self._number = self._number, self._number + 1
-        at_owner = Link(lambda message: self.owner.hear(number, message), lambda: None)
+        at_keeper = Link(lambda message: self.keeper.hear(number, message), lambda: None)
         at_process = Link(lambda message: store.hear(message), lambda: None)
         store = store_class(at_process.send)
+        number = self.keeper.add(at_keeper.send)
+        self._links[store] = number, at_keeper, at_process
         loop = asyncio.get_running_loop()
-        for link, end in zip((at_owner, at_process), socket.socketpair(), strict=True):
+        for link, end in zip((at_keeper, at_process), socket.socketpair(), strict=True):
             await loop.create_unix_connection(partial(_itself, link), sock=end)
-        self.owner.add(number, at_owner.send)
-        self._links += [at_owner, at_process]
         return store
 
-    def remove(self, number):
+    def remove(self, store):
         """Ends to serve a process, which has been killed."""
-        self.owner.remove(number)
-        self._links[2 * number].close()
+        number, at_keeper, at_process = self._links.pop(store)
+        self.keeper.remove(number)
+        at_keeper.close()
+        at_process.close()
 
     async def close(self):
         """Closes the links and the log."""
-        for link in self._links:
-            link.close()
+        for _, *links in self._links.values():
+            for link in links:
+                link.close()
         await self._kept.close()
 
 
@@ -184,7 +185,7 @@ class LinkedStore(RemoteStore):
 
 
 class LinkedPlace:
-    """A SQLite log that is reached through its owner."""
+    """A SQLite log that is reached through its keeper."""
 
     def __init__(self, directory):
         self.directory = directory

@@ -1,4 +1,4 @@
-"""The owner of a log that one process can use, on behalf of the other processes of its server.
+"""The keeper of a log that one process can use, on behalf of the other processes of its server.
 
 It carries out what the stores of the other processes (`service/store/remote.py`) ask, in the order
 in which it hears of it. A process is answered after the commit, as if the log were its own, and a
@@ -8,6 +8,7 @@ read is carried out after it was asked for: so all processes together read the l
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from service.errors import Refusal, log_failure, store_unavailable
@@ -33,7 +34,7 @@ class RecentEntries:
     """The newest entries of the matches that have changed last.
 
     Whoever follows a match reads each of its entries once, right after the commit. All entries pass
-    through the owner, so that it can answer without reading the log.
+    through the keeper, so that it can answer without reading the log.
     """
 
     def __init__(self) -> None:
@@ -41,10 +42,8 @@ class RecentEntries:
         self._matches: dict[str, tuple[int, list[Entry]]] = {}
 
     def add(self, match_id: str, version: int, entry: Entry) -> None:
-        """Notes that the log has an entry as this version of a match."""
+        """Notes that the log has an entry as this version of a match; called with each of them."""
         before, entries = self._matches.pop(match_id, (version - 1, []))
-        if before + len(entries) != version - 1:
-            before, entries = version - 1, []
         entries.append(entry)
         if len(entries) > MAX_RECENT_ENTRIES:
             before += 1
@@ -65,19 +64,25 @@ class RecentEntries:
         return entries[version - before :]
 
 
-class StoreOwner:
+class StoreKeeper:
     """Carries out what some processes ask of a store, which only this object uses."""
 
     def __init__(self, store: Store) -> None:
         """The store is open as long as this is used."""
         self._store = store
         self._recent = RecentEntries()
+        self._numbers = count()
         self._sends: dict[int, Callable[[Any], None]] = {}
         self._running: set[asyncio.Future[Any]] = set()
 
-    def add(self, process: int, send: Callable[[Any], None]) -> None:
-        """Begins to serve a process, which hears by `send`."""
+    def add(self, send: Callable[[Any], None]) -> int:
+        """Begins to serve a process, which hears by `send`; returns its number.
+
+        No two processes have the same, so that none gets an answer to what one before it has asked.
+        """
+        process = next(self._numbers)
         self._sends[process] = send
+        return process
 
     def remove(self, process: int) -> None:
         """Ends to serve a process. What it has asked for is carried out."""

@@ -7,7 +7,7 @@ import pytest
 
 from service.errors import Refusal, store_full
 from service.store import MemoryStore, Snapshot, SqliteStore
-from service.store.owner import MAX_RECENT_ENTRIES, RecentEntries
+from service.store.keeper import MAX_RECENT_ENTRIES, RecentEntries
 from tests.support.stores import NOT_DUE, Heard, LinkedStores, action, header
 
 SECONDS = 20
@@ -33,7 +33,7 @@ def with_stores(kept, test, processes=2):
 
 @pytest.fixture(params=["memory", "sqlite"])
 def kept(request, tmp_path):
-    """The store that the owner keeps."""
+    """The store that the keeper keeps."""
     return MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "log")
 
 
@@ -86,10 +86,39 @@ def test_a_process_that_dies_loses_nothing_that_it_has_asked_for(kept):
         stores[0].append("one", 0, action(0), NOT_DUE)
         stores[0].save_snapshot("one", Snapshot(1, b"snapshot"))
         await stores[1].read("one", 0)
-        linked.remove(0)
+        linked.remove(stores[0])
         await heard.past(0)
         assert await stores[1].read("one", 0) == [action(0)]
         assert await stores[1].append("one", 1, action(1), NOT_DUE)
+
+    with_stores(kept, test)
+
+
+def test_the_successor_of_a_process_gets_no_answer_of_it():
+    class SlowStore(MemoryStore):
+        def __init__(self):
+            super().__init__()
+            self.asked, self.go = asyncio.Event(), asyncio.Event()
+
+        async def load(self, match_id):
+            self.asked.set()
+            await self.go.wait()
+            return await super().load(match_id)
+
+    kept = SlowStore()
+
+    async def test(linked, stores):
+        stores[0].append("one", 0, action(0), NOT_DUE)
+        left = asyncio.create_task(stores[1].load("one"))
+        await kept.asked.wait()
+        linked.remove(stores[1])
+        successor = await linked.add()
+        # The first request of both.
+        asked = asyncio.create_task(successor.load("two"))
+        await stores[0].read("one", 1)
+        kept.go.set()
+        assert await asked is None
+        left.cancel()
 
     with_stores(kept, test)
 
@@ -107,7 +136,7 @@ def test_a_failure_of_the_log_is_a_refusal_in_every_process():
             with pytest.raises(Refusal) as caught:
                 await store.append("one", 0, action(0), NOT_DUE)
             assert caught.value.status == store_full().status
-            # What went wrong is in the log of the owner alone.
+            # What went wrong is in the log of the keeper alone.
             with pytest.raises(RuntimeError, match="ZeroDivisionError"):
                 await store.load("one")
             with pytest.raises(ValueError, match="already"):
