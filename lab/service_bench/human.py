@@ -6,6 +6,7 @@ one. That the states of so many matches do not fit into the cache of matches is 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
@@ -38,7 +39,7 @@ def measure(
         try:
             seated = server.memory()
             progress(f"playing for {seconds:.0f} s")
-            figures = Subject("human", server, players).run(seconds)
+            figures = Subject("human", [server], players, Counter()).run(seconds)
         finally:
             players.close()
         print(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from lab.connections import children
 from lab.ports import free_port
 from lab.service_bench.scripts import KEY
 
@@ -59,8 +60,7 @@ class Running(NamedTuple):
 
 
 def _with_children(pid: int) -> list[int]:
-    started = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *map(int, started)]
+    return [pid, *children(pid)]
 
 
 def _cpu(pid: int) -> float:
