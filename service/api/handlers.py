@@ -1,5 +1,6 @@
 """The handlers of our methods: they bring the calls that come by gRPC to `Calls`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
 from typing import Any, TypeAlias
@@ -102,7 +103,11 @@ def _handler(calls: Calls, method: MethodDescriptor, servicer: Any) -> Any:
 async def _abort(context: GrpcContext, refusal: Refusal, call: CurrentCall) -> None:
     status = rpc_status.to_status(refusal.status)
     trailing = (*(status.trailing_metadata or ()), *_returned(call))
-    await context.abort(status.code, status.details, trailing)
+    try:
+        await context.abort(status.code, status.details, trailing)
+    except grpc.aio.InternalError:
+        # The caller has gone, but gRPC did not know it yet, and would log this as an error.
+        raise asyncio.CancelledError from None
 
 
 def _returned(call: CurrentCall) -> tuple[tuple[str, str]]:
