@@ -26,6 +26,7 @@ def metrics():
     metrics.add_process()
     metrics.add_web(int)
     metrics.add_match_cache(int)
+    metrics.add_serving_processes(int)
     metrics.add_database(1, int, int, int)
     metrics.add_budgets(["calls"], ["address"])
     metrics.certificate_expires(0)
