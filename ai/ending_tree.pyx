@@ -11,7 +11,7 @@ no probability, and matter only for what the opponent decides.
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
-from ai.game_tree cimport hash_words
+from ai.game_graph cimport hash_words
 from ai.memory cimport Arena, HashIndex
 from ai.worker cimport now
 from engine.chance cimport Rng, Script, mix, script_next, script_probability, script_start

@@ -46,7 +46,7 @@ each gets a score that can be shown (`Parameters.evaluation_share`).
     R. Coulom, "Computing Elo Ratings of Move Patterns in the Game of Go", ICGA Journal 30(4), 2007:
     progressive widening.
 
-A game that is small enough to be searched from the deal is (ai/mccfr.pyx).
+A game that is small enough is searched from the deal instead (ai/cfr.pyx).
 """
 
 from libc.math cimport sqrt

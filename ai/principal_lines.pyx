@@ -58,7 +58,7 @@ cdef class PrincipalLines:
 
     def __cinit__(self, search):
         self.arena = Arena()
-        self.sampler = search.sampler
+        self.sampler = search.worlds
         self.game = self.sampler.game
         self.policy = PlayoutPolicy.uniform(self.game)
         self.worker = search.workers[0]

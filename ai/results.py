@@ -91,10 +91,9 @@ class Parameters(NamedTuple):
     # The share of the visits to the root that are divided evenly among all actions, so that the
     # scores of all can be compared; 0: an action that seems worse is hardly visited.
     evaluation_share: float = 0.0
-    # Whether to search from the deal (ai/mccfr.pyx) if all lines of play fit in `memory`; None: as
-    # the game says.
-    from_deal: bool | None = None
-    # Probabilities below this times the largest are taken for noise and set to 0.
+    # Whether to search from the deal (ai/cfr.pyx) if all states of the game fit in `memory`.
+    from_deal: bool = True
+    # From the present, probabilities below this times the largest are taken for noise and set to 0.
     floor: float = 0.02
     # The most iterations that are spent on a single action; 0: as many as on any other decision.
     single_action: int = 256

@@ -1,8 +1,9 @@
 """A search from a view: how long, by how many threads, and what it has found.
 
-ai/ismcts.pyx says how one thread searches, and ai/mccfr.pyx how it does in small games. Several
-threads search by root parallelisation: each grows its own trees, and the statistics of their roots
-are added up. Endings that can be solved exactly are (ai/endings.pyx).
+ai/ismcts.pyx says how one thread searches from the present. Several threads search by root
+parallelisation: each grows its own trees, and the statistics of their roots are added up. Endings
+that can be solved exactly are (ai/endings.pyx). A game that is small enough is searched from the
+deal instead, by one thread (ai/cfr.pyx).
 """
 
 import math
@@ -10,9 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from ai.cfr import CfrWorker
 from ai.endings import Proof, prove
+from ai.graphs import graphs
 from ai.ismcts import IsmctsWorker, sample_action
-from ai.mccfr import MccfrWorker
 from ai.results import TIED, ActionResult, Parameters, Result, StopReason
 from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
@@ -28,6 +30,9 @@ _PRECEDENCE = (
 _DEFAULTS = Parameters()
 EXACT = 1e-9  # Scores that differ by less are equal.
 DRIFT = 3.0  # How many times as far as so far a score may move if the search goes on.
+GRAPH_TIME = 1 / 2  # The most of its time that a search spends on the graph of a small game.
+# From the deal, probabilities below this times the largest are taken for noise.
+CFR_FLOOR = 0.001
 SEARCH_TO_REPORT = 9  # The search goes on for so many times as long as its last report took.
 
 
@@ -69,20 +74,15 @@ class Search:
         # Of each thread; 0: any number.
         self.max_iterations = -(-max_iterations // threads)
         self.max_nodes = -(-max_nodes // threads)
-        from_deal = parameters.from_deal
-        if from_deal is None:
-            from_deal = sampler.game.from_deal
-        self.from_deal = from_deal and root_actions is None and not max_nodes
-        self.workers = [self._worker(thread) for thread in range(threads)]
+        self.workers: list[IsmctsWorker | CfrWorker] = [
+            self._present_worker(thread) for thread in range(threads)
+        ]
+        self.from_deal: CfrWorker | None = None
+        self._may_begin_from_deal = parameters.from_deal and root_actions is None and max_nodes == 0
         self.stop_reason = StopReason.ITERATIONS
-        # A game is searched from the deal because the proportions in which its sampler draws worlds
-        # are not believed, and a proof would rest on them.
-        self.endings = parameters.endings and not sampler.game.from_deal
         self.proof: Proof | None = None
 
-    def _worker(self, thread: int) -> IsmctsWorker | MccfrWorker:
-        if self.from_deal:
-            return MccfrWorker(self.sampler, thread, self.parameters)
+    def _present_worker(self, thread: int) -> IsmctsWorker:
         max_nodes = SEATS * self.max_iterations + 2 if self.max_iterations else 1 << 40
         stops_when_full = 0 < self.max_nodes < max_nodes
         return IsmctsWorker(
@@ -123,7 +123,12 @@ class Search:
         if single:
             max_iterations = self.parameters.single_action
             iterations = min(iterations or max_iterations, max_iterations)
-        elif self.endings and self.proof is None:
+        done = 0
+        if self._may_begin_from_deal:
+            self._may_begin_from_deal = False
+            done = self._begin_from_deal(iterations, seconds, stop)
+        # A proof would rest on the proportions in which the sampler draws worlds.
+        if self.parameters.endings and not (single or self.from_deal or self.proof):
             self.proof = prove(
                 self.sampler,
                 self.legal,
@@ -135,17 +140,38 @@ class Search:
             )
         if self.proof and self.parameters.proven > 0:
             iterations = min(iterations or self.parameters.proven, self.parameters.proven)
-        reasons = self._run_reporting(iterations, end, stop, every, report)
-        if StopReason.MEMORY in reasons and self.from_deal:
-            # The game tree does not fit in memory, so the search is from the present instead.
-            self.from_deal = False
-            self.workers = [self._worker(thread) for thread in range(len(self.workers))]
-            reasons = self._run_reporting(iterations, end, stop, every, report)
+        if 0 < iterations == done:
+            reasons = [StopReason.CANCELLED if stop.hold(end or 0) else StopReason.ITERATIONS]
+        else:
+            reasons = self._run_reporting(iterations - done, end, stop, every, report)
+        if self.from_deal and StopReason.ITERATIONS in reasons:
+            graphs.keep_state(self.from_deal.graph, self.from_deal.state())
         self.stop_reason = next(reason for reason in _PRECEDENCE if reason in reasons)
         if single and self.stop_reason == StopReason.ITERATIONS:
             self.stop_reason = StopReason.SINGLE_ACTION
         if self.proof:
             self.stop_reason = StopReason.PROVEN
+
+    def _begin_from_deal(self, iterations: int, seconds: float, stop: Stop) -> int:
+        # Searches from the deal if the game is small enough and the iterations (0: no limit) are
+        # enough to be better than from the present. Returns how many are done, since an earlier
+        # search did them.
+        graph = graphs.of(self.sampler.game, self.parameters.memory, GRAPH_TIME * seconds, stop)
+        if graph is None:
+            return 0
+        worker = CfrWorker(graph, self.sampler)
+        if not worker.knows_view or 0 < iterations < worker.min_iterations:
+            return 0
+        if state := graphs.state_for(graph, iterations):
+            worker.restore(state)
+        self.from_deal = worker
+        self.workers = [worker]
+        return worker.iterations
+
+    @property
+    def worlds(self) -> Sampler:
+        """What draws worlds that fit the view, as likely as the search takes them to be so far."""
+        return self.from_deal.weighted_sampler() if self.from_deal else self.sampler
 
     def _run_reporting(
         self,
@@ -189,7 +215,7 @@ class Search:
         seconds = max(1e-9, end - time.monotonic()) if end is not None else 0
         reasons: list[StopReason] = []
 
-        def run(worker: IsmctsWorker | MccfrWorker, share: int) -> None:
+        def run(worker: IsmctsWorker | CfrWorker, share: int) -> None:
             if share or left is None:
                 reasons.append(worker.run(share, seconds, stop))
             else:
@@ -248,7 +274,8 @@ class Search:
         strategy = {action: root.strategy for action, root in roots.items()}
         most = max(strategy.values())
         if most > 0:
-            least = self.parameters.floor * most
+            floor = CFR_FLOOR if self.from_deal else self.parameters.floor
+            least = floor * most
             strategy = {
                 action: weight if weight >= least else 0.0 for action, weight in strategy.items()
             }

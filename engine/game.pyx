@@ -31,9 +31,7 @@ cdef class Game:
     `reference` marks a game for study, which no server lists. `sequential_regret` tells the search
     to answer with a mixture of actions even where a seat decides alone, because an action such as a
     bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
-    (ai/results.py) that suit the game. `from_deal` tells the search to start from the deal and not
-    from the present position (see ai/mccfr.pyx). It suits a game whose views remember everything
-    that their seat has seen, and whose lines of play all fit in memory.
+    (ai/results.py) that suit the game.
     """
 
     id = ""
@@ -47,7 +45,6 @@ cdef class Game:
     sequential_regret = False
     visits_before_mixing = 0
     widening = 0.5
-    from_deal = False
 
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults. Raises RulesetError."""

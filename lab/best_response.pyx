@@ -11,12 +11,12 @@ from typing import NamedTuple
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
-from ai.game_tree cimport (
-    CHANCE, DECISION, NO_MEMORY, NONE, ROOT, TERMINAL, UNEXPANDED, GameTree, History,
-)
-from ai.game_tree cimport InfoSet as TreeInfoSet
 from ai.memory cimport Arena
 from engine.game cimport SEATS
+from lab.game_tree cimport (
+    CHANCE, DECISION, NO_MEMORY, NONE, ROOT, TERMINAL, UNEXPANDED, GameTree, History,
+)
+from lab.game_tree cimport InfoSet as TreeInfoSet
 
 from engine.position import Position
 
@@ -56,7 +56,7 @@ cdef class ExtensiveGame:
 
     def __cinit__(self, game, size_t memory=1 << 31):
         cdef size_t at = ROOT
-        cdef GameTree tree = GameTree(game, memory, True)
+        cdef GameTree tree = GameTree(game, memory)
         cdef Arena arena = Arena()
         self.tree = tree
         self.game = game

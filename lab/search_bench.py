@@ -24,6 +24,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from lab import plain_search
 
+DEFAULTS = Parameters()
 PLAYOUTS = 2_000
 ITERATIONS = 5_000
 SMALL_ITERATIONS = 10_000
@@ -152,18 +153,25 @@ def show_plain_search(rounds: int) -> None:
 
 
 def show_openspiel(rounds: int) -> None:
-    """Shows iterations a second beside OpenSpiel's ISMCTSBot, in the same games."""
+    """Shows iterations a second beside OpenSpiel's ISMCTSBot, in the same games.
+
+    The search is from the present there: one from the deal keeps what it finds for the next.
+    """
     print("\nBeside OpenSpiel's ISMCTSBot (C++), from the first decision:")
     if not importlib.util.find_spec("pyspiel"):
         print("open-spiel is not installed: pip install 'croupier-server[openspiel]'")
         return
     print(f"{'game':18}{'iterations':>12}{'search':>14}{'OpenSpiel':>14}{'ratio':>8}")
+    present = Parameters(from_deal=False, endings=False)
     for game_id in ("kuhn_poker", "leduc_poker"):
         position = Position.deal(games()[game_id](), 1)
         view = position.view(position.deciders[0])
         for iterations in (SMALL_ITERATIONS, 10 * SMALL_ITERATIONS):
             ours, theirs = rates(
-                [_searches(view, iterations), _openspiel_searches(game_id, iterations)],
+                [
+                    _searches(view, iterations, parameters=present),
+                    _openspiel_searches(game_id, iterations),
+                ],
                 iterations,
                 rounds,
             )
@@ -174,8 +182,12 @@ def show_openspiel(rounds: int) -> None:
             )
 
 
-def _searches(view: SeatView, iterations: int, threads: int = 1) -> Run:
-    return lambda seed: search(view, iterations=iterations, threads=threads, seed=seed)
+def _searches(
+    view: SeatView, iterations: int, threads: int = 1, parameters: Parameters = DEFAULTS
+) -> Run:
+    return lambda seed: search(
+        view, iterations=iterations, threads=threads, seed=seed, parameters=parameters
+    )
 
 
 def _openspiel_searches(game_id: str, iterations: int) -> Run:

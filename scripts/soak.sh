@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the long form of the tests that repeat something: random matches, samplers after long
-# matches, snapshots, cancelled searches, endings, crashes and races. Arguments go to each run of pytest.
+# matches, snapshots, cancelled searches, endings, small games, crashes and races. Arguments go to each run of pytest.
 set -eux
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
@@ -11,5 +11,6 @@ TEST_MATCHES=2000 TEST_SNAPSHOTS=1000 python -m pytest -o faulthandler_timeout=0
     -n "${JOBS:-auto}" tests/engine/test_game.py tests/service/hosting/test_snapshots.py "$@"
 TEST_SOAK=10000 python -m pytest tests/service/searching/test_analysis.py -k leave_nothing "$@"
 TEST_ENDINGS=300 python -m pytest tests/ai/test_endings.py -k naive_solver "$@"
+TEST_CFR=100 python -m pytest -n "${JOBS:-auto}" tests/ai/test_cfr.py -k "gains or linear" "$@"
 TEST_KILLS=200 TEST_RACES=5000 python -m pytest -s -o faulthandler_timeout=0 \
     tests/service/test_crashes.py tests/service/test_races.py "$@"

@@ -52,7 +52,6 @@ cdef class KuhnPoker(Game):
     hidden_places = ("opponent_hand",)
     reference = True
     sequential_regret = True
-    from_deal = True
 
     def cards(self):
         return [{"id": str(rank), "title": title, "kind": "card", "copies": 1,

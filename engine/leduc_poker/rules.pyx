@@ -66,7 +66,6 @@ cdef class LeducPoker(Game):
     hidden_places = ("opponent_hand",)
     reference = True
     sequential_regret = True
-    from_deal = True
 
     def cards(self):
         return [{"id": str(rank), "title": title, "kind": "card", "copies": SUITS,

@@ -149,7 +149,7 @@ def _final_hint(
         def interrupted() -> bool:
             return job.stop.hold(end.at) or time.monotonic() >= end.at
 
-        beliefs = request.sampler.beliefs(request.belief_worlds, request.seed, interrupted)
+        beliefs = search.worlds.beliefs(request.belief_worlds, request.seed, interrupted)
         hint.beliefs.extend(write_beliefs(request.view.game, beliefs))
         hint.belief_worlds = beliefs.worlds
     return hint

@@ -10,7 +10,7 @@ from engine import games
 from engine.position import Position
 from tests.support.play import random_joint, seeded
 
-GAMES = [game_id for game_id, game in games().items() if not game.from_deal]
+GAMES = [game_id for game_id, game in games().items() if not game.reference]
 SHARE = 0.2
 
 

@@ -20,11 +20,13 @@ from engine import games
 from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.exploit import presets
 from service import wire
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
 from service.metrics import Metrics
+from service.searching.hint_messages import write_beliefs
 from service.searching.hints import CheckedHintRequest, answer
 from service.searching.own_threads import OwnThreads
 from service.searching.pool import Limits, SearchJob, SearchPool
@@ -260,6 +262,34 @@ def test_beliefs_are_the_shares_of_the_worlds():
     ]
     for belief in beliefs:
         assert belief.expected == belief.probability == pytest.approx(0.5, abs=0.02)
+
+
+def test_beliefs_of_a_hint_are_those_of_the_search():
+    # In a small game they rest on what the opponent would have played, not on random play.
+    preset = presets()["champion_chess_small"]
+    game = games()[preset.game](preset.ruleset)
+    differ = 0
+    for seed in range(30):
+        rng = random.Random(seed)
+        position = Position.deal(game, seed)
+        for _ in range(2):
+            if not position.over:
+                joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
+                position.apply(joint, seed)
+        if 0 not in position.deciders or len(position.legal(0)) < 2:
+            continue
+        request = checked_request(position.view(0), seed)._replace(belief_worlds=2000)
+        hint = answer(request, SearchJob(Limits(iterations=4000), Parameters())).hint
+        search = Search(request.view, seed=seed)
+        search.run(iterations=4000)
+        expected = search.worlds.beliefs(2000, seed)
+        assert list(hint.beliefs) == write_beliefs(game, expected)
+        by_chance = request.sampler.beliefs(2000, seed)
+        chances = {(one.place, one.card): one.probability for one in by_chance.cards}
+        differ += any(
+            abs(one.probability - chances[one.place, one.card]) > 0.1 for one in expected.cards
+        )
+    assert differ
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

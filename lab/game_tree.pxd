@@ -3,7 +3,6 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from ai.memory cimport Arena, HashIndex
-from engine.chance cimport Rng
 from engine.game cimport SEATS, Action, Game, State
 
 cdef enum:
@@ -26,7 +25,7 @@ cdef struct History:
     double score           # Of seat 0, where the history is terminal.
     size_t first_word      # The state: a run of the words, without the zeros at its end.
     uint32_t word_count
-    uint64_t observed[SEATS]   # With perfect recall: a key of all that each seat has observed.
+    uint64_t observed[SEATS]   # A key of all that each seat has observed.
 
 cdef struct InfoSet:
     uint64_t key
@@ -35,19 +34,11 @@ cdef struct InfoSet:
     uint32_t count
     uint32_t example       # A history in it.
 
-# How many words there are without the zeros at the end, and a hash of these words.
-cdef int used_words(const uint64_t* words, int n) noexcept nogil
-cdef uint64_t hash_words(const uint64_t* words, int n) noexcept nogil
-
 cdef class GameTree:
     cdef readonly Game game
-    cdef bint perfect_recall
     cdef Arena arena
     cdef History* histories
-    cdef double* probabilities     # Of a history after chance: its probability,
-    cdef double* alias_odds        # and its line of an alias table: the share of this history,
-    cdef uint32_t* aliases         # and which history is sampled otherwise.
-    cdef uint32_t* alias_stack     # Scratch.
+    cdef double* probabilities     # Of a history after chance.
     cdef uint64_t* words
     cdef InfoSet* info_sets
     cdef Action* actions
@@ -58,12 +49,6 @@ cdef class GameTree:
 
     # Makes the children of a history that is UNEXPANDED; its kind changes.
     cdef void expand(self, uint32_t at) noexcept nogil
-    # One of the children of a CHANCE, sampled.
-    cdef uint32_t sample_outcome(self, const History* history, Rng* rng) noexcept nogil
-    # The key of the information set of a seat, without perfect recall.
-    cdef uint64_t view_key(self, const State* state, int seat) noexcept nogil
-    # The information set with a key; NONE if none was made.
-    cdef uint32_t find_info_set(self, uint64_t key) noexcept nogil
     cdef bytes state_bytes(self, uint32_t at)
 
     cdef void load_state(self, const History* history, State* state) noexcept nogil
@@ -71,6 +56,6 @@ cdef class GameTree:
                             const uint64_t* observed, uint32_t at) noexcept nogil
     cdef uint32_t add_history(self, const State* state, const Action* joint,
                               const uint64_t* observed) noexcept nogil
-    cdef void build_alias_table(self, const History* history) noexcept nogil
+    cdef uint64_t view_key(self, const State* state, int seat) noexcept nogil
     cdef uint32_t find_or_add_info_set(self, uint64_t key, int seat, const Action* actions,
                                        uint32_t count, uint32_t example) noexcept nogil

@@ -2,8 +2,8 @@
 
 A history is one line of play with everything that was hidden in it. Where chance comes in, every
 outcome is a child of the history; outcomes with equal states are one. Histories in which the seat
-that must decide knows the same share an information set. What the seat knows is its view or, with
-`perfect_recall`, all views that it has had and all that it did.
+that must decide knows the same share an information set. What the seat knows is all views that it
+has had and all that it did.
 
 Memory is taken once and kept until the end, so that the number of a history stays what it is.
 """
@@ -11,10 +11,9 @@ Memory is taken once and kept until the end, so that the number of a history sta
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memset
 
+from ai.game_graph cimport hash_words, used_words
 from ai.memory cimport Arena, HashIndex
-from engine.chance cimport (
-    Script, mix, rng_below, rng_double, script_next, script_probability, script_start,
-)
+from engine.chance cimport Rng, Script, mix, script_next, script_probability, script_start
 from engine.game cimport MAX_ACTIONS, NOBODY, STATE_BYTES, STATE_WORDS, VIEW_WORDS, View
 
 cdef enum:
@@ -23,47 +22,18 @@ cdef enum:
     FIRST_INFO_SETS = 500      # That the index has slots for at the start.
 
 
-cdef int used_words(const uint64_t* words, int n) noexcept nogil:
-    # Skips the zeros at the end eight at a time: most words of a small game's state are zero.
-    cdef int i
-    cdef uint64_t any_set
-    while n >= 8:
-        any_set = 0
-        for i in range(n - 8, n):
-            any_set |= words[i]
-        if any_set:
-            break
-        n -= 8
-    while n > 0 and words[n - 1] == 0:
-        n -= 1
-    return n
-
-
-cdef uint64_t hash_words(const uint64_t* words, int n) noexcept nogil:
-    cdef int used = used_words(words, n)
-    cdef uint64_t key = used
-    cdef int i
-    for i in range(used):
-        key = mix(key, words[i])
-    return key
-
-
 cdef class GameTree:
     """The part of a game's tree that was expanded, of at most `memory` bytes."""
 
-    def __cinit__(self, Game game not None, size_t memory, bint perfect_recall=False):
+    def __cinit__(self, Game game not None, size_t memory):
         cdef Arena arena = Arena()
         cdef size_t capacity = max(64, min(memory // BYTES_A_HISTORY, <size_t> 1 << 31))
         self.arena = arena
         self.game = game
-        self.perfect_recall = perfect_recall
         self.history_capacity = capacity
         self.word_capacity = 4 * capacity
         self.histories = <History*> arena.take(capacity, sizeof(History))
         self.probabilities = <double*> arena.take(capacity, sizeof(double))
-        self.alias_odds = <double*> arena.take(capacity, sizeof(double))
-        self.aliases = <uint32_t*> arena.take(capacity, sizeof(uint32_t))
-        self.alias_stack = <uint32_t*> arena.take(capacity, sizeof(uint32_t))
         self.words = <uint64_t*> arena.take(self.word_capacity, sizeof(uint64_t))
         self.info_sets = <InfoSet*> arena.take(capacity, sizeof(InfoSet))
         self.actions = <Action*> arena.take(capacity, sizeof(Action))
@@ -90,7 +60,6 @@ cdef class GameTree:
         cdef Action joint[SEATS]
         cdef uint32_t counts[SEATS]
         cdef uint32_t i
-        cdef uint64_t key
         cdef State state
         cdef int seat, owed
         if at == ROOT and history.word_count == 0:
@@ -110,9 +79,8 @@ cdef class GameTree:
             return
         for seat in range(SEATS):
             if owed & (1 << seat):
-                key = history.observed[seat] if self.perfect_recall else self.view_key(&state, seat)
                 history.info_sets[seat] = self.find_or_add_info_set(
-                    key, seat, actions[seat], counts[seat], at)
+                    history.observed[seat], seat, actions[seat], counts[seat], at)
                 if history.info_sets[seat] == NONE:
                     return
         history.first = self.history_count
@@ -171,7 +139,6 @@ cdef class GameTree:
             return
         history.first = first
         history.count = self.history_count - first
-        self.build_alias_table(history)
         history.kind = CHANCE
 
     cdef uint32_t add_history(self, const State* state, const Action* joint,
@@ -192,45 +159,12 @@ cdef class GameTree:
         history.word_count = size
         memcpy(self.words + self.word_count, state, size * sizeof(uint64_t))
         self.word_count += size
-        if self.perfect_recall:
-            for seat in range(SEATS):
-                history.observed[seat] = 0 if joint == NULL else mix(observed[seat], joint[seat])
-                history.observed[seat] = mix(history.observed[seat], self.view_key(state, seat))
+        for seat in range(SEATS):
+            history.observed[seat] = 0 if joint == NULL else mix(observed[seat], joint[seat])
+            history.observed[seat] = mix(history.observed[seat], self.view_key(state, seat))
         self.probabilities[at] = 0
         self.history_count += 1
         return at
-
-    cdef void build_alias_table(self, const History* history) noexcept nogil:
-        # The alias table of a chance (A. J. Walker, 1974; M. D. Vose, 1991): each line has two
-        # outcomes, and the odds are the share of the first.
-        cdef uint32_t n = history.count
-        cdef double* odds = self.alias_odds + history.first
-        cdef uint32_t* aliases = self.aliases + history.first
-        cdef uint32_t* stack = self.alias_stack
-        cdef uint32_t i, small = 0, large = n, few, many
-        for i in range(n):
-            odds[i] = self.probabilities[history.first + i] * n
-            aliases[i] = history.first + i
-            if odds[i] < 1:
-                stack[small] = i
-                small += 1
-            else:
-                large -= 1
-                stack[large] = i
-        while small > 0 and large < n:
-            small -= 1
-            few = stack[small]
-            many = stack[large]
-            aliases[few] = history.first + many
-            odds[many] -= 1 - odds[few]
-            if odds[many] < 1:
-                large += 1
-                stack[small] = many
-                small += 1
-
-    cdef uint32_t sample_outcome(self, const History* history, Rng* rng) noexcept nogil:
-        cdef uint32_t at = history.first + rng_below(rng, history.count)
-        return at if rng_double(rng) < self.alias_odds[at] else self.aliases[at]
 
     # Information sets
 
@@ -238,9 +172,6 @@ cdef class GameTree:
         cdef View view
         self.game.view(state, seat, &view)
         return hash_words(view.words, VIEW_WORDS)
-
-    cdef uint32_t find_info_set(self, uint64_t key) noexcept nogil:
-        return self.info_set_index.find(key)
 
     cdef uint32_t find_or_add_info_set(self, uint64_t key, int seat, const Action* actions,
                                        uint32_t count, uint32_t example) noexcept nogil:
