@@ -14,7 +14,7 @@ from engine.game import Game
 
 MAX_NODES = 1 << 16
 BYTES_A_NODE = 1 << 10  # A node has few actions, and its state few words that are not 0.
-MAX_BYTES = 64 << 20  # Of all graphs that are kept while no search is in them.
+MAX_BYTES = 64 << 20  # Of all graphs that are kept, with what was found in them.
 MAX_KEPT = 256  # Graphs, and games that are known to be too large for one.
 MAX_STATES = 4  # Of searches in one graph.
 
@@ -77,12 +77,17 @@ class Graphs:
 
     def _forget(self) -> None:
         # The graph that was used last stays.
-        left = sum(graph.bytes_used for graph in self._kept.values() if graph is not None)
+        left = sum(map(_bytes, self._kept.values()))
         for key in list(self._kept)[:-1]:
             if left <= MAX_BYTES and len(self._kept) <= MAX_KEPT:
                 return
-            graph = self._kept.pop(key)
-            left -= graph.bytes_used if graph is not None else 0
+            left -= _bytes(self._kept.pop(key))
+
+
+def _bytes(graph: GameGraph | None) -> int:
+    if graph is None:
+        return 0
+    return graph.bytes_used + sum(len(state.found) for state in graph.states.values())
 
 
 graphs = Graphs()

@@ -31,6 +31,7 @@ _DEFAULTS = Parameters()
 EXACT = 1e-9  # Scores that differ by less are equal.
 DRIFT = 3.0  # How many times as far as so far a score may move if the search goes on.
 GRAPH_TIME = 1 / 2  # The most of its time that a search spends on the graph of a small game.
+CFR_ITERATION_SECONDS = 2e-6  # Of a search from the deal, at most, roughly.
 # From the deal, probabilities below this times the largest are taken for noise.
 CFR_FLOOR = 0.001
 SEARCH_TO_REPORT = 9  # The search goes on for so many times as long as its last report took.
@@ -153,14 +154,15 @@ class Search:
             self.stop_reason = StopReason.PROVEN
 
     def _begin_from_deal(self, iterations: int, seconds: float, stop: Stop) -> int:
-        # Searches from the deal if the game is small enough and the iterations (0: no limit) are
-        # enough to be better than from the present. Returns how many are done, since an earlier
-        # search did them.
+        # Searches from the deal if the game is small enough and the iterations or the time (0: no
+        # limit) are enough to be better than from the present. Returns how many iterations are
+        # done, since an earlier search did them.
         graph = graphs.of(self.sampler.game, self.parameters.memory, GRAPH_TIME * seconds, stop)
         if graph is None:
             return 0
         worker = CfrWorker(graph, self.sampler)
-        if not worker.knows_view or 0 < iterations < worker.min_iterations:
+        enough = iterations or seconds / CFR_ITERATION_SECONDS
+        if not worker.knows_view or 0 < enough < worker.min_iterations:
             return 0
         if state := graphs.state_for(graph, iterations):
             worker.restore(state)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the long form of the tests that repeat something: random matches, samplers after long
-# matches, snapshots, cancelled searches, endings, small games, crashes and races. Arguments go to each run of pytest.
+# matches, snapshots, cancelled searches, endings, small games, crashes and races. Arguments go to
+# each run of pytest.
 set -eux
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"

@@ -75,7 +75,7 @@ def check_hint(hint, view):
 
 
 def test_a_hint_at_the_end_of_a_match_is_proven(client):
-    table = client.create(ruleset_of("skystones", "five"), seed=1)
+    table = client.create(ruleset_of("skystones"), seed=1)
     rng = seeded("proven")
     reasons = []
     while True:
@@ -85,7 +85,7 @@ def test_a_hint_at_the_end_of_a_match_is_proven(client):
         player = table.players[deciders[0]]
         view = player.view()
         if len(view.legal_actions) > 1:
-            hint = player.hint(hint_pb2.SearchLimits(iterations=3_000), seed=1).hint
+            hint = player.hint(hint_pb2.SearchLimits(iterations=5_000), seed=1).hint
             check_hint_of_ending(hint)
             reasons.append(hint.stop_reason)
         player.submit(rng.choice(view.legal_actions), view.version)
