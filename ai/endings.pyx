@@ -211,7 +211,7 @@ cdef class Ending(EndingTree):
                 stopped = self.must_stop()
             if stopped:
                 return []
-            samplers.append(Sampler.of(SeatView(self.game, data)))
+            samplers.append(Sampler.of(SeatView(self.game, data), self.sampler.model))
         return samplers
 
     def proof(self):

@@ -133,7 +133,7 @@ cdef class IsmctsWorker(Worker):
         self.sampler = sampler
         self.game = sampler.game
         if parameters.playout_policy:
-            self.policy = PlayoutPolicy.of(self.game)
+            self.policy = PlayoutPolicy.of(self.game, sampler.model)
             if parameters.horizon is not None:
                 self.policy.horizon = parameters.horizon
         else:

@@ -18,6 +18,7 @@ from ai.ismcts import IsmctsWorker, sample_action
 from ai.results import TIED, ActionResult, Parameters, Result, StopReason
 from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
+from engine.model import Model
 from engine.sampler import Sampler
 
 # Threads can end for different reasons; the first of these is the reason of the search.
@@ -41,7 +42,8 @@ class Search:
     """A search from one view, which can be continued and asked for its result at any time.
 
     `seed` decides all chance of a search from the present; of a search from the deal, it only
-    decides which action is sampled. `sampler` is the view's, if the caller has it already.
+    decides which action is sampled. `sampler` is the view's, if the caller has it already; else
+    `model` is what was learned of the game (engine/model.py), if that is to be used.
     `root_actions` are the legal actions to search for (None: all). The search ends when all threads
     together have `max_nodes` nodes (0: no such limit). Raises ViewError if the view
     contradicts itself, and ValueError if its seat need not decide or one of `root_actions` is not
@@ -59,8 +61,9 @@ class Search:
         sampler: Sampler | None = None,
         root_actions: Sequence[int] | None = None,
         max_nodes: int = 0,
+        model: Model | None = None,
     ) -> None:
-        sampler = sampler or Sampler.of(view)
+        sampler = sampler or Sampler.of(view, model)
         self.legal = sampler.sample(seed).legal(view.seat)
         if not self.legal:
             raise ValueError("the seat of the view owes no decision")
@@ -336,6 +339,7 @@ def search(
     stop: Stop | None = None,
     parameters: Parameters = _DEFAULTS,
     sampler: Sampler | None = None,
+    model: Model | None = None,
 ) -> Result:
     """Searches from a view until a limit is reached or `stop` is set, and returns the Result.
 
@@ -350,6 +354,7 @@ def search(
         parameters=parameters,
         max_iterations=iterations,
         sampler=sampler,
+        model=model,
     )
     running.run(iterations=iterations, seconds=seconds, stop=stop)
     return running.result()

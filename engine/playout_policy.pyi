@@ -1,11 +1,12 @@
 from engine.game import Game
+from engine.model import Model
 from engine.position import Position
 
 class PlayoutPolicy:
     game: Game
     horizon: int
     @staticmethod
-    def of(game: Game) -> PlayoutPolicy: ...
+    def of(game: Game, model: Model | None = None) -> PlayoutPolicy: ...
     @staticmethod
     def uniform(game: Game) -> PlayoutPolicy: ...
     def __init__(self, game: Game) -> None: ...

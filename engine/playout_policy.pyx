@@ -17,9 +17,13 @@ cdef class PlayoutPolicy:
     """Plays one game cheaply. This base class chooses uniformly."""
 
     @staticmethod
-    def of(Game game not None):
-        """The sensible playout policy of a game, uniform if the game has none of its own."""
-        return part(type(game), "playout", PlayoutPolicy)(game)
+    def of(Game game not None, model=None):
+        """The sensible playout policy of a game, uniform if the game has none of its own.
+
+        With a model of the game, it plays and estimates by what was learned.
+        """
+        policy = part(type(game), "playout", PlayoutPolicy)
+        return policy(game) if model is None else policy(game, model)
 
     @staticmethod
     def uniform(Game game not None):

@@ -1,11 +1,13 @@
 """A position: a full state of any game, with its legal actions, views and events."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_seed
 from engine.events cimport EventLog, read_log
-from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, Action, Game, SeatView
+from engine.game cimport (
+    MAX_ACTIONS, MAX_PLACES, NOBODY, SEATS, STATE_BYTES, Action, Cards, Game, SeatView,
+)
 from engine.integers cimport uint64_t
 
 from engine.errors import ActionError
@@ -109,6 +111,15 @@ cdef class Position:
         view.game = self.game
         self.game.view(&self.state, viewer, &view.view)
         return view
+
+    def hidden(self, int seat):
+        """Which cards lie at the hidden places that `seat` names: by place, the copies of each."""
+        cdef Cards[MAX_PLACES] places
+        cdef int place, card, cards = len(self.game.cards())
+        memset(places, 0, sizeof(places))
+        self.game.hidden(&self.state, seat, places)
+        return {name: [places[place][card] for card in range(cards)]
+                for place, name in enumerate(self.game.hidden_places)}
 
     def observe(self, joint, int seat):
         """The key of what a seat saw of the joint action, a pair, that led to this position."""

@@ -43,11 +43,16 @@ cdef class Sampler:
     """Draws worlds that fit one view."""
 
     @staticmethod
-    def of(SeatView view not None):
-        """A sampler of the view's game. Raises ViewError if no world fits the view."""
-        return part(type(view.game), "sampler", Sampler)(view)
+    def of(SeatView view not None, model=None):
+        """A sampler of the view's game. Raises ViewError if no world fits the view.
 
-    def __init__(self, SeatView view not None):
+        With a model of the game, worlds are drawn by the likelihood of the opponent's past choices.
+        """
+        sampler = part(type(view.game), "sampler", Sampler)
+        return sampler(view) if model is None else sampler(view, model)
+
+    def __init__(self, SeatView view not None, model=None):
+        self.model = model
         self.game = view.game
         self.seat = view.seat
         self.view = view.view

@@ -40,8 +40,9 @@ cdef inline void compact_of(SkystonesTables tables, const SkystonesState* stones
                              + stones.common.sides[seat].pile_size)
 
 
-# Completes both hands by random picks.
-cdef inline void pick_hands(SkystonesTables tables, Compact* compact, Rng* rng) noexcept nogil:
+# Completes both hands by random picks, in proportion to likelihoods where there are any (not NULL).
+cdef inline void pick_hands(SkystonesTables tables, Compact* compact, const double** likelihoods,
+                            Rng* rng) noexcept nogil:
     cdef Picks[SEATS] picks
     cdef int seat
     for seat in range(SEATS):
@@ -50,7 +51,8 @@ cdef inline void pick_hands(SkystonesTables tables, Compact* compact, Rng* rng) 
     # The seats take turns, so that the processor can overlap the picks of both.
     while picks[0].missing > 0:
         for seat in range(SEATS):
-            pick_card(tables, &compact.piles[seat], &compact.hands[seat], &picks[seat], rng)
+            pick_card(tables, &compact.piles[seat], &compact.hands[seat], &picks[seat],
+                      likelihoods[seat], rng)
     compact.phase = PLACE
     compact.turn = compact.starter
     if not can_place(tables, compact, compact.turn):

@@ -38,6 +38,12 @@ cdef struct Candidates:          # The cards that may be the one set aside.
     uint8_t cards[MAX_TYPES + 1]        # Only NONE where no card is set aside.
     double weights[MAX_TYPES + 1]       # Proportional to their probabilities.
 
+cdef struct Likelihoods:         # Of the choices of a seat, by what was learned of such choices.
+    double picks[MAX_TYPES]     # Of each card, in proportion.
+    double uniform              # The share of placements that are uniform. Of the others,
+    double placed[MAX_HAND]     # that of each placement, and those of all placements of each card
+    double options[MAX_HAND][MAX_TYPES]     # at that time, in proportion.
+
 cdef struct Rows:                # One row for each hand, as kinds: how likely it is, by absence.
     size_t count
     size_t room
@@ -51,6 +57,7 @@ cdef struct Hands:               # All hands that a seat may have had in one rou
     const Candidates* aside
     Rows* rows                   # Gets a row for each hand; NULL: no rows are kept.
     uint64_t* work_left
+    const Likelihoods* learned  # NULL: every decision is uniform.
 
     # What all hands have in common
     int unplayed                 # Cards of the hand that are not placed, or not yet.
@@ -58,7 +65,12 @@ cdef struct Hands:               # All hands that a seat may have had in one rou
     uint8_t pile[MAX_TYPES]
     uint8_t types_up_to[MAX_TOTAL + 1]  # Types in the pile of at most this total.
     int cheapest[MAX_HAND]      # The lowest totals of the pile.
-    int base[MAX_HAND]          # Legal placements of the placed cards at each placement.
+    int base[MAX_HAND]          # Legal placements of the placed cards at each placement,
+    double options[MAX_HAND]    # and their likelihoods.
+    # With `learned`, by total: the sum of the likelihoods of the cards of the pile up to it, and
+    # the mean of those with it.
+    double picks_up_to[MAX_TOTAL + 1]
+    double mean_pick[MAX_TOTAL + 1]
     int kind_count
     Kind kinds[MAX_TYPES]
     uint8_t kind_of[MAX_TYPES]  # NONE: the card cannot be unplayed.
@@ -87,10 +99,11 @@ cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int 
 cdef bint tells(const Play* play) noexcept nogil
 # Enumerates the hands that a seat can have picked from a pile, which may still hold the card set
 # aside. For each candidate, the weight of a hand is the probability to pick it and then to play it
-# like this, if every decision is uniform. It stops early when `work_left` comes down to 0 without
-# `rows`, or at MAX_ROWS rows of a play without placements.
+# like this, if every decision is uniform or as likely as was learned. It stops early when
+# `work_left` comes down to 0 without `rows`, or at MAX_ROWS rows of a play without placements.
 cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint8_t* pile,
-                      const Candidates* aside, Rows* rows, uint64_t* work_left) noexcept nogil
+                      const Candidates* aside, Rows* rows, uint64_t* work_left,
+                      const Likelihoods* learned) noexcept nogil
 # Turns the sums of the rows into running sums.
 cdef void cumulate(const Hands* hands, Rows* rows) noexcept nogil
 

@@ -7,6 +7,10 @@ then). A seat that passed holds no card that fits an open square.
 There are too many hands to weigh one by one, so cards that are alike are weighed together. For the
 picks, single cards of one total are alike (a class). For the placements, cards of one element are
 alike, or of elements that no square told apart (a kind).
+
+Where it was learned how likely each choice is, a card is picked in proportion to its likelihood,
+and each card is a kind of its own. What the cards that were picked before leave to be picked is
+computed as if the single cards of one total were alike: that is exact where they are.
 """
 
 from libc.stdlib cimport realloc
@@ -17,6 +21,10 @@ from engine.skystones.rules cimport Skystones
 from engine.skystones.state cimport (
     ANY_ELEMENT, ELEMENTS, FIRE, MAX_HAND, MAX_TOTAL, MAX_TYPES, NONE,
 )
+
+
+# What is left to pick is never less likely, however inexact the mean likelihoods are.
+cdef double LEAST_PICKS = 0.1
 
 
 cdef int bits(int n) noexcept nogil:
@@ -46,12 +54,14 @@ cdef bint could_play(Skystones game, const Play* play, const uint8_t* pile, int 
 
 
 cdef void weigh_hands(Skystones game, Hands* hands, const Play* play, const uint8_t* pile,
-                      const Candidates* aside, Rows* rows, uint64_t* work_left) noexcept nogil:
+                      const Candidates* aside, Rows* rows, uint64_t* work_left,
+                      const Likelihoods* learned) noexcept nogil:
     memset(hands, 0, sizeof(Hands))
     hands.play = play[0]
     hands.aside = aside
     hands.rows = rows
     hands.work_left = work_left
+    hands.learned = learned
     prepare(game, hands, pile)
     choose_classes(game, hands, 0, 0, hands.unplayed_limit)
 
@@ -68,6 +78,8 @@ cdef void prepare(Skystones game, Hands* hands, const uint8_t* pile) noexcept no
         for j in range(i, play.placed):
             if not shown_later(play, j + 1, play.cards[j]):
                 hands.base[i] += play.open[i][game.elements[play.cards[j]]]
+                if hands.learned != NULL:
+                    hands.options[i] += hands.learned.options[i][play.cards[j]]
     memcpy(hands.pile, pile, MAX_TYPES)
     for i in range(game.types):
         card = game.by_total[i]
@@ -78,6 +90,8 @@ cdef void prepare(Skystones game, Hands* hands, const uint8_t* pile) noexcept no
                 n += 1
     for i in range(MAX_TOTAL):
         hands.types_up_to[i + 1] += hands.types_up_to[i]
+    if hands.learned != NULL:
+        sum_picks(game, hands)
     for i in range(FIRE, ELEMENTS):
         alike[i] = i
         for j in range(i - 1, FIRE - 1, -1):
@@ -86,6 +100,20 @@ cdef void prepare(Skystones game, Hands* hands, const uint8_t* pile) noexcept no
     sort_out(game, hands, alike)
     for i in range(hands.aside.count):
         hands.absence_of[i] = absence(game, hands, hands.aside.cards[i])
+
+
+cdef void sum_picks(Skystones game, Hands* hands) noexcept nogil:
+    cdef int cards[MAX_TOTAL + 1]
+    cdef int i, card, total
+    memset(cards, 0, sizeof(cards))
+    for card in range(game.types):
+        if hands.pile[card]:
+            total = game.totals[card]
+            hands.mean_pick[total] += hands.learned.picks[card]
+            cards[total] += 1
+    for i in range(MAX_TOTAL + 1):
+        hands.picks_up_to[i] = hands.mean_pick[i] + (hands.picks_up_to[i - 1] if i else 0)
+        hands.mean_pick[i] /= max(cards[i], 1)
 
 
 cdef bint shown_later(const Play* play, int first, int card) noexcept nogil:
@@ -131,6 +159,7 @@ cdef void sort_out(Skystones game, Hands* hands, const uint8_t* alike) noexcept 
                             and alike[game.elements[card]] == element):
                         add_card(hands, card, element, 1)
                         single.size += 1
+                        hands.kind_count += hands.learned != NULL
                 hands.kind_count += hands.kinds[hands.kind_count].size > 0
         single.end = hands.kind_count
         hands.class_count += single.size > 0
@@ -212,7 +241,8 @@ cdef void choose_kinds(Hands* hands, int n) noexcept nogil:
 cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
     # The probability to pick this hand, for each absence: the sum, over all orders of its cards, of
     # the products of 1 / (number of types that could be picked). It is added up by dynamic
-    # programming over the sets of cards picked so far.
+    # programming over the sets of cards picked so far. With `learned`, the number is a sum of
+    # likelihoods, and the likelihoods of the cards themselves are still missing.
     cdef int totals[MAX_HAND]
     cdef int cards[MAX_HAND]    # A card with several copies; else NONE.
     cdef int groups[MAX_HAND]   # The set of places in the hand that hold the same card.
@@ -221,6 +251,9 @@ cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
     cdef const int* rooms
     cdef double orders[1 << MAX_HAND]
     cdef double share, repeats = 1
+    cdef double pick_sum
+    cdef double spent_picks[MAX_HAND]
+    cdef bint learned = hands.learned != NULL
     cdef int i, j, g, n = 0, copies, part, whole, legal, spent_count
     cdef int spent[MAX_HAND]    # The groups that take the last copy out of the pile.
     cdef int spent_totals[MAX_HAND]
@@ -264,6 +297,7 @@ cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
             if groups[i] >> i == 1 and bits(groups[i]) == copies:
                 spent[spent_count] = groups[i]
                 spent_totals[spent_count] = totals[i]
+                spent_picks[spent_count] = hands.mean_pick[totals[i]]
                 spent_count += 1
         memset(orders, 0, sizeof(orders))
         orders[0] = 1
@@ -273,7 +307,16 @@ cdef void weigh_picks(Skystones game, Hands* hands) noexcept nogil:
                 legal -= 1
             for i in range(spent_count):
                 legal -= spent[i] & part == spent[i] and spent_totals[i] <= rooms[part]
-            share = orders[part] / max(legal, 1)
+            pick_sum = max(legal, 1)
+            if learned:
+                pick_sum = hands.picks_up_to[max(0, min(rooms[part], MAX_TOTAL))]
+                if absent.card == NONE and 0 <= absent.total <= rooms[part]:
+                    pick_sum -= hands.mean_pick[absent.total]
+                for i in range(spent_count):
+                    if spent[i] & part == spent[i] and spent_totals[i] <= rooms[part]:
+                        pick_sum -= spent_picks[i]
+                pick_sum = max(pick_sum, LEAST_PICKS)
+            share = orders[part] / pick_sum
             for i in range(n):
                 if not part & 1 << i:
                     orders[part | 1 << i] += share
@@ -313,7 +356,8 @@ cdef void weigh(Hands* hands) noexcept nogil:
     cdef const Candidates* aside = hands.aside
     cdef const Kind* kind
     cdef double weights[MAX_TYPES]
-    cdef double likely, chance = 1
+    cdef double likely, options, chance = 1
+    cdef const Likelihoods* learned = hands.learned
     cdef int i, j, choices, run, n = hands.unplayed
     cdef bint needed = play.needed != 0, any = False
     hands.work_left[0] -= min(hands.work_left[0], <uint64_t> aside.count)
@@ -326,19 +370,28 @@ cdef void weigh(Hands* hands) noexcept nogil:
         kind = &hands.kinds[hands.kind_at[i]]
         if kind.copies == 1:
             chance *= <double> (kind.size - run + 1) / run       # Ways to choose these cards.
+        if learned != NULL:
+            chance *= learned.picks[kind.cards[0]]
         if play.needed & 1 << kind.element:
             needed = False
     if needed:
         return
     for i in range(play.placed):
         choices = hands.base[i]
+        options = hands.options[i]
         for j in range(n):
             kind = &hands.kinds[hands.kind_at[j]]
             if hands.pile[kind.cards[0]] == 1 or not (
                     (j > 0 and hands.kind_at[j - 1] == hands.kind_at[j])
                     or shown_later(play, i, kind.cards[0])):
                 choices += play.open[i][kind.element]
-        chance /= choices
+                if learned != NULL:
+                    options += learned.options[i][kind.cards[0]]
+        if learned == NULL:
+            chance /= choices
+        else:
+            chance *= (learned.uniform / choices
+                       + (1 - learned.uniform) * learned.placed[i] / options)
     memset(weights, 0, hands.absence_count * sizeof(double))
     for i in range(aside.count):
         j = hands.absence_of[i]

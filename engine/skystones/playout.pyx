@@ -9,7 +9,7 @@ towards the stronger pile and towards the seat that starts.
 from libc.math cimport sqrt
 
 from engine.chance cimport Rng, rng_next
-from engine.game cimport Action, State
+from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
@@ -17,9 +17,10 @@ from engine.skystones.board cimport Board, face, set_up_board
 from engine.skystones.compact cimport (
     Compact, can_place, compact_of, end_round, pick_hands, place,
 )
+from engine.skystones.features cimport SkystonesFeatures
 from engine.skystones.lanes cimport LANE_BITS, LANE_ONES, LANE_TOPS, MOST, across
 from engine.skystones.rules cimport Skystones
-from engine.skystones.stack cimport draw_bit, lowest_bit, types_in
+from engine.skystones.stack cimport draw_bit, draw_likely, lowest_bit, types_in
 from engine.skystones.state cimport (
     EDGES, KIND_SHIFT, MAX_CARDS, MAX_EDGE, MAX_HAND, MAX_TYPES, OVER, PICK, PICK_CARD,
     PLACE_CARD, Side, SkystonesState,
@@ -142,9 +143,15 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     cdef Skystones rules
     cdef Weak weak
     cdef double widths[MAX_CARDS]       # What the lead is scaled by, with so many cards in a pile.
+    cdef SkystonesFeatures learned
+    cdef bint learned_picks, learned_value
 
-    def __init__(self, game):
+    def __init__(self, game, model=None):
         super().__init__(game)
+        if model is not None:
+            self.learned = model.features
+            self.learned_picks = "playouts" in model.uses
+            self.learned_value = "value" in model.uses
         self.rules = game
         self.horizon = 1
         for card in range(self.rules.types):
@@ -160,10 +167,13 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         cdef const SkystonesState* stones = <const SkystonesState*> state
         cdef Board board
         cdef uint64_t facing[EDGES]
+        cdef uint64_t types
         cdef int placement
         if stones.common.phase == PICK:
-            return (<Action> PICK_CARD << KIND_SHIFT
-                    | <Action> draw_bit(self.rules, self.rules.pickable(stones, seat), rng))
+            types = self.rules.pickable(stones, seat)
+            return <Action> PICK_CARD << KIND_SHIFT | <Action> (
+                draw_likely(types, self.learned.picks_of(&stones.common, seat), rng)
+                if self.learned_picks else draw_bit(self.rules, types, rng))
         set_up_board(self.rules, stones.common.board, &board)
         face(&board, seat, facing)
         placement = best_placement(self.rules, &self.weak, &board, facing,
@@ -177,10 +187,16 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         cdef uint64_t facing[EDGES]
         cdef int placement
         cdef int rounds = self.horizon
+        cdef const double* likelihoods[SEATS]
+        cdef int seat
+        for seat in range(SEATS):
+            likelihoods[seat] = NULL
+            if self.learned_picks:
+                likelihoods[seat] = self.learned.picks_of(&stones.common, seat)
         compact_of(self.rules, stones, &compact)
         while compact.phase != OVER and rounds > 0:
             if compact.phase == PICK:
-                pick_hands(self.rules, &compact, rng)
+                pick_hands(self.rules, &compact, likelihoods, rng)
             while can_place(self.rules, &compact, compact.turn):
                 face(&compact.board, compact.turn, facing)
                 placement = best_placement(self.rules, &self.weak, &compact.board, facing,
@@ -211,9 +227,11 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
             strength += self.rules.totals[card] * (<int> pile[card] - <int> other[card])
         return strength
 
-    cdef double expected(self, double lead, int strength, int starter, int left,
+    cdef double expected(self, int points, int strength, int starter, int left,
                          double* draw) noexcept nogil:
-        cdef double win, loss
+        cdef double win, loss, lead = points
+        if self.learned_value:
+            return self.learned.expected(points, strength, starter, left, draw)
         # How likely each seat ends ahead by more than half a point.
         lead += STRENGTH * strength + (START if starter == 0 else -START)
         win = chance_above_0((lead - 0.5) * self.widths[left])

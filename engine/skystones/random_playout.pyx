@@ -46,10 +46,12 @@ cdef void place_at_random(SkystonesTables tables, Compact* compact, Rng* rng) no
 cdef void play_to_end(SkystonesTables tables, SkystonesState* stones, Rng* rng) noexcept nogil:
     # Updates only the phase and the points of the state, from which the outcome is read.
     cdef Compact compact
+    cdef const double* uniform[2]
+    uniform[0] = uniform[1] = NULL
     compact_of(tables, stones, &compact)
     while compact.phase != OVER:
         if compact.phase == PICK:
-            pick_hands(tables, &compact, rng)
+            pick_hands(tables, &compact, uniform, rng)
         while can_place(tables, &compact, compact.turn):
             place_at_random(tables, &compact, rng)
         end_round(tables, &compact)

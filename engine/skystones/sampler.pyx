@@ -1,7 +1,8 @@
 """What a view of Skystones tells about the hidden cards.
 
 The sampler has the exact distribution of the card set aside and of the opponent's hand, for an
-opponent that chooses uniformly among its legal actions. It replays the rounds from the placements,
+opponent that chooses uniformly among its legal actions or, in the round that is not over, as was
+learned. It replays the rounds from the placements,
 which everybody saw. Each round tells something about the hand that it was played from
 (engine/skystones/hands.pyx), and so about the card set aside. Past rounds tell nothing else about
 the hand of this round, because their unplayed cards went back to the pile.
@@ -14,8 +15,10 @@ from engine.chance cimport Rng, rng_below, rng_reject, rng_weighted
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
+from engine.skystones.features cimport UNIFORM, SkystonesFeatures
 from engine.skystones.hands cimport (
-    Candidates, Hands, Kind, Play, Rows, could_play, cumulate, left_over, tells, weigh_hands,
+    Candidates, Hands, Kind, Likelihoods, Play, Rows, could_play, cumulate, left_over, tells,
+    weigh_hands,
 )
 from engine.skystones.rules cimport Skystones, clear
 from engine.skystones.stack cimport (
@@ -24,7 +27,7 @@ from engine.skystones.stack cimport (
 from engine.skystones.state cimport (
     BLOCKED, EDGES, ELEMENTS, FIELD_CARDS, FIRE, MAX_CARDS, MAX_HAND, MAX_SQUARES,
     MAX_TYPES, NONE, OVER, PICK, PLACE, Common, Placement, Side, SkystonesState,
-    SkystonesView, accepts,
+    SkystonesView, Square, accepts,
 )
 
 from engine.errors import ViewError
@@ -56,14 +59,19 @@ cdef class SkystonesSampler(Sampler):
     cdef Stack no_hand
     cdef Picks before_picks
     cdef uint64_t work_left
+    cdef SkystonesFeatures learned      # None: the opponent's choices are taken for uniform.
+    cdef Likelihoods likelihoods
+    cdef const double* pick_likelihoods     # In this round; NULL: uniform.
 
     def __dealloc__(self):
         free(self.rows.sums)
         free(self.rows.kinds)
 
-    def __init__(self, view):
-        super().__init__(view)
+    def __init__(self, view, model=None):
+        super().__init__(view, model)
         self.rules = self.game
+        if model is not None and "beliefs" in model.uses:
+            self.learned = model.features
         self.other = 1 - self.seat
         self.work_left = MAX_WORK
         self.check_ranges()
@@ -210,6 +218,8 @@ cdef class SkystonesSampler(Sampler):
                 for element in range(FIRE, ELEMENTS):
                     plays[seat].open[plays[seat].placed][element] = open_squares(
                         game, &shown, element)
+                if self.learned is not None and seat == self.other and not ended:
+                    self.weigh_options(&shown, placement, plays[seat].placed)
                 plays[seat].cards[plays[seat].placed] = placement.card
                 plays[seat].placed += 1
                 game.put(shown.board, seat, placement.card, square, taken)
@@ -249,6 +259,21 @@ cdef class SkystonesSampler(Sampler):
             plays[common.turn].needed = game.open_elements(&shown)
         self.conclude(game, plays, at == first)
 
+    cdef weigh_options(self, const Common* shown, const Placement* made, int placed):
+        # Fills in how likely a placement of the opponent was, and those of all its other cards.
+        cdef const Square* board = shown.board
+        cdef double* options = self.likelihoods.options[placed]
+        cdef int card, square, field
+        self.likelihoods.placed[placed] = self.learned.placement(
+            board, self.other, made.card, made.square)
+        memset(options, 0, sizeof(self.likelihoods.options[placed]))
+        for card in range(self.rules.types):
+            if self.start[self.other][card]:
+                for square in range(self.rules.squares):
+                    field = board[square].field
+                    if not board[square].card and accepts(field, self.rules.elements[card]):
+                        options[card] += self.learned.placement(board, self.other, card, square)
+
     cdef judge(self, Skystones game, const Play* play):
         # Checks a past round of the viewer itself, whose hand the view does not show.
         cdef uint8_t left[MAX_TYPES]
@@ -268,7 +293,7 @@ cdef class SkystonesSampler(Sampler):
         if self.aside.cards[0] != NONE:
             with nogil:
                 weigh_hands(game, &self.hands, play, self.start[self.other], &self.aside, NULL,
-                            &self.work_left)
+                            &self.work_left, NULL)
             for i in range(self.aside.count):
                 if not self.hands.too_many:
                     self.aside.weights[i] *= self.hands.likelihood[i]
@@ -284,6 +309,7 @@ cdef class SkystonesSampler(Sampler):
         cdef const Play* play = &plays[self.other]
         cdef SkystonesState* stones = <SkystonesState*> &self.base
         cdef int expected[SEATS]
+        cdef const Likelihoods* likelihoods
         cdef int card, seat, i, total = 0, held = 0
         cdef bint own = game.can_form_hand(self.start[self.seat], NONE)
         for seat in range(SEATS):
@@ -321,12 +347,18 @@ cdef class SkystonesSampler(Sampler):
                 self.aside.weights[i] *= not game.can_form_hand(self.start[self.other],
                                                                 self.aside.cards[i])
         self.picks = common.sides[self.other].hand_size
+        if self.learned is not None and common.phase != OVER:
+            self.pick_likelihoods = self.learned.picks_of(common, self.other)
+            memcpy(self.likelihoods.picks, self.pick_likelihoods, sizeof(self.likelihoods.picks))
+            self.likelihoods.uniform = UNIFORM
         self.play = play[0]
         self.from_rows = common.phase == PLACE and (play.placed or tells(play))
+        likelihoods = &self.likelihoods if self.pick_likelihoods != NULL else NULL
         if self.from_rows:
             with nogil:
                 weigh_hands(game, &self.hands, play, self.start[self.other], &self.aside,
-                            &self.rows, &self.work_left)
+                            &self.rows, &self.work_left,
+                            likelihoods)
                 cumulate(&self.hands, &self.rows)
             if self.rows.out_of_memory:
                 raise MemoryError
@@ -373,7 +405,7 @@ cdef class SkystonesSampler(Sampler):
             take_out(&pile, card)
             lower(&picks, self.rules.totals[card])
         for _pick in range(self.picks):
-            pick_card(self.rules, &pile, &hand, &picks, rng)
+            pick_card(self.rules, &pile, &hand, &picks, self.pick_likelihoods, rng)
         if stones.common.phase == PICK:
             stones.pick_limits[self.other] = pick_limit(self.rules, &picks)
         if self.picks == 0:

@@ -6,7 +6,7 @@ card, and then these sets are all that there is to look at.
 
 from libc.string cimport memcpy
 
-from engine.chance cimport Rng, rng_below
+from engine.chance cimport Rng, rng_below, rng_weighted
 from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.state cimport MAX_HAND, MAX_LIMIT, MAX_TOTAL, MAX_TYPES
 from engine.skystones.tables cimport SkystonesTables
@@ -157,10 +157,27 @@ cdef inline int pick_limit(SkystonesTables tables, const Picks* picks) noexcept 
     return max(0, min(most, MAX_TOTAL) + 1)
 
 
-# Picks one card at random.
+# A type of a set, drawn in proportion to likelihoods.
+cdef inline int draw_likely(uint64_t types, const double* likelihoods, Rng* rng) noexcept nogil:
+    cdef double sums[MAX_TYPES]
+    cdef uint8_t cards[MAX_TYPES]
+    cdef double sum = 0
+    cdef int n = 0
+    while types:
+        cards[n] = lowest_bit(types)
+        sum += likelihoods[cards[n]]
+        sums[n] = sum
+        types &= types - 1
+        n += 1
+    return cards[rng_weighted(rng, sums, n)]
+
+
+# Picks one card at random, or in proportion to likelihoods (NULL: uniformly).
 cdef inline void pick_card(SkystonesTables tables, Stack* pile, Stack* hand, Picks* picks,
-                           Rng* rng) noexcept nogil:
-    cdef int card = draw_bit(tables, pile.types & tables.below[pick_limit(tables, picks)], rng)
+                           const double* likelihoods, Rng* rng) noexcept nogil:
+    cdef uint64_t types = pile.types & tables.below[pick_limit(tables, picks)]
+    cdef int card = (draw_bit(tables, types, rng) if likelihoods == NULL
+                     else draw_likely(types, likelihoods, rng))
     take_out(pile, card)
     put_in(hand, card)
     picks.total += tables.totals[card]

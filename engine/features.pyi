@@ -1,0 +1,21 @@
+"""The types of what a learned model looks at; see engine/features.pyx."""
+
+from collections.abc import Mapping, Sequence
+
+from engine.game import Game
+from engine.position import Position
+
+SCALE: int
+
+class Features:
+    game: Game
+    uses: tuple[str, ...]
+    @staticmethod
+    def of(game: Game, weights: Mapping[str, Sequence[int]] | None = None) -> Features | None: ...
+    def __init__(self, game: Game, weights: Mapping[str, Sequence[int]] | None = None) -> None: ...
+    @property
+    def decisions(self) -> dict[str, tuple[str, ...]]: ...
+    @property
+    def positions(self) -> dict[str, tuple[str, ...]]: ...
+    def rows(self, position: Position, seat: int) -> tuple[str, bytes] | None: ...
+    def row(self, position: Position) -> tuple[str, bytes] | None: ...

@@ -1,0 +1,102 @@
+"""What a learned model looks at: small whole numbers that describe actions and positions.
+
+A game whose play is learned from matches has a subclass of `Features` in the module `features` of
+its folder. Training and play describe a decision by the same code, so they cannot differ. With the
+weights of a model, the subclass also has what its sampler and its playout policy make of them.
+
+Weights are whole numbers in units of 1 / SCALE, and features are whole numbers, so their sums have
+the same bits on every machine. What follows from a sum is computed by engine/numerics.pxd.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int16_t
+
+from engine.game cimport MAX_ACTIONS, Action, Game
+from engine.position cimport Position
+
+from engine.parts import part
+
+SCALE = 1024
+
+
+cdef class Features:
+    """Describes one game for what is learned. This base class describes nothing.
+
+    `decisions` names the kinds of decisions, and for each its features; `positions` does so for the
+    kinds of positions whose value is estimated. `uses` names what play makes of a model: "beliefs"
+    (the likelihood of the opponent's past choices weighs worlds), "playouts" (the playout policy
+    chooses by it) and "value" (where playouts end).
+    """
+
+    uses = ()
+
+    @staticmethod
+    def of(Game game not None, weights=None):
+        """The features of a game, with the weights of a model or without; None if it has none."""
+        found = part(type(game), "features", Features)
+        return None if found is Features else found(game, weights)
+
+    def __init__(self, Game game not None, weights=None):
+        self.game = game
+
+    @property
+    def decisions(self):
+        """The kinds of decisions: for each, the names of its features in order."""
+        return {}
+
+    @property
+    def positions(self):
+        """The kinds of positions: for each, the names of its features in order."""
+        return {}
+
+    cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
+        return -1
+
+    cdef void describe_action(self, const State* state, int seat, Action action,
+                              int* row) noexcept nogil:
+        pass
+
+    cdef int position_kind(self, const State* state) noexcept nogil:
+        return -1
+
+    cdef void describe_position(self, const State* state, int* row) noexcept nogil:
+        pass
+
+    def rows(self, Position position not None, int seat):
+        """A decision, described: its kind, and the features of each legal action, in their order.
+
+        The features are 16-bit numbers, one action after the other. None if the decision is not
+        described, or if there is nothing to decide.
+        """
+        cdef Action actions[MAX_ACTIONS]
+        cdef int row[MAX_FEATURES]
+        cdef int kind, i, count, n
+        kind = self.decision_kind(&position.state, seat)
+        count = self.game.legal(&position.state, seat, actions)
+        if kind < 0 or count < 2:
+            return None
+        name, features = list(self.decisions.items())[kind]
+        n = len(features)
+        found = []
+        for i in range(count):
+            self.describe_action(&position.state, seat, actions[i], row)
+            found.append(packed(row, n))
+        return name, b"".join(found)
+
+    def row(self, Position position not None):
+        """A position, described: its kind, and its features; None if it is not described."""
+        cdef int row[MAX_FEATURES]
+        cdef int kind = self.position_kind(&position.state)
+        if kind < 0:
+            return None
+        name, features = list(self.positions.items())[kind]
+        self.describe_position(&position.state, row)
+        return name, packed(row, len(features))
+
+
+cdef bytes packed(const int* row, int n):
+    cdef int16_t numbers[MAX_FEATURES]
+    cdef int i
+    for i in range(n):
+        numbers[i] = row[i]
+    return PyBytes_FromStringAndSize(<char*> numbers, n * sizeof(int16_t))

@@ -1,0 +1,160 @@
+"""What was learned of a game from matches, as data of the game.
+
+A model is a file `weights.json` in the folder of a game: whole numbers, one for each of the game's
+features (engine/features.pyx), what play uses them for, and where they come from. It is found by
+its folder, as the other parts of a game are. It belongs to one ruleset, whose hash it names; under
+any other, play is as without it. `croupier train` makes such files.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.features import Features
+from engine.game import Game
+
+FORMAT = "croupier-model/1"
+FILE = "weights.json"
+MAX_BYTES = 100_000
+MAX_WEIGHT = 1 << 16  # So that no sum of weighted features overflows.
+NAME_DIGITS = 8
+
+
+class ModelError(ValueError):
+    """A file of weights that cannot be used. The message names it."""
+
+
+class Model:
+    """The weights of one game under one ruleset, and what play uses them for."""
+
+    def __init__(
+        self,
+        game: Game,
+        weights: Mapping[str, Mapping[str, int]],
+        uses: Collection[str],
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`weights` are by kind of decision or position, then by feature. Raises ValueError."""
+        self.weights = {kind: dict(named) for kind, named in weights.items()}
+        described = Features.of(game)
+        if described is None:
+            raise ValueError(f"nothing is learned of {game.id}")
+        expected = features_of(described)
+        if {kind: tuple(named) for kind, named in self.weights.items()} != expected:
+            raise ValueError("the weights are not those of the game's features, in their order")
+        for kind, named in self.weights.items():
+            for name, weight in named.items():
+                if type(weight) is not int or abs(weight) > MAX_WEIGHT:
+                    raise ValueError(f"the weight of {kind}, {name}, is no whole number in range")
+        if not set(uses) <= set(described.uses):
+            raise ValueError(f"the uses must be among {', '.join(described.uses)}")
+        self.uses = tuple(use for use in described.uses if use in uses)
+        self.game_id = game.id
+        self.rules_version = game.rules_version
+        self.ruleset = ruleset_hash(game)
+        self.provenance = dict(provenance or {})
+        self.features = Features.of(
+            game, {kind: tuple(named.values()) for kind, named in self.weights.items()}
+        )
+        digest = hashlib.sha256(_canonical(self._played())).hexdigest()
+        # Two models of one name play alike.
+        self.name = f"{game.id}-{digest[:NAME_DIGITS]}"
+
+    def _played(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "game": self.game_id,
+            "rules_version": self.rules_version,
+            "ruleset": self.ruleset,
+            "uses": list(self.uses),
+            "weights": self.weights,
+        }
+
+    def write(self) -> str:
+        """The text of its file."""
+        document = {**self._played(), "provenance": self.provenance}
+        return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path, game: Game, uses: Collection[str] | None = None) -> "Model":
+        """Reads a file for a game under its ruleset; `uses` replaces those in the file.
+
+        Raises ModelError.
+        """
+        try:
+            data = path.read_bytes()
+            if len(data) > MAX_BYTES:
+                raise ValueError(f"has more than {MAX_BYTES:,} bytes")
+            document = json.loads(data)
+            if not isinstance(document, dict) or document.get("format") != FORMAT:
+                raise ValueError(f"is not of the format {FORMAT}")
+            for key, expected in (
+                ("game", game.id),
+                ("rules_version", game.rules_version),
+                ("ruleset", ruleset_hash(game)),
+            ):
+                if document.get(key) != expected:
+                    raise ValueError(f"is for another {key}: {document.get(key)}, not {expected}")
+            return cls(
+                game,
+                document["weights"],
+                document["uses"] if uses is None else uses,
+                document["provenance"],
+            )
+        except KeyError as error:
+            raise ModelError(f"{path}: has no {error}") from error
+        except (OSError, AttributeError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}: {error}") from error
+
+
+def learned(game: Game) -> Model | None:
+    """What was learned of a game, if its ruleset is the one that it was learned under.
+
+    Raises ModelError if the file of the game cannot be used.
+    """
+    game_class: type = type(game)
+    model, ruleset = _of_default_ruleset(game_class)
+    return model if model is not None and game.ruleset == ruleset else None
+
+
+def nothing(game: Game) -> Model | None:
+    """No model, whatever the game: play by what is written by hand."""
+    return None
+
+
+def file_of(game: type) -> Path | None:
+    """The file of weights of a game; None if it has none."""
+    folder = Path(__file__).parent / game.__module__.split(".")[-2]
+    path = folder / FILE
+    return path if path.is_file() else None
+
+
+@cache
+def _of_default_ruleset(game_class: type) -> tuple[Model | None, dict[str, Any]]:
+    path = file_of(game_class)
+    # Not an earlier version of the rules, which is kept in the same folder.
+    if path is None or not game_class.__module__.endswith(".rules"):
+        return None, {}
+    game = game_class()
+    return Model.read(path, game), game.ruleset
+
+
+def features_of(features: Features) -> dict[str, tuple[str, ...]]:
+    """The names of all weights, by kind of decision or position.
+
+    Each position has one more: half the width of a draw.
+    """
+    positions = {kind: (*names, "draw") for kind, names in features.positions.items()}
+    return {**features.decisions, **positions}
+
+
+def ruleset_hash(game: Game) -> str:
+    """The SHA-256 hash of a ruleset, in hexadecimal digits."""
+    return hashlib.sha256(_canonical(game.ruleset)).hexdigest()
+
+
+def _canonical(document: object) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()

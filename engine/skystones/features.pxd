@@ -1,0 +1,72 @@
+"""What is learned of Skystones: what describes its decisions, and what a model's weights give."""
+
+from engine.features cimport Features
+from engine.integers cimport uint8_t
+from engine.skystones.rules cimport Skystones
+from engine.skystones.state cimport EDGES, MAX_TYPES, Common, Square
+
+cdef enum:
+    # Of a card to pick. A feature for each card comes first.
+    PICK_TOTAL = 0
+    PICK_STRONGEST
+    PICK_ZEROS
+    PICK_SHAPES                  # How many describe the shape of a card. They come once for each of
+    STARTS = 0                   # these circumstances of the round.
+    LEADS
+    LATE
+    CIRCUMSTANCES
+    PICK_FEATURES = MAX_TYPES + PICK_SHAPES * CIRCUMSTANCES
+
+    # Of a placement.
+    TAKEN = 0                    # Cards that it takes,
+    TAKES_SEVERAL                # and whether they are two or more.
+    OWN                          # Edges that touch cards of its own seat,
+    HELD                         # or cards of the other seat that it does not take.
+    CLOSED                       # Edges at the border or at a blocked square.
+    OPEN                         # Open edges of 0, 1, 2 and 3 or more points.
+    OPEN_KINDS = 4
+    TOTAL = OPEN + OPEN_KINDS    # Of the card,
+    EARLY_TOTAL                  # while more than EARLY squares are empty.
+    PLACE_FEATURES
+    EARLY = 4                    # For EARLY_TOTAL.
+
+    # Of the start of a round.
+    LEAD = 0                     # In points of the match,
+    STRENGTH                     # and of the totals of the piles.
+    START                        # 1 if seat 0 starts, else -1.
+    ROUND_FEATURES
+
+    MOST_LEFT = 3                # Rounds to come that are told apart.
+    SIGNS = 3
+    ROUNDS = 4
+
+cdef extern from *:
+    """
+    #define SKYSTONES_UNIFORM 0.1
+    """
+    const double UNIFORM "SKYSTONES_UNIFORM"    # The share of choices that are taken for uniform.
+
+# How many more rounds there are for about so many cards of each pile.
+cdef inline int rounds_left(int cards) noexcept nogil:
+    return max(1, min(MOST_LEFT, (2 * cards - 4) // 9))
+
+
+cdef class SkystonesFeatures(Features):
+    cdef Skystones rules
+    # How likely each card is to be picked, in proportion, by the circumstances of the round.
+    cdef double picks[2][SIGNS][ROUNDS][MAX_TYPES]
+    cdef int place_weights[PLACE_FEATURES]
+    cdef double round_weights[MOST_LEFT + 1][ROUND_FEATURES + 1]
+    # The likelihoods of the cards in this round, for the picks of a seat.
+    cdef const double* picks_of(self, const Common* common, int seat) noexcept nogil
+    # How likely a placement is, in proportion to the others of its decision.
+    cdef double placement(self, const Square* board, int seat, int card,
+                          int square) noexcept nogil
+    # The expected score of seat 0 and the probability of a draw at the start of a round.
+    cdef double expected(self, int lead, int strength, int starter, int cards,
+                         double* draw) noexcept nogil
+    cdef set_picks(self, weights)
+    cdef void describe_pick(self, int starts, int lead, int round, int card,
+                            int* row) noexcept nogil
+    cdef void describe_placement(self, const Square* board, int seat, int card, int square,
+                                 int* row) noexcept nogil

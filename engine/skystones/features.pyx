@@ -1,0 +1,203 @@
+"""What is learned of Skystones: what describes its decisions, and what a model's weights give.
+
+A *pick* is described by the card, and by how the shape of the card goes with the circumstances of
+the round: whether the seat starts it, whether it leads, and how late it is. The hand so far is left
+out, so that all picks of a round have the same weights, which the sampler needs. A *placement* is
+described by what the card would touch. The *start of a round* is described by the lead, the piles
+and who starts.
+
+The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
+opponent is taken for impossible, and otherwise a softmax of the weighted features. The outcome of
+the match at the start of a round follows an ordinal logistic model (P. McCullagh, "Regression
+Models for Ordinal Data", Journal of the Royal Statistical Society B 42(2), 1980): x being the
+weighted features, a win has the probability s(x - t) and a loss s(-x - t), where s is the logistic
+function, and t, half the width of a draw, is the last weight.
+"""
+
+from libc.string cimport memset
+
+from engine.features cimport Features
+from engine.game cimport Action, State
+from engine.numerics cimport exp
+from engine.skystones.state cimport (
+    BLOCKED, EDGES, MAX_SQUARES, PICK, PLACE, SkystonesState,
+)
+from engine.skystones.tables cimport takes
+
+from engine.features import SCALE
+
+cdef double UNIT = 1.0 / SCALE
+
+SHAPES = ("total", "strongest", "zeros")
+ROUND_FACTS = ("starts", "leads", "late")
+PLACEMENT = ("taken", "takes several", "own", "held", "closed", "open 0", "open 1", "open 2",
+             "open 3", "total", "early total")
+ROUND_START = ("lead", "strength", "start")
+
+
+cdef inline int sign(int x) noexcept nogil:
+    return (x > 0) - (x < 0)
+
+
+cdef inline double logistic(double x) noexcept nogil:
+    return 1 / (1 + exp(-x))
+
+
+cdef class SkystonesFeatures(Features):
+    """Describes picks, placements and the starts of rounds."""
+
+    uses = ("beliefs", "playouts", "value")
+
+    def __init__(self, game, weights=None):
+        super().__init__(game)
+        self.rules = game
+        if weights is not None:
+            self.set_picks(weights["pick"])
+            for i, weight in enumerate(weights["place"]):
+                self.place_weights[i] = weight
+            for left in range(1, MOST_LEFT + 1):
+                for i, weight in enumerate(weights[start_of(left)]):
+                    self.round_weights[left][i] = weight * UNIT
+
+    @property
+    def decisions(self):
+        cards = [f"card {card}" for card in range(self.rules.types)]
+        shapes = [f"{shape}, {fact}" for fact in ROUND_FACTS for shape in SHAPES]
+        return {"pick": (*cards, *shapes), "place": PLACEMENT}
+
+    @property
+    def positions(self):
+        return {start_of(left): ROUND_START for left in range(1, MOST_LEFT + 1)}
+
+    cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
+        cdef int phase = (<const SkystonesState*> state).common.phase
+        return 0 if phase == PICK else 1 if phase == PLACE else -1
+
+    cdef void describe_action(self, const State* state, int seat, Action action,
+                              int* row) noexcept nogil:
+        cdef const Common* common = &(<const SkystonesState*> state).common
+        if common.phase == PICK:
+            self.describe_pick(
+                common.starter == seat,
+                sign(common.sides[seat].points - common.sides[1 - seat].points), common.round,
+                action & 255, row)
+        else:
+            self.describe_placement(common.board, seat, action >> 8 & 255, action & 255, row)
+
+    cdef int position_kind(self, const State* state) noexcept nogil:
+        cdef const Common* common = &(<const SkystonesState*> state).common
+        if common.phase != PICK or common.sides[0].hand_size > 0 or common.round == 1:
+            return -1
+        return rounds_left(common.sides[0].pile_size + common.sides[1].pile_size >> 1) - 1
+
+    cdef void describe_position(self, const State* state, int* row) noexcept nogil:
+        cdef const SkystonesState* stones = <const SkystonesState*> state
+        cdef int card
+        row[LEAD] = stones.common.sides[0].points - stones.common.sides[1].points
+        row[STRENGTH] = 0
+        for card in range(self.rules.types):
+            row[STRENGTH] += self.rules.totals[card] * (
+                <int> stones.piles[0][card] - <int> stones.piles[1][card])
+        row[START] = 1 if stones.common.starter == 0 else -1
+
+    # Features
+
+    cdef void describe_pick(self, int starts, int lead, int round, int card,
+                            int* row) noexcept nogil:
+        cdef int facts[CIRCUMSTANCES]
+        cdef int shapes[PICK_SHAPES]
+        cdef int i, j, edge
+        facts[STARTS] = starts
+        facts[LEADS] = lead
+        facts[LATE] = min(round, ROUNDS) - 1
+        shapes[PICK_TOTAL] = self.rules.totals[card]
+        shapes[PICK_STRONGEST] = shapes[PICK_ZEROS] = 0
+        for edge in range(EDGES):
+            shapes[PICK_STRONGEST] = max(shapes[PICK_STRONGEST], self.rules.edges[card][edge])
+            shapes[PICK_ZEROS] += self.rules.edges[card][edge] == 0
+        for i in range(self.rules.types):
+            row[i] = i == card
+        for i in range(CIRCUMSTANCES):
+            for j in range(PICK_SHAPES):
+                row[self.rules.types + i * PICK_SHAPES + j] = facts[i] * shapes[j]
+
+    cdef void describe_placement(self, const Square* board, int seat, int card, int square,
+                                 int* row) noexcept nogil:
+        cdef const Square* other
+        cdef int edge, beside, points, at, empty = 0
+        memset(row, 0, PLACE_FEATURES * sizeof(int))
+        for at in range(self.rules.squares):
+            empty += not board[at].card and board[at].field != BLOCKED
+        for edge in range(EDGES):
+            beside = self.rules.beside[square][edge]
+            points = self.rules.edges[card][edge]
+            if beside == MAX_SQUARES:
+                row[CLOSED] += 1
+                continue
+            other = &board[beside]
+            if not other.card:
+                if other.field == BLOCKED:
+                    row[CLOSED] += 1
+                else:
+                    row[OPEN + min(points, OPEN_KINDS - 1)] += 1
+            elif other.owner == seat:
+                row[OWN] += 1
+            elif takes(self.rules, card, edge, other.card - 1):
+                row[TAKEN] += 1
+            else:
+                row[HELD] += 1
+        row[TAKES_SEVERAL] = row[TAKEN] > 1
+        row[TOTAL] = self.rules.totals[card]
+        row[EARLY_TOTAL] = row[TOTAL] if empty > EARLY else 0
+
+    # What the weights give
+
+    cdef set_picks(self, weights):
+        cdef int row[PICK_FEATURES]
+        cdef int given[PICK_FEATURES]
+        cdef double* likely
+        cdef double mean
+        cdef int starts, lead, round, card, i, n = len(weights), sum
+        for i in range(n):
+            given[i] = weights[i]
+        for starts in range(2):
+            for lead in range(-1, 2):
+                for round in range(ROUNDS):
+                    likely = self.picks[starts][lead + 1][round]
+                    mean = 0
+                    for card in range(self.rules.types):
+                        self.describe_pick(starts, lead, round + 1, card, row)
+                        sum = 0
+                        for i in range(n):
+                            sum += given[i] * row[i]
+                        likely[card] = exp(sum * UNIT)
+                        mean += likely[card] / self.rules.types
+                    for card in range(self.rules.types):
+                        likely[card] = UNIFORM + (1 - UNIFORM) * likely[card] / mean
+
+    cdef const double* picks_of(self, const Common* common, int seat) noexcept nogil:
+        cdef int lead = sign(common.sides[seat].points - common.sides[1 - seat].points)
+        return self.picks[common.starter == seat][lead + 1][min(<int> common.round, ROUNDS) - 1]
+
+    cdef double placement(self, const Square* board, int seat, int card,
+                          int square) noexcept nogil:
+        cdef int row[PLACE_FEATURES]
+        cdef int i, sum = 0
+        self.describe_placement(board, seat, card, square, row)
+        for i in range(PLACE_FEATURES):
+            sum += self.place_weights[i] * row[i]
+        return exp(sum * UNIT)
+
+    cdef double expected(self, int lead, int strength, int starter, int cards,
+                         double* draw) noexcept nogil:
+        cdef const double* weights = self.round_weights[rounds_left(cards)]
+        cdef double x = (lead * weights[LEAD] + strength * weights[STRENGTH]
+                         + (weights[START] if starter == 0 else -weights[START]))
+        cdef double win = logistic(x - weights[ROUND_FEATURES])
+        draw[0] = max(0.0, 1 - win - logistic(-x - weights[ROUND_FEATURES]))
+        return win + draw[0] / 2
+
+
+def start_of(left):
+    """The name of the start of a round with so many rounds to come, that one included."""
+    return f"rounds left: {left}"

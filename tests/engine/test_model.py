@@ -1,0 +1,240 @@
+"""What is learned of a game: its features and models, whatever the game."""
+
+import json
+import random
+import struct
+
+import pytest
+
+from ai.search import search
+from engine import games, model
+from engine.errors import RulesetError
+from engine.features import Features
+from engine.model import Model, ModelError, features_of, learned, nothing
+from engine.playout_policy import PlayoutPolicy
+from engine.position import Position
+from engine.sampler import Sampler
+from tests.support.models import has_features, random_model
+
+MATCHES = 5
+WORLDS = 5
+LEARNABLE = [game_id for game_id, game in games().items() if has_features(game)]
+
+
+def positions(game, seed):
+    """Yield the positions of a random match, the last one included."""
+    chance = random.Random(seed)
+    position = Position.deal(game, seed)
+    while not position.over:
+        yield position
+        joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
+        position = position.copy()
+        position.apply(joint, chance.getrandbits(64))
+    yield position
+
+
+def a_view(game_id, seed=1, plies=7):
+    for ply, position in enumerate(positions(games()[game_id](), seed)):
+        if ply == plies:
+            return position.view(position.deciders[0])
+    raise AssertionError
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_features_tell_nothing_that_the_seat_does_not_know(game_id):
+    game = games()[game_id]()
+    features = Features.of(game)
+    described = 0
+    for seed in range(MATCHES):
+        for ply, position in enumerate(positions(game, seed)):
+            for seat in position.deciders if ply % 3 == 0 else ():
+                rows = features.rows(position, seat)
+                sampler = Sampler.of(position.view(seat))
+                for world in range(WORLDS):
+                    assert features.rows(sampler.sample(world), seat) == rows, (seed, ply)
+                described += rows is not None
+    assert described > 20
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_every_feature_is_named_and_differs(game_id):
+    game = games()[game_id]()
+    features = Features.of(game)
+    seen = {kind: [set() for _ in names] for kind, names in features.decisions.items()}
+    for seed in range(40):
+        for position in positions(game, seed):
+            for seat in position.deciders:
+                if (rows := features.rows(position, seat)) is None:
+                    continue
+                kind, packed = rows
+                width = len(seen[kind])
+                assert len(packed) == 2 * width * len(position.legal(seat))
+                for i, number in enumerate(struct.unpack(f"{len(packed) // 2}h", packed)):
+                    seen[kind][i % width].add(number)
+    for kind, values in seen.items():
+        constant = [i for i, found in enumerate(values) if len(found) < 2]
+        assert not constant, (kind, [features.decisions[kind][i] for i in constant])
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_worlds_stay_possible_with_a_model(game_id):
+    game = games()[game_id]()
+    for seed in range(MATCHES):
+        weighted = random_model(game, seed)
+        for position in positions(game, seed):
+            for seat in position.deciders:
+                view = position.view(seat)
+                sampler = Sampler.of(view, weighted)
+                assert sampler.model is weighted
+                for world in range(WORLDS):
+                    assert sampler.sample(world).view(seat) == view
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_the_policy_with_a_model_chooses_by_what_its_seat_knows(game_id):
+    game = games()[game_id]()
+    for seed in range(MATCHES):
+        policy = PlayoutPolicy.of(game, random_model(game, seed))
+        for ply, position in enumerate(positions(game, seed)):
+            score, draw = policy.score(position)
+            assert draw / 2 <= score <= 1 - draw / 2 and draw >= 0
+            for seat in position.deciders if ply % 4 == 0 else ():
+                sampler = Sampler.of(position.view(seat))
+                chosen = {
+                    policy.action(sampler.sample(world), seat, ply) for world in range(WORLDS)
+                }
+                assert chosen == {policy.action(position, seat, ply)}, (seed, ply)
+                assert chosen <= set(position.legal(seat))
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_a_search_is_a_function_of_its_model(game_id):
+    view = a_view(game_id)
+    one, same, other = (random_model(view.game, seed) for seed in (1, 1, 2))
+    assert one.name == same.name != other.name
+
+    def found(used):
+        return search(view, iterations=300, seed=5, model=used)
+
+    assert found(one) == found(same)
+    assert found(one) != found(other)
+    assert found(None) == found(random_model(view.game, 1, uses=()))
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_each_use_has_an_effect_of_its_own(game_id):
+    game = games()[game_id]()
+    [*uses] = Features.of(game).uses
+    assert uses
+    differ = dict.fromkeys(uses, 0)
+    for seed in range(3):
+        for ply, position in enumerate(positions(game, seed)):
+            if ply % 5 or position.over:
+                continue
+            view = position.view(position.deciders[0])
+            without = search(view, iterations=200, seed=3)
+            for use in uses:
+                used = random_model(game, seed, uses=(use,))
+                differ[use] += search(view, iterations=200, seed=3, model=used) != without
+    assert all(differ.values()), differ
+
+
+# Files
+
+
+@pytest.fixture
+def weights_file(tmp_path, monkeypatch):
+    """The file of weights of Skystones, as long as the test runs."""
+    path = tmp_path / "weights.json"
+    monkeypatch.setattr(model, "file_of", lambda game: path if path.exists() else None)
+    model._of_default_ruleset.cache_clear()
+    yield path
+    model._of_default_ruleset.cache_clear()
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_a_model_is_written_and_read(tmp_path, game_id):
+    game = games()[game_id]()
+    written = random_model(game, 1)
+    path = tmp_path / "weights.json"
+    path.write_text(written.write())
+    read = Model.read(path, game)
+    assert (read.name, read.uses, read.weights) == (written.name, written.uses, written.weights)
+    assert read.write() == written.write()
+    fewer = Model.read(path, game, uses=())
+    assert fewer.uses == () and fewer.name != read.name
+    assert path.stat().st_size < model.MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda document: document.update(format="croupier-model/0"), "format"),
+        (lambda document: document.update(game="other"), "another game: other"),
+        (lambda document: document.update(rules_version=99), "another rules_version: 99"),
+        (lambda document: document.update(ruleset="00"), "another ruleset: 00"),
+        (lambda document: document.pop("weights"), "has no 'weights'"),
+        (lambda document: document.pop("provenance"), "has no 'provenance'"),
+        (lambda document: document["weights"].pop("place"), "are not those of the game's features"),
+        (lambda document: document["weights"].update(place=7), "has no attribute|not iterable"),
+        (lambda document: document["weights"]["place"].update(own=0.5), "no whole number"),
+        (lambda document: document["weights"]["place"].update(own=True), "no whole number"),
+        (lambda document: document["weights"]["place"].update(own=1 << 40), "no whole number"),
+        (lambda document: document.update(uses=["magic"]), "must be among"),
+        (lambda document: document.update(uses=7), "not iterable"),
+        (lambda document: document.update(more="x" * model.MAX_BYTES), "more than 100,000 bytes"),
+    ],
+)
+def test_a_broken_file_is_refused_with_its_name(weights_file, change, said):
+    game = games()["skystones"]()
+    document = json.loads(random_model(game, 1).write())
+    change(document)
+    weights_file.write_text(json.dumps(document))
+    with pytest.raises(ModelError, match=said) as raised:
+        learned(game)
+    assert str(weights_file) in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"weights"', "\udcff"])
+def test_a_file_of_something_else_is_refused_with_its_name(weights_file, text):
+    weights_file.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ModelError, match=r"weights\.json"):
+        learned(games()["skystones"]())
+
+
+def test_a_model_belongs_to_one_ruleset(weights_file):
+    default = games()["skystones"]()
+    weights_file.write_text(random_model(default, 1).write())
+    assert learned(default).name == random_model(default, 1).name
+    assert learned(games()["skystones"]({"special_fields": 0})) is learned(default)
+    for ruleset in ({"special_fields": 3}, {"hand_limit": 19}, {"board_size": 2, "hand_size": 2}):
+        other = games()["skystones"](ruleset)
+        assert learned(other) is None
+        with pytest.raises(ModelError, match="another ruleset"):
+            Model.read(weights_file, other)
+    assert nothing(default) is None
+
+
+def test_a_game_without_features_has_no_model():
+    game = games()["kuhn_poker"]()
+    assert Features.of(game) is None and learned(game) is None
+    with pytest.raises(ValueError, match="nothing is learned of kuhn_poker"):
+        Model(game, {}, ())
+
+
+def test_what_is_committed_can_be_used():
+    for game_class in games().values():
+        try:
+            game = game_class()
+        except RulesetError:
+            continue
+        found = learned(game)
+        assert (found is None) == (model.file_of(game_class) is None)
+        if found is not None:
+            passed = [
+                gate["use"] for gate in found.provenance["gates"] if gate["verdict"] == "elo1"
+            ]
+            assert list(found.uses) == passed
+            assert {kind: tuple(named) for kind, named in found.weights.items()} == features_of(
+                Features.of(game)
+            )

@@ -1,0 +1,24 @@
+"""Models with random weights, for tests."""
+
+import random
+
+from engine.features import Features
+from engine.model import Model, features_of
+
+
+def has_features(game_class):
+    """Whether something can be learned of a game."""
+    return Features.of(game_class()) is not None
+
+
+def random_model(game, seed, uses=None, most=500):
+    """A model whose weights are random, up to `most` units; None: with all uses."""
+    chance = random.Random(seed)
+    features = Features.of(game)
+    weights = {
+        kind: {name: chance.randint(-most, most) for name in names}
+        for kind, names in features_of(features).items()
+    }
+    for kind in features.positions:
+        weights[kind]["draw"] = chance.randint(1, most)
+    return Model(game, weights, features.uses if uses is None else uses)
