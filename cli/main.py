@@ -16,6 +16,7 @@ from cli import (
     play,
     schema,
     serve,
+    train,
     verify,
 )
 from cli.arguments import CommandError
@@ -30,6 +31,7 @@ COMMANDS = (
     play,
     arena,
     exploit,
+    train,
     verify,
     export,
     import_,

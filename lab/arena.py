@@ -348,13 +348,14 @@ def run(
     """Plays a pairing to the end of its pairs, or until the SPRT decides.
 
     `result` is filled with each pair, so that a caller who passes one keeps what was played if this
-    is interrupted. `playouts` are those of AIVAT (0: without).
+    is interrupted; pairs that it has already are not played again. `playouts` are those of AIVAT
+    (0: without).
     """
     result = result or Result(pairing, seed, sprt)
     result.playouts = playouts
     tasks = [
         Task(pairing.game_id, pairing.first.text, pairing.second.text, seed, number, playouts)
-        for number in range(pairs)
+        for number in range(len(result.pairs), pairs)
     ]
     with in_order(play_pair, tasks, workers) as played:
         for pair in played:

@@ -4,6 +4,8 @@ A configuration is a name, and options after a colon:
 
     search:ms=100                                        the search that answers hints
     search:iterations=2000,exploration=0.7,threads=2     the same with any of its Parameters
+    search:ms=100,model=none                             the same without what was learned
+    search:ms=100,model=FILE,uses=beliefs+value          the same with the weights of a file
     random, beginner, casual, skilled, expert            the bots
     uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
     policy                                               the game's playout policy, without a search
@@ -14,18 +16,21 @@ A configuration is a name, and options after a colon:
 import dataclasses
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from ai.results import Parameters
 from ai.search import search
 from ai.strengths import STRENGTHS, Strength, slip
-from engine.game import SeatView
+from engine.game import Game, SeatView
+from engine.model import Model, learned
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from lab.player import Choice, ConfigurationError, Player, shares_of
 from lab.uct import uct
 
+LEARNED, NO_MODEL = "learned", "none"
 LIMITS = {"iterations": int, "ms": int}
 TRUTHS = {"true": True, "false": False}
 
@@ -40,7 +45,12 @@ class BotPlayer:
         slipped = slip(self.strength, legal, chance)
         if slipped is not None:
             return Choice(slipped, 0, tuple((action, 1 / len(legal)) for action in legal))
-        result = search(view, iterations=self.strength.iterations, seed=chance % 2**64)
+        result = search(
+            view,
+            iterations=self.strength.iterations,
+            seed=chance % 2**64,
+            model=learned(view.game),
+        )
         return Choice(result.action, result.iterations, shares_of(result.actions))
 
 
@@ -52,6 +62,8 @@ class SearchPlayer:
     seconds: float
     threads: int
     parameters: Parameters
+    model: str = LEARNED  # Or NO_MODEL, or the file of one.
+    uses: tuple[str, ...] | None = None  # Of the model; None: as it says.
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
         result = search(
@@ -61,8 +73,19 @@ class SearchPlayer:
             threads=self.threads,
             seed=chance % 2**64,
             parameters=self.parameters,
+            model=self._model(view.game),
         )
         return Choice(result.action, result.iterations, shares_of(result.actions))
+
+    def _model(self, game: Game) -> Model | None:
+        if self.model == NO_MODEL:
+            return None
+        return learned(game) if self.model == LEARNED else _read_model(self.model, self.uses, game)
+
+
+@cache
+def _read_model(path: str, uses: tuple[str, ...] | None, game: Game) -> Model:
+    return Model.read(Path(path), game, uses)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,12 +229,24 @@ class Configuration:
 
 def _search(configuration: Configuration) -> Player:
     parameters = typing.get_type_hints(Parameters)
-    values = configuration.take({**LIMITS, "threads": int, **parameters})
+    values = configuration.take({**LIMITS, "threads": int, "model": str, "uses": str, **parameters})
     iterations, seconds = configuration.limits(values)
     threads = values.pop("threads", 1)
     if threads < 1:
         raise ConfigurationError(f"{configuration}: threads must be 1 or more")
-    return SearchPlayer(iterations, seconds, threads, Parameters(**values))
+    model, uses = values.pop("model", LEARNED), values.pop("uses", None)
+    if model not in (LEARNED, NO_MODEL) and not Path(model).is_file():
+        raise ConfigurationError(f"{configuration}: there is no file {model}")
+    if uses is not None and model in (LEARNED, NO_MODEL):
+        raise ConfigurationError(f"{configuration}: uses needs model=FILE")
+    return SearchPlayer(
+        iterations,
+        seconds,
+        threads,
+        Parameters(**values),
+        model,
+        None if uses is None else tuple(filter(None, uses.split("+"))),
+    )
 
 
 def _uct(configuration: Configuration) -> Player:

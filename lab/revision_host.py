@@ -20,8 +20,12 @@ try:
     from ai.results import Parameters
 except ImportError:  # An older revision.
     from ai.search import Parameters  # type: ignore[attr-defined]
+try:
+    from engine.model import learned
+except ImportError:  # An older revision, which has learned nothing.
+    learned = None  # type: ignore[assignment]
 
-NAMED_VALUES = {"true": True, "false": False, "none": None}
+NAMED_VALUES = {"true": True, "false": False, "none": None, "learned": "learned"}
 
 # Entries of a hand history of Castle Rampage: engine/castle_rampage/history.pyx.
 ENTRY_BITS, SHOWED, NEW_PILE, CARD_BITS, CARDS = 3, 6, 7, 5, 22
@@ -105,11 +109,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     values = {name: read_value(text) for name, text in request["options"].items()}
     iterations, seconds = values.pop("iterations", 0), values.pop("ms", 0) / 1000
     threads = values.pop("threads", 1)
+    model = values.pop("model", "learned")
     settings: dict[str, Any] = {
         "threads": threads,
         "seed": request["seed"],
         "parameters": Parameters(**values),
     }
+    if learned is not None and model == "learned":
+        settings["model"] = learned(game)
     start = time.process_time()
     if request["root_actions"] is None:
         result = ai.search.search(view, iterations=iterations, seconds=seconds, **settings)

@@ -18,6 +18,11 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.game import Game
+    from engine.model import Model
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/same_hints"
@@ -25,6 +30,7 @@ HINTS = 40  # For each game.
 ITERATIONS = 400
 WORLDS = 100  # For the beliefs of a hint.
 POINTS = 5_000  # For each function.
+MAX_WEIGHT = 500  # Of a model.
 
 FUSED = "-ffp-contract=fast" + (" -mfma" if os.uname().machine == "x86_64" else "")
 # Each build: its compiler, with what comes after all other flags, and its CFLAGS.
@@ -103,16 +109,34 @@ def answers() -> Iterator[str]:
                     position = before
                     break
             view = position.view(position.deciders[0])
-            sampler = Sampler.of(view)
-            found = Search(view, seed=seed, sampler=sampler, max_iterations=ITERATIONS)
-            found.run(iterations=ITERATIONS)
-            result = found.result()
-            lines = PrincipalLines(found)
-            best = [each.action for each in result.actions[:3]]
-            yield f"{game_id}, seed {seed}: {result}"
-            yield f"  lines {[lines.line(action) for action in best]}"
-            yield f"  comparison {lines.compare(best, playouts=50)}"
-            yield f"  {sampler.beliefs(WORLDS, seed)}"
+            # Random weights: more of the model then counts than of one that was learned.
+            models = [None, *filter(None, [random_model(game, chance)])]
+            for model in models:
+                sampler = Sampler.of(view, model)
+                found = Search(view, seed=seed, sampler=sampler, max_iterations=ITERATIONS)
+                found.run(iterations=ITERATIONS)
+                result = found.result()
+                lines = PrincipalLines(found)
+                best = [each.action for each in result.actions[:3]]
+                yield f"{game_id}, seed {seed}, {model and model.name}: {result}"
+                yield f"  lines {[lines.line(action) for action in best]}"
+                yield f"  comparison {lines.compare(best, playouts=50)}"
+                yield f"  {sampler.beliefs(WORLDS, seed)}"
+
+
+def random_model(game: "Game", chance: random.Random) -> "Model | None":
+    """A model of a game with random weights; None if nothing can be learned of it."""
+    from engine.features import Features
+    from engine.model import Model, features_of
+
+    features = Features.of(game)
+    if features is None:
+        return None
+    weights = {
+        kind: {name: chance.randint(1, MAX_WEIGHT) for name in names}
+        for kind, names in features_of(features).items()
+    }
+    return Model(game, weights, features.uses)
 
 
 def values() -> Iterator[tuple[str, str]]:

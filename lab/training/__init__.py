@@ -1,0 +1,1 @@
+"""Learning from self-play what a game's model knows: see docs/training.md."""

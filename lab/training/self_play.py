@@ -1,0 +1,97 @@
+"""Matches of the search against itself, with its answer at each decision.
+
+A decision is what a policy learns from, so a match is recorded as its decisions: what was played,
+and what the search answered. Whoever reads a match plays it again, which costs next to nothing, and
+then has each position with all that describes it; so new features need no new matches.
+
+A search also asks about positions that it would never play itself. So in every second match, each
+seat slips now and then: it plays any legal action, while the answer of the search is recorded as
+ever. The other matches are *clean*: what happens in them is how the search plays.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from ai.search import search
+from engine import games
+from engine.game import Game
+from engine.position import Position
+
+SLIPS = 0.1  # The share of decisions in matches that are not clean.
+
+Answer = dict[int, float]  # The probability of each action; those with 0 are left out.
+
+
+class Task(NamedTuple):
+    """One match to be played."""
+
+    game_id: str
+    seed: int
+    number: int
+    iterations: int  # Of each search.
+
+
+class Decided(NamedTuple):
+    """A position of a match, and what the search answered there to the seats that had a choice."""
+
+    position: Position
+    answers: dict[int, Answer]  # By seat.
+
+
+@cache
+def _game(game_id: str) -> Game:
+    return games()[game_id]()
+
+
+def play(task: Task) -> dict[str, Any]:
+    """Plays a match and returns its record, which can be written as JSON."""
+    chance = random.Random(f"train {task.game_id} {task.seed} {task.number}")
+    clean = is_clean(task.number)
+    deal = chance.getrandbits(64)
+    position = Position.deal(_game(task.game_id), deal)
+    steps = []
+    while not position.over:
+        joint, answers = {}, {}
+        for seat in position.deciders:
+            legal = position.legal(seat)
+            joint[seat] = legal[0]
+            if len(legal) > 1:
+                result = search(
+                    position.view(seat), iterations=task.iterations, seed=chance.getrandbits(64)
+                )
+                answers[seat] = [[one.action, one.probability] for one in result.actions]
+                joint[seat] = result.action
+                if not clean and chance.random() < SLIPS:
+                    joint[seat] = chance.choice(legal)
+        step = chance.getrandbits(64)
+        position.apply(joint, step)
+        steps.append(
+            {
+                "joint": list(joint.items()),
+                "chance": step,
+                "answers": [
+                    [seat, [share for share in answer if share[1] > 0]]
+                    for seat, answer in answers.items()
+                ],
+            }
+        )
+    return {"match": task.number, "deal": deal, "steps": steps}
+
+
+def is_clean(number: int) -> bool:
+    """Whether nobody slips in the match of a number."""
+    return number % 2 == 0
+
+
+def positions(game: Game, match: dict[str, Any]) -> Iterator[Decided]:
+    """Plays a recorded match again. The last position is the end of the match, without answers.
+
+    Each position is the same object; it changes when the next one is asked for.
+    """
+    position = Position.deal(game, match["deal"])
+    for step in match["steps"]:
+        yield Decided(position, {seat: dict(shares) for seat, shares in step["answers"]})
+        position.apply(dict(step["joint"]), step["chance"])
+    yield Decided(position, {})

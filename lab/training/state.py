@@ -1,0 +1,70 @@
+"""The folder of a training: what is done so far, so that it can be interrupted and continued.
+
+`settings.json` has what the result depends on. Everything else is written in an order that the
+settings decide: one line for each match (`matches.jsonl`), the fit (`fit.json`), and one line for
+each pair of each gate (`gate-<use>.jsonl`). A line that was cut off is written again.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class StateError(Exception):
+    """The folder cannot be used."""
+
+
+class State:
+    """The folder of one training."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        """Makes the folder, or continues in it. Raises StateError if it has other settings."""
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        before = self.read("settings.json")
+        if before is None:
+            self.write("settings.json", settings)
+            return
+        for name, value in settings.items():
+            if before.get(name) != value:
+                raise StateError(
+                    f"{folder}: was begun with {name} {before.get(name)!r}, not {value!r}: "
+                    "continue with that, or name another folder"
+                )
+
+    def read(self, name: str) -> Any:
+        """The document in a file; None if there is no such file."""
+        path = self.folder / name
+        try:
+            return json.loads(path.read_bytes()) if path.exists() else None
+        except ValueError as error:
+            raise StateError(f"{path}: {error}") from error
+
+    def write(self, name: str, document: object) -> None:
+        """Writes a document to a file, all of it or nothing."""
+        path = self.folder / name
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(document, allow_nan=False) + "\n")
+        unfinished.replace(path)
+
+    def lines(self, name: str) -> Iterator[Any]:
+        """The documents in the lines of a file, but for one that was cut off, which is removed."""
+        path = self.folder / name
+        if not path.exists():
+            return
+        whole = 0
+        with path.open("rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                yield json.loads(line)
+                whole += len(line)
+        with path.open("rb+") as file:
+            file.truncate(whole)
+
+    def add_line(self, name: str, document: object) -> None:
+        """Adds a line to a file."""
+        text = json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
+        with (self.folder / name).open("a") as file:
+            file.write(text)

@@ -1,0 +1,243 @@
+"""Training: the same weights from the same seed, interrupted or not, and gates that decide."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from engine import games
+from engine.features import SCALE, Features
+from engine.model import Model
+from engine.position import Position
+from lab.training import fit, hidden_cards, self_play
+from lab.training.fit import Choices, Outcomes
+from lab.training.state import State, StateError
+from lab.training.training import Settings, Training
+from tests.support.models import random_model
+
+SETTINGS = Settings(
+    game_id="skystones",
+    seed=3,
+    matches=10,
+    iterations=20,
+    uses=("beliefs", "value"),
+    gate_limit="iterations=5",
+    gate_games=4,
+    elo0=0.0,
+    elo1=15.0,
+    alpha=0.05,
+    beta=0.05,
+)
+TRAIN = [sys.executable, "-m", "cli", "train", "skystones", "--seed", "3", "--matches", "10"]
+TRAIN += ["--iterations", "20", "--uses", "beliefs,value", "--gate", "iterations=5"]
+TRAIN += ["--gate-games", "4", "--workers", "2"]
+END = 120
+
+
+def ignore(text):
+    pass
+
+
+def files(folder):
+    return {path.name: path.read_text() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a training that was not interrupted."""
+    folder = tmp_path_factory.mktemp("trained")
+    assert Training(SETTINGS, folder, 1, ignore).run() is None  # Four games prove nothing.
+    return folder
+
+
+def test_the_same_seed_gives_the_same_weights_in_processes(trained, tmp_path):
+    Training(SETTINGS, tmp_path, 2, ignore).run()
+    found, expected = files(tmp_path), files(trained)
+    # It names the folder of the candidate, in which alone it differs.
+    assert found == expected
+    other = tmp_path / "other"
+    Training(SETTINGS._replace(seed=4), other, 2, ignore).run()
+    assert (other / "candidate.json").read_text() != expected["candidate.json"]
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 5, 10, 11, 12, 14])
+def test_an_interrupted_training_goes_on_where_it_was(trained, tmp_path, after):
+    told = []
+
+    def interrupt(text):
+        told.append(text)
+        if len(told) == after:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        Training(SETTINGS, tmp_path, 1, interrupt).run()
+    played = len((tmp_path / "matches.jsonl").read_text().splitlines())
+    with (tmp_path / "matches.jsonl").open("a") as file:
+        file.write('{"match": 99, "de')  # A line that was cut off.
+    later = []
+    Training(SETTINGS, tmp_path, 1, later.append).run()
+    assert files(tmp_path) == files(trained)
+    assert sum(text.startswith("match ") for text in later) == SETTINGS.matches - played
+
+
+def test_a_folder_of_another_training_is_refused(trained):
+    with pytest.raises(StateError, match="was begun with iterations 20, not 21"):
+        Training(SETTINGS._replace(iterations=21), trained, 1, ignore)
+    Training(SETTINGS._replace(gate_games=2), trained, 1, ignore).run()  # More or fewer games.
+
+
+def test_a_file_that_is_no_document_is_refused(tmp_path):
+    (tmp_path / "settings.json").write_text("{")
+    with pytest.raises(StateError, match=r"settings\.json"):
+        State(tmp_path, {})
+
+
+def test_uses_that_pass_their_gates_make_a_model(trained, tmp_path):
+    # Pairs that were recorded before are counted: by these, one use passes and the other does not.
+    for name in ("settings.json", "matches.jsonl", "fit.json"):
+        (tmp_path / name).write_text((trained / name).read_text())
+    (tmp_path / "gate-beliefs.jsonl").write_text("[1.0,0.5]\n" * 200)
+    (tmp_path / "gate-value.jsonl").write_text("[0.0,0.5]\n" * 200)
+    found = Training(SETTINGS, tmp_path, 1, ignore).run()
+    assert found is not None and found.uses == ("beliefs",)
+    first, second = found.provenance["gates"]
+    assert (first["verdict"], first["against"], first["games"]) == ("elo1", [], [200, 200, 0])
+    assert (second["verdict"], second["against"], second["games"]) == (
+        "elo0",
+        ["beliefs"],
+        [0, 200, 200],
+    )
+    path = tmp_path / "weights.json"
+    path.write_text(found.write())
+    assert Model.read(path, games()["skystones"]()).name == found.name
+    assert json.loads(path.read_text())["provenance"]["losses"]["pick"]["decisions"] > 100
+
+
+def test_the_command_is_interrupted_and_continued(trained, tmp_path):
+    command = [*TRAIN, "--folder", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("match 1 of 10")
+        process.send_signal(signal.SIGTERM)
+        told = process.stdout.read()
+        assert process.wait(END) == 130, told
+    assert "the same command continues" in told
+    done = subprocess.run(command, capture_output=True, text=True, timeout=END, check=False)
+    assert done.returncode == 1 and "no use has passed" in done.stdout, done.stderr
+    assert files(tmp_path) == files(trained)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["kuhn_poker"], "kuhn_poker is no game that can be trained"),
+        (["skystones", "--uses", "magic"], "magic is no use of a model of skystones"),
+        (["skystones", "--gate", "games=3"], "games is no option of search"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(tmp_path, options, said):
+    command = [*TRAIN[:4], *options, "--matches", "1", "--iterations", "1"]
+    command += ["--folder", str(tmp_path), "--workers", "1"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=END, check=False, env={**os.environ}
+    )
+    assert done.returncode == 2 and said in done.stderr
+
+
+# Matches
+
+
+def test_a_match_is_played_again_as_it_was():
+    game = games()["skystones"]()
+    match = self_play.play(self_play.Task("skystones", 1, 1, 10))
+    decisions = 0
+    for decided in self_play.positions(game, json.loads(json.dumps(match))):
+        for seat, answer in decided.answers.items():
+            assert set(answer) <= set(decided.position.legal(seat))
+            assert sum(answer.values()) == pytest.approx(1)
+            decisions += 1
+        end = decided.position.over
+    assert end and decisions > 30
+
+
+def test_seats_slip_in_every_second_match_only():
+    game = games()["skystones"]()
+    slips = {True: 0, False: 0}
+    for number in range(6):
+        match = self_play.play(self_play.Task("skystones", 1, number, 10))
+        for step in match["steps"]:
+            joint = dict(step["joint"])
+            for seat, answer in step["answers"]:
+                slips[self_play.is_clean(number)] += joint[seat] not in dict(answer)
+    assert slips[True] == 0 < slips[False]
+    assert Position.deal(game, match["deal"]).over is False
+
+
+# Hidden cards
+
+
+def test_a_model_that_says_nothing_tells_the_hidden_cards_as_well_as_none():
+    game = games()["skystones"]()
+    matches = [self_play.play(self_play.Task("skystones", 5, 0, 20))]
+    by_hand = hidden_cards.loss(game, matches, None)
+    assert by_hand == hidden_cards.loss(game, matches, random_model(game, 1, uses=()))
+    weighted = hidden_cards.loss(game, matches, random_model(game, 1, uses=("beliefs",)))
+    assert weighted["opponent_hand"] != by_hand["opponent_hand"]
+    assert set(by_hand) == set(game.hidden_places)
+    # Of 22 cards, about 5 are in hand.
+    assert 5 < by_hand["opponent_hand"] < 22 * math.log(2)
+
+
+# Fits
+
+
+def test_the_fit_finds_the_weights_behind_the_choices():
+    chance = np.random.default_rng(1)
+    made_with = np.array([1.0, -0.5, 0.25])
+    rows = chance.integers(-2, 3, (20_000, 3)).astype(float)
+    starts = np.arange(0, 20_000, 5)
+    likely = np.exp(rows @ made_with)
+    shares = likely / np.repeat(np.add.reduceat(likely, starts), 5)
+    choices = Choices(rows, shares, starts)
+    found = fit.fit_choices(choices, 3)
+    assert found == pytest.approx(made_with, abs=0.01)
+    uniform = fit.choices_loss(choices, np.zeros(3))
+    assert uniform == pytest.approx(math.log(5))
+    assert fit.choices_loss(choices, found) < uniform - 0.1
+    assert fit.whole(found) == pytest.approx(list(SCALE * made_with), abs=10)
+
+
+def test_the_fit_finds_the_weights_behind_the_outcomes():
+    chance = np.random.default_rng(2)
+    made_with = np.array([0.8, -0.4, 1.0])
+    rows = chance.integers(-3, 4, (20_000, 2)).astype(float)
+    noise = chance.logistic(size=len(rows))
+    x = rows @ made_with[:2] + noise
+    scores = np.where(x > made_with[2], 1.0, np.where(x < -made_with[2], 0.0, 0.5))
+    outcomes = Outcomes(rows, scores, np.full(len(rows), 1 / 3))
+    found = fit.fit_outcomes(outcomes, 2)
+    assert found == pytest.approx(made_with, abs=0.06)
+    assert fit.outcomes_loss(outcomes, found) < math.log(3) - 0.1
+
+
+def test_losses_are_of_matches_that_were_not_fitted():
+    game = games()["skystones"]()
+    matches = [self_play.play(self_play.Task("skystones", 2, number, 10)) for number in range(10)]
+    weights, losses = fit.fit(game, Features.of(game), matches)
+    held_out = [match for match in matches if fit.is_held_out(match["match"])]
+    assert [match["match"] for match in held_out] == [4, 9]
+    for kind in Features.of(game).decisions:
+        choices = fit.choices_of(game, Features.of(game), kind, held_out)
+        assert losses[kind]["held_out"] == len(choices.starts)
+        assert losses[kind]["fitted"] == pytest.approx(
+            fit.choices_loss(choices, np.array(list(weights[kind].values())) / SCALE)
+        )
