@@ -86,6 +86,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
             chosen.max_search_seconds,
             chosen.searches_running,
             chosen.searches_waiting,
+            chosen.learned,
         ),
         ConnectionLimits(
             connections=chosen.max_connections,
@@ -323,6 +324,13 @@ def _add_searches(parser: ConfiguredParser) -> None:
         str(Options().searches_waiting),
         metavar="N",
         type=arguments.whole(1, MAX_SEARCHES),
+    )
+    parser.add_option(
+        group,
+        "--learned",
+        "search by what was learned from matches, where a game has that; else by what is written "
+        "by hand only; all servers of a store need the same, so that bots play alike",
+        True,
     )
     parser.add_option(
         group,

@@ -17,6 +17,7 @@ from service.api.hint_service import HintService
 from service.connections import ConnectionLimits
 from service.metrics import Metrics
 from service.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
+from service.searching.models import open_models
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
 from service.searching.searches import Searches
@@ -47,6 +48,7 @@ class SearchServer:
     def __init__(self, options: SearchServerOptions) -> None:
         """Raises OSError or ValueError."""
         self._options = options
+        self._models = open_models(options.searching.learned)
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
         self._monitoring = Monitoring(self.metrics)
@@ -65,7 +67,9 @@ class SearchServer:
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""
-        service = HintService(Searches(self._threads), self._admission, self.metrics)
+        service = HintService(
+            Searches(self._threads), self._admission, self.metrics, models=self._models
+        )
         self._monitoring.start(self._options.metrics_at)
         served = await self._door.open(self._options.address, [Service(_HINT, service)])
         self._monitoring.state = READY

@@ -33,6 +33,7 @@ from service.hosting.scheduler import Scheduler
 from service.hosting.sweep import Sweep
 from service.metrics import Metrics
 from service.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
+from service.searching.models import open_models
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
 from service.searching.process_metrics import SummedRegistry
@@ -68,6 +69,7 @@ class Options(NamedTuple):
     max_search_seconds: float = 60.0  # Of a hint.
     searches_running: int = 0  # Of one caller; 0: twice the threads, at least 4.
     searches_waiting: int = 64  # Of one caller.
+    learned: bool = True  # Whether to search by what was learned of the games.
     search_processes: int = 0  # Of this server; 0: it searches itself.
     search_at: str = ""  # The address of search servers, instead of processes of its own.
     search_security: Security = CLEARTEXT  # Of the connections to them.
@@ -92,6 +94,7 @@ class Options(NamedTuple):
             self.max_search_seconds,
             self.searches_running,
             self.searches_waiting,
+            self.learned,
         )
 
 
@@ -124,6 +127,7 @@ class Server:
         self._key = read_key(options.token_key_file) if options.token_key_file else None
         operator_file = options.operator_token_file
         self._operator_token = read_operator_token(operator_file) if operator_file else None
+        self._models = open_models(options.learned)
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
         self._search_processes = None if shared else open_search_processes(options)
@@ -155,7 +159,7 @@ class Server:
         self._idle_matches = (
             None if idle is None else IdleMatches(self.matches, share, idle, self._clock)
         )
-        bots = Bots(self.matches, searches)
+        bots = Bots(self.matches, searches, self._models)
         self._scheduler = Scheduler(
             self._store, self.matches, bots, self.metrics, self._clock, share
         )
@@ -275,8 +279,10 @@ class Server:
             self._clock,
             self._admission,
         )
-        hint_service = HintService(self._searches, self._admission, self.metrics, authenticator)
-        catalog_service = CatalogService()
+        hint_service = HintService(
+            self._searches, self._admission, self.metrics, authenticator, self._models
+        )
+        catalog_service = CatalogService(self._models)
         return [
             Service(_CATALOG, catalog_service),
             Service(_MATCH, match_service),

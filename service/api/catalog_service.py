@@ -2,19 +2,22 @@
 
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
+from engine.model import learned
 from service import wire
 from service.api import languages
 from service.api.calls import Context
 from service.api.languages import ENGLISH, Translation
+from service.searching.models import Models
 
 
 class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
     """Describes the games of the engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, models: Models = learned) -> None:
         # By game, then by language.
         self._games = {
-            game_id: _in_all_languages(game()) for game_id, game in wire.hosted_games().items()
+            game_id: _in_all_languages(game(), models)
+            for game_id, game in wire.hosted_games().items()
         }
 
     async def ListGames(
@@ -40,8 +43,11 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
         return games[languages.best(language, games)]
 
 
-def _in_all_languages(game: Game) -> dict[str, catalog_pb2.Game]:
+def _in_all_languages(game: Game, models: Models) -> dict[str, catalog_pb2.Game]:
     described = {ENGLISH: describe(game)}
+    model = models(game)
+    if model is not None:
+        described[ENGLISH].model = model.name
     for code, translation in languages.translations(game.id).items():
         described[code] = _translated(described[ENGLISH], translation, code)
     for message in described.values():

@@ -8,6 +8,7 @@ from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError, ViewError
 from engine.game import SeatView
+from engine.model import Model, learned
 from engine.position import Position
 from engine.sampler import Sampler
 from service import wire
@@ -18,6 +19,7 @@ from service.hosting.requests import check_decides, check_running
 from service.hosting.views import serialize_position
 from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.hints import CheckedHintRequest
+from service.searching.models import Models
 from service.searching.pool import Limits
 
 # The path of the search in a request.
@@ -91,14 +93,18 @@ def write_search(search: hint_pb2.Search, asked: AskedPosition) -> hint_pb2.Sear
 
 
 def check_search(
-    search: hint_pb2.Search, asked: AskedPosition, details: bool = True
+    search: hint_pb2.Search,
+    asked: AskedPosition,
+    details: bool = True,
+    models: Models = learned,
 ) -> CheckedHintRequest:
     """Return a search, which has a seed, checked, with the sampler of its position; raise Refusal.
 
-    `details` are whether the hint evaluates each action. Checking infers what the view says of
+    `details` are whether the hint evaluates each action, and `models` what was learned of the
+    games. Checking infers what the view says of
     hidden cards, which takes up to 20 ms: call it in a thread of the search pool.
     """
-    sampler = _checked_sampler(asked)
+    sampler = _checked_sampler(asked, models(asked.view.game))
     return CheckedHintRequest(
         view=asked.view,
         version=asked.version,
@@ -111,10 +117,10 @@ def check_search(
     )
 
 
-def _checked_sampler(asked: AskedPosition) -> Sampler:
+def _checked_sampler(asked: AskedPosition, model: Model | None) -> Sampler:
     # A view that was sent may fit no world, or name other seats than decide in its worlds.
     try:
-        sampler = Sampler.of(asked.view)
+        sampler = Sampler.of(asked.view, model)
         position = sampler.sample(0)
     except ViewError as error:
         raise wire.inconsistent_view(error, asked.view.game.id, f"{SEARCH}.view") from None

@@ -9,6 +9,7 @@ from contextvars import copy_context
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
+from engine.model import learned
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.admission.principals import current_principal
@@ -25,6 +26,7 @@ from service.api.hint_requests import (
 from service.errors import Refusal
 from service.metrics import Metrics
 from service.searching.hints import Report
+from service.searching.models import Models
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Asker, Kind, SearchTask, read_asker
@@ -47,12 +49,14 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         admission: Admission,
         metrics: Metrics,
         authenticator: Authenticator | None = None,
+        models: Models = learned,
     ) -> None:
         """Without an authenticator it is that of a search server, whose callers name askers."""
         self._searches = searches
         self._admission = admission
         self._metrics = metrics
         self._authenticator = authenticator
+        self._models = models
 
     async def SuggestAction(
         self, request: hint_pb2.SuggestActionRequest, context: Context
@@ -99,7 +103,7 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         return SearchTask(
             asker=self._asker(context),
             limits=read_limits(search, default),
-            check=lambda: check_search(search, asked, details),
+            check=lambda: check_search(search, asked, details, self._models),
             write=lambda: write_search(search, asked),
             details=details,
             deadline=deadline,

@@ -5,6 +5,7 @@ import hashlib
 from ai.strengths import slip
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
+from engine.model import learned
 from engine.sampler import Sampler
 from service import wire
 from service.errors import Refusal
@@ -14,6 +15,7 @@ from service.hosting.matches import Matches
 from service.hosting.views import serialize_position
 from service.searching.bot_strengths import BOT_STRENGTHS
 from service.searching.hints import CheckedHintRequest
+from service.searching.models import Models
 from service.searching.pool import Limits
 from service.searching.searches import Searches
 from service.searching.tasks import Asker, Kind, SearchTask
@@ -31,9 +33,10 @@ _FOR_A_PERSON, _AMONG_BOTS = 0, 1
 class Bots:
     """Decides for the bot seats of all matches, which share the search threads fairly."""
 
-    def __init__(self, matches: Matches, searches: Searches) -> None:
+    def __init__(self, matches: Matches, searches: Searches, models: Models = learned) -> None:
         self._matches = matches
         self._searches = searches
+        self._models = models
 
     async def decide(self, state: MatchState, seat: int) -> None:
         """Decides for a bot, also where the other seat has yet to decide at the same time.
@@ -55,17 +58,20 @@ class Bots:
         if slipped is not None:
             return wire.write_action(state.game, slipped)
         report = await self._searches.report(
-            _search_task(state, seat, strength.iterations, chance % 2**64)
+            _search_task(state, seat, strength.iterations, chance % 2**64, self._models)
         )
         return report.hint.action
 
 
-def _search_task(state: MatchState, seat: int, iterations: int, seed: int) -> SearchTask:
+def _search_task(
+    state: MatchState, seat: int, iterations: int, seed: int, models: Models
+) -> SearchTask:
     # The search is given what the seat knows, and nothing else.
     def check() -> CheckedHintRequest:
         view = state.dealt().view(seat)
+        sampler = Sampler.of(view, models(view.game))
         return CheckedHintRequest(
-            view, state.version, Sampler.of(view), None, seed, belief_worlds=0, details=False
+            view, state.version, sampler, None, seed, belief_worlds=0, details=False
         )
 
     def write() -> hint_pb2.Search:

@@ -110,6 +110,8 @@ def answer(
     hint = _final_hint(request, job, search, end)
     by_time = search.stop_reason == StopReason.TIME
     hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
+    if request.sampler.model is not None:
+        hint.model = request.sampler.model.name
     if job.shutting_down and search.stop_reason == StopReason.CANCELLED:
         hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
     return _report(hint, job)

@@ -19,6 +19,7 @@ class SearchOptions(NamedTuple):
     max_seconds: float = 60.0  # Of a hint.
     running: int = 0  # Hints of one caller; 0: twice the threads, at least 4.
     waiting: int = 64  # Hints of one caller.
+    learned: bool = True  # Whether to search by what was learned of the games.
 
     @property
     def number_of_threads(self) -> int:

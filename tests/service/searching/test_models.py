@@ -1,0 +1,133 @@
+"""What was learned of a game, at a server: hints name it, and an operator can leave it out."""
+
+import pytest
+
+from croupier.v1 import catalog_pb2
+from engine import games, model
+from service.searching.models import open_models
+from service.server import Options, Server
+from tests.support.models import random_model
+from tests.support.serving import TIMEOUT, Client, bot, ruleset_of
+
+LIMITS = {"iterations": 300}
+
+
+def as_bytes(message):
+    return message.SerializeToString(deterministic=True)
+
+
+@pytest.fixture
+def weights_file(tmp_path, monkeypatch):
+    """The file of weights of Skystones, which has none at first."""
+    path = tmp_path / "weights.json"
+
+    def file_of(game_class):
+        return path if path.exists() and "skystones" in game_class.__module__ else None
+
+    monkeypatch.setattr(model, "file_of", file_of)
+    model._of_default_ruleset.cache_clear()
+    yield path
+    model._of_default_ruleset.cache_clear()
+
+
+@pytest.fixture
+def start(servers):
+    """Starts a server, and returns a client of it."""
+    started = []
+
+    def start(**options):
+        server, address = servers.start(allow_seeds=True, **options)
+        started.append((server, Client(address)))
+        return started[-1][1]
+
+    yield start
+    for server, client in started:
+        client.close()
+        servers.stop(server)
+
+
+def model_in_catalog(client, game_id="skystones"):
+    request = catalog_pb2.GetGameRequest(name=f"games/{game_id}")
+    return client.catalog.GetGame(request, timeout=TIMEOUT).game.model
+
+
+def hint_of(client, ruleset=None, limits=LIMITS):
+    table = client.create(ruleset or ruleset_of("skystones"), seed=1)
+    return table.players[0].hint(limits, 7).hint
+
+
+def test_a_model_without_uses_changes_a_hint_by_its_name_only(start, weights_file):
+    without = start()
+    assert model_in_catalog(without) == ""
+    before = hint_of(without)
+    assert before.model == ""
+    used = random_model(games()["skystones"](), 1, uses=())
+    weights_file.write_text(used.write())
+    model._of_default_ruleset.cache_clear()
+    client = start()
+    assert model_in_catalog(client) == used.name
+    after = hint_of(client)
+    assert after.model == used.name
+    after.ClearField("model")
+    assert as_bytes(after) == as_bytes(before)
+
+
+def test_hints_are_by_the_model_unless_the_operator_leaves_it_out(start, weights_file):
+    before = hint_of(start())
+    used = random_model(games()["skystones"](), 1)
+    weights_file.write_text(used.write())
+    model._of_default_ruleset.cache_clear()
+    client, told_not_to = start(), start(learned=False)
+    after = hint_of(client)
+    assert after.model == used.name
+    after.ClearField("model")
+    assert as_bytes(after) != as_bytes(before)
+    assert as_bytes(hint_of(told_not_to)) == as_bytes(before)
+    assert model_in_catalog(told_not_to) == ""
+    assert model_in_catalog(client, "champion_chess") == ""
+
+
+def test_another_ruleset_is_searched_without_the_model(start, weights_file):
+    other = ruleset_of("skystones")
+    other.skystones.special_fields = 3
+    before = hint_of(start(), other)
+    weights_file.write_text(random_model(games()["skystones"](), 1).write())
+    model._of_default_ruleset.cache_clear()
+    after = hint_of(start(), other)
+    assert after.model == ""
+    assert as_bytes(after) == as_bytes(before)
+
+
+def test_bots_decide_by_the_model_unless_the_operator_leaves_it_out(start, weights_file):
+    def play(client):
+        seats = [bot("BEGINNER"), bot("BEGINNER")]
+        table = client.create(ruleset_of("skystones"), seats, seed=3)
+        list(table.spectator.watch())
+        return [entry.action for entry in table.spectator.record().entries]
+
+    before = play(start())
+    weights_file.write_text(random_model(games()["skystones"](), 1).write())
+    model._of_default_ruleset.cache_clear()
+    assert play(start(learned=False)) == before
+    assert play(start()) != before
+
+
+def test_a_search_server_and_a_match_server_name_the_same_model(start, servers, weights_file):
+    used = random_model(games()["skystones"](), 1)
+    weights_file.write_text(used.write())
+    model._of_default_ruleset.cache_clear()
+    worker, address = servers.start_search_server()
+    elsewhere, here = start(search_at=f"ipv4:{address}"), start()
+    assert as_bytes(hint_of(elsewhere)) == as_bytes(hint_of(here))
+    assert hint_of(elsewhere).model == used.name
+    servers.stop(worker)
+
+
+def test_a_server_does_not_start_with_a_broken_model(weights_file):
+    weights_file.write_text("{}")
+    model._of_default_ruleset.cache_clear()
+    with pytest.raises(ValueError, match=r"weights\.json: is not of the format"):
+        Server(Options())
+    Server(Options(learned=False))
+    with pytest.raises(ValueError, match=r"weights\.json"):
+        open_models(True)
