@@ -15,6 +15,7 @@ from ai.strengths import STRENGTHS, Strength, slip
 from croupier.v1.match_pb2 import BotStrength
 from engine import games
 from engine.errors import ActionError
+from engine.model import learned
 from engine.position import Position
 from lab import arena, players
 from lab.arena import Pairing, Result, Task
@@ -296,7 +297,8 @@ def test_code_in_a_folder_plays_as_it_does_here():
             seat = position.deciders[0]
             view = position.view(seat)
             choice = player.choose(view, position.legal(seat), 2**64 + 77)
-            result = search(view, iterations=200, seed=77, parameters=Parameters(exploration=0.6))
+            parameters, model = Parameters(exploration=0.6), learned(view.game)
+            result = search(view, iterations=200, seed=77, parameters=parameters, model=model)
             assert choice == (result.action, 200, shares_of(result.actions))
     finally:
         player.close()
