@@ -1,5 +1,7 @@
 """What was learned of a game, at a server: hints name it, and an operator can leave it out."""
 
+import asyncio
+
 import pytest
 
 from croupier.v1 import catalog_pb2
@@ -123,11 +125,15 @@ def test_a_search_server_and_a_match_server_name_the_same_model(start, servers, 
     servers.stop(worker)
 
 
+async def make_server(options):
+    return Server(options)
+
+
 def test_a_server_does_not_start_with_a_broken_model(weights_file):
     weights_file.write_text("{}")
     model._of_default_ruleset.cache_clear()
     with pytest.raises(ValueError, match=r"weights\.json: is not of the format"):
-        Server(Options())
-    Server(Options(learned=False))
+        asyncio.run(make_server(Options()))
+    asyncio.run(make_server(Options(learned=False)))
     with pytest.raises(ValueError, match=r"weights\.json"):
         open_models(True)
