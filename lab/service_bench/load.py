@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
@@ -44,7 +44,8 @@ class Subject(NamedTuple):
 
     def run(self, streams: int, seconds: float) -> "Figures":
         """Measures the calls once."""
-        with _searching(self.server, self.searched):
+        match, token = f"matches/{ANALYZED}", self.searched
+        with searching(self.server.address, match, token) if token else nullcontext():
             address = self.server.web if self.over_http else self.server.address
             repeat = self.method == ECHO
             run = Run(address, self.method, streams, seconds, repeat, self.over_http)
@@ -141,15 +142,13 @@ def _named(scripts: Sequence[Script], calls: int) -> Iterator[tuple[str, Script]
 
 
 @contextmanager
-def _searching(server: Running, token: str) -> Iterator[None]:
-    if not token:
-        yield
-        return
+def searching(address: str, match: str, token: str) -> Iterator[None]:
+    """Lets SEARCHES analyses of a seat's match run at a server, for a minute at most."""
     request = hint_pb2.AnalyzePositionRequest()
-    request.search.match_name = f"matches/{ANALYZED}"
+    request.search.match_name = match
     request.search.limits.time.seconds = 60
     metadata = (("authorization", f"Bearer {token}"),)
-    with grpc.insecure_channel(server.address) as channel:
+    with grpc.insecure_channel(address) as channel:
         stub = hint_pb2_grpc.HintServiceStub(channel)
         calls = [stub.AnalyzePosition(request, metadata=metadata) for _ in range(SEARCHES)]
         for call in calls:

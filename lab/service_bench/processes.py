@@ -9,31 +9,24 @@ import asyncio
 import math
 import os
 import statistics
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
-import grpc
-from google.protobuf.duration_pb2 import Duration
-
 from croupier.client import Client
-from croupier.v1 import hint_pb2, hint_pb2_grpc
 from lab.connections import children, connections, serving_processes
-from lab.service_bench.load import ratio
+from lab.service_bench.load import SEARCHES, ratio, searching
 from lab.service_bench.played import PLAY, create_matches, hosting
 from lab.service_bench.players import Played, Players
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script
 from lab.service_bench.servers import Running
 
-SEARCHES = 2
 _CHECKOUT = Path(__file__).parents[2]
 _MAX_ACTIONS_A_SECOND = 5_000  # This many are prepared.
 _WARM_SECONDS = 1.0
-_SEARCH = hint_pb2.SearchLimits(time=Duration(seconds=60))
 
 
 class Figures(NamedTuple):
@@ -89,33 +82,10 @@ def _cpu(server: Running) -> float:
     return used / 1e9 + server.database_cpu()
 
 
-@contextmanager
-def _searching(address: str) -> Iterator[None]:
+def _searching(address: str) -> AbstractContextManager[None]:
     with Client(address) as client:
         seat = client.create_match("skystones").seats[0]
-    request = hint_pb2.AnalyzePositionRequest(
-        search=hint_pb2.Search(match_name=seat.match, limits=_SEARCH)
-    )
-    metadata = (("authorization", f"Bearer {seat.token}"),)
-    with grpc.insecure_channel(address) as channel:
-        stub = hint_pb2_grpc.HintServiceStub(channel)
-        calls = [stub.AnalyzePosition(request, metadata=metadata) for _ in range(SEARCHES)]
-        for call in calls:
-            next(call)  # With its first report, the search is running.
-        readers = [threading.Thread(target=_read, args=(call,)) for call in calls]
-        for reader in readers:
-            reader.start()
-        yield
-        for call in calls:
-            call.cancel()
-        for reader in readers:
-            reader.join()
-
-
-def _read(call: Iterator[object]) -> None:
-    with suppress(grpc.RpcError):
-        for _ in call:
-            pass
+    return searching(address, seat.match, seat.token)
 
 
 def measure(
