@@ -19,6 +19,9 @@ FORMATS = ("text", "json")
 BURST_LINES = 50
 LINES_PER_SECOND = 5.0
 
+# What gRPC logs as an error when it fails to send a response to a caller that has just gone.
+_CALLER_GONE = "ExecuteBatchError raised in core by servicer method"
+
 _PLAIN = re.compile(r"[!#-<>-~]+")  # Text that needs no quotes after "name=".
 
 
@@ -33,11 +36,17 @@ def configure(format: str, level: str) -> None:
     handler.setFormatter(JsonFormatter() if format == "json" else TextFormatter())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("service").setLevel(level.upper())
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_no_gone_caller)
 
 
 def chosen() -> tuple[str, str]:
     """The format and the level of the log, as `configure` takes them."""
     return _chosen
+
+
+def _is_no_gone_caller(record: logging.LogRecord) -> bool:
+    # Strangers could fill the log with these lines, each with its traceback.
+    return not record.getMessage().startswith(_CALLER_GONE)
 
 
 class TextFormatter(logging.Formatter):

@@ -3,6 +3,8 @@
 import json
 import logging
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import grpc
@@ -172,6 +174,20 @@ def test_strangers_cause_few_lines():
 
 
 REFUSED = 300
+
+
+def test_a_response_that_its_caller_does_not_wait_for_is_no_line():
+    lines = """
+import logging
+from service import logs
+logs.configure("text", "info")
+log = logging.getLogger("grpc._cython.cygrpc")
+log.error("ExecuteBatchError raised in core by servicer method [/a]")
+log.error("something else")
+"""
+    ran = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    (line,) = ran.stderr.splitlines()
+    assert "something else" in line
 
 
 def test_a_process_logs_objects():
