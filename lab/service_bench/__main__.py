@@ -17,6 +17,9 @@ asked for.
 Instructions: what an action costs in instructions, counted under valgrind (see
 lab/service_bench/instructions.py); only if it is asked for.
 
+Hints: what a short hint costs beyond its search (see lab/service_bench/hints.py); only if it is
+asked for.
+
 Processes: what is played, at servers of several processes (see lab/service_bench/processes.py);
 only if it is asked for.
 
@@ -31,7 +34,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from lab.service_bench import human, instructions, played, processes, scale
+from lab.service_bench import hints, human, instructions, played, processes, scale
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
@@ -41,7 +44,7 @@ from service import wire
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
 _PARTS = ("calls", "played", "matches")  # Others are measured only if they are asked for.
-_HUMAN, _INSTRUCTIONS, _PROCESSES = "human", "instructions", "processes"
+_HUMAN, _INSTRUCTIONS, _PROCESSES, _HINTS = "human", "instructions", "processes", "hints"
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
@@ -67,6 +70,8 @@ def main() -> None:
         if _HUMAN in chosen.parts:
             scripts, matches, pace = _scripts(games), chosen.matches, chosen.pace
             human.measure(directory, scripts, matches, pace, chosen.share, chosen.human_seconds)
+        if _HINTS in chosen.parts:
+            hints.measure(directory, games, chosen.iterations, chosen.rounds, chosen.seconds)
         if _INSTRUCTIONS in chosen.parts:
             _instructions(directory, games, chosen.rounds)
         if _PROCESSES in chosen.parts:
@@ -94,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--parts",
         nargs="+",
-        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _PROCESSES),
+        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _PROCESSES, _HINTS),
         default=_PARTS,
         help=f"what to measure (default: {' '.join(_PARTS)})",
     )
@@ -133,6 +138,13 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=60.0,
         help="how long they are played (default: %(default)s)",
+    )
+    add(
+        "--iterations",
+        metavar="N",
+        type=int,
+        default=200,
+        help="of each hint that is measured as a call (default: %(default)s)",
     )
     add(
         "--stores",
