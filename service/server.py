@@ -141,7 +141,9 @@ class Server:
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
-        self.matches = Matches(self._store, self.metrics, self._clock, options.max_default_actions)
+        self.matches = Matches(
+            self._store, self.metrics, self._clock, options.max_default_actions, self._models
+        )
         self._own_threads = OwnThreads(open_pools(self._own_share(), self.metrics))
         self._search_servers = self._open_search_servers()
         self._has_search_processes = self._search_processes is not None or bool(

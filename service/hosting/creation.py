@@ -9,6 +9,7 @@ from croupier.v1.game_pb2 import Ruleset
 from service import wire
 from service.errors import invalid_field
 from service.hosting.match_state import MatchState
+from service.searching.models import Models
 from service.store import Header
 
 _ID_BYTES = 16
@@ -80,6 +81,14 @@ def limited_header(header: Header, most: int) -> Header:
     return header._replace(time_control=_serialize(control))
 
 
+def modelled_header(header: Header, models: Models) -> Header:
+    """The header with the name of the model by which the server's bots decide in it, if any do."""
+    if not any(header.bots):
+        return header._replace(model="")
+    model = models(wire.read_ruleset(Ruleset.FromString(header.ruleset), "ruleset"))
+    return header._replace(model="" if model is None else model.name)
+
+
 def rematch_header(
     state: MatchState, creator: str, created: int, max_default_actions: int
 ) -> Header:
@@ -117,9 +126,9 @@ def rematch_header(
 def asks_for(asked: Header, found: Header) -> bool:
     """Whether a match is the one that is asked for.
 
-    When it was created, from where, with which API key, and under which version of the rules, does
-    not matter. Its secret matters only if it follows from a seed, which the caller has chosen, and
-    its limit of default actions only if the caller has chosen one.
+    When it was created, from where, with which API key, under which version of the rules, and by
+    which model its bots decide, does not matter. Its secret matters only if it follows from a seed,
+    which the caller has chosen, and its limit of default actions only if the caller has chosen one.
     """
     chosen = asked if asked.seeded else asked._replace(secret=found.secret)
     if not TimeControl.FromString(asked.time_control).max_default_actions:
@@ -131,6 +140,7 @@ def asks_for(asked: Header, found: Header) -> bool:
         creator=found.creator,
         key_names=found.key_names,
         rules_version=found.rules_version,
+        model=found.model,
     )
 
 

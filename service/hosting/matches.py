@@ -10,18 +10,26 @@ from typing import TypeAlias
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
+from engine.model import learned
 from service import tracing
 from service.clock import Clock
 from service.errors import Refusal, log_failure
 from service.hosting import requests
 from service.hosting.caller import Caller
-from service.hosting.creation import asks_for, limited_header, new_header, rematch_header
+from service.hosting.creation import (
+    asks_for,
+    limited_header,
+    modelled_header,
+    new_header,
+    rematch_header,
+)
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache
 from service.hosting.match_state import MatchState
 from service.hosting.requests import Commit, Reply
 from service.hosting.watches import Watch, Watches
 from service.metrics import Metrics
+from service.searching.models import Models
 from service.store import (
     Entry,
     EntryKind,
@@ -66,9 +74,14 @@ class Matches:
         metrics: Metrics,
         clock: Clock | None = None,
         max_default_actions: int = 0,
+        models: Models = learned,
     ) -> None:
-        """`max_default_actions` is the limit of new matches, in a row for a seat; 0 for none."""
+        """`max_default_actions` is the limit of new matches, in a row for a seat; 0 for none.
+
+        `models` are those by which bots decide.
+        """
         self._max_default_actions = max_default_actions
+        self._models = models
         self._store = store
         self._metrics = metrics
         self._clock = clock or Clock()
@@ -157,6 +170,7 @@ class Matches:
 
     async def _create(self, header: Header, admit: Admit) -> MatchState:
         header = limited_header(header, self._max_default_actions)
+        header = modelled_header(header, self._models)
         async with admit(header):
             state = MatchState.begin(header)
             status = leased_status(state)

@@ -90,6 +90,7 @@ def _read_header(record: match_pb2.MatchRecord) -> Header:
         created=_read_time(record.create_time, "create_time"),
         entropy_from_seats=record.entropy_from_seats,
         time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
+        model=record.model,
     )
 
 
@@ -99,6 +100,8 @@ def _check_header(record: match_pb2.MatchRecord, state: MatchState) -> None:
         raise RecordError("secret_hash", "is not the hash of the secret")
     if header.entropy_from_seats and (header.seeded or all(header.bots)):
         raise RecordError("entropy_from_seats", "needs an open seat, and excludes a seed")
+    if header.model and not any(header.bots):
+        raise RecordError("model", "is that of bots, and there is none")
 
 
 def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:

@@ -25,6 +25,7 @@ def write_record(state: MatchState) -> match_pb2.MatchRecord:
         seeded=header.seeded,
         entropy_from_seats=header.entropy_from_seats,
         seats=write_seats(header.bots, header.invited),
+        model=header.model,
     )
     record.create_time.FromMilliseconds(header.created)
     if header.time_control:

@@ -88,9 +88,7 @@ def answer(
         # While it is paused, there is nothing new to report, and a report would take the time of
         # others.
         if report is not None and not job.abandoned and not job.stop.is_paused():
-            hint = write_hint(
-                request.view, request.version, search.result(), PrincipalLines(search)
-            )
+            hint = _write_hint(request, search.result(), PrincipalLines(search))
             report(_report(hint, job))
 
     kept = (COMPARING_TIME if request.details else 0.0) + (
@@ -110,8 +108,6 @@ def answer(
     hint = _final_hint(request, job, search, end)
     by_time = search.stop_reason == StopReason.TIME
     hint.stop_reason = end.stop_reason if by_time else STOP_REASONS[search.stop_reason]
-    if request.sampler.model is not None:
-        hint.model = request.sampler.model.name
     if job.shutting_down and search.stop_reason == StopReason.CANCELLED:
         hint.stop_reason = hint_pb2.STOP_REASON_SHUTDOWN
     return _report(hint, job)
@@ -145,7 +141,7 @@ def _final_hint(
     if request.details:
         hint = _detailed_hint(request, job, search, result, end)
     else:
-        hint = write_hint(request.view, request.version, result, None)
+        hint = _write_hint(request, result, None)
     if request.belief_worlds:
 
         def interrupted() -> bool:
@@ -165,8 +161,17 @@ def _detailed_hint(
     playouts = int(COMPARING_ITERATIONS * result.iterations)
     share = 0.5 if request.belief_worlds else 1.0
     worlds, shares = lines.compare(compared, playouts, end.seconds(share), job.stop)
-    hint = write_hint(request.view, request.version, result, lines)
+    hint = _write_hint(request, result, lines)
     hint.worlds_compared = worlds
     for i, best_share in enumerate(shares):
         hint.actions[i].best_share = best_share
+    return hint
+
+
+def _write_hint(
+    request: CheckedHintRequest, result: Result, lines: PrincipalLines | None
+) -> hint_pb2.Hint:
+    hint = write_hint(request.view, request.version, result, lines)
+    if request.sampler.model is not None:
+        hint.model = request.sampler.model.name
     return hint

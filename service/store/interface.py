@@ -50,6 +50,8 @@ class Header(NamedTuple):
     invited: tuple[int, ...] = ()  # The invited seats, ascending.
     # The display name of the API key of each open seat, or empty; no name holds a zero character.
     key_names: tuple[str, ...] = ("", "")
+    # The name of the model by which its bots decided when it was created; empty for none.
+    model: str = ""
 
     @property
     def seeded(self) -> bool:

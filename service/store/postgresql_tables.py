@@ -84,6 +84,7 @@ MIGRATIONS = (
     ALTER TABLE matches ADD COLUMN invited bytea NOT NULL DEFAULT '';
     ALTER TABLE matches ADD COLUMN key_names bytea NOT NULL DEFAULT '';
     """,
+    "ALTER TABLE matches ADD COLUMN model text NOT NULL DEFAULT ''",
 )
 
 _HEADER = ", ".join(Header._fields)

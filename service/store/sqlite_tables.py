@@ -93,6 +93,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE matches ADD COLUMN invited BLOB NOT NULL DEFAULT x''",
         "ALTER TABLE matches ADD COLUMN key_names BLOB NOT NULL DEFAULT x''",
     ),
+    ("ALTER TABLE matches ADD COLUMN model TEXT NOT NULL DEFAULT ''",),
 )
 
 

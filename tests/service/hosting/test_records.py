@@ -32,8 +32,9 @@ KINDS = (
 )
 
 # The replay does not depend on the time of the match, the strength of a bot, the name of a seeded
-# match, or the unused parts of a ruleset, so only the digest reveals a change of these fields.
-NOT_REPLAYED = ("create_time", "seats", "name", "digest")
+# match, the model of bots, or the unused parts of a ruleset, so only the digest reveals a change of
+# these fields.
+NOT_REPLAYED = ("create_time", "seats", "name", "model", "digest")
 
 
 def record_of(seed, **kind):
@@ -153,6 +154,10 @@ def test_impossible_records_are_rejected():
     assert rejected(match_of_bots) is None
     match_of_bots.entropy_from_seats = True
     assert rejected(with_new_digest(match_of_bots)).field == "entropy_from_seats"
+    # A model needs a bot.
+    match_of_people = record_of(0)
+    match_of_people.model = "some_game-01234567"
+    assert rejected(with_new_digest(match_of_people)).field == "model"
 
 
 def test_a_wrong_secret_is_reported_before_its_consequences():

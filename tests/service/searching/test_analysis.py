@@ -69,6 +69,7 @@ def check_reports(reports, why):
         assert not report.final_report
         assert report.hint.stop_reason == reason("UNSPECIFIED")
         assert not report.hint.worlds_compared
+        assert report.hint.model == final.hint.model
     iterations = [report.hint.iterations for report in reports]
     assert iterations == sorted(iterations)
     for report in reports:

@@ -9,7 +9,7 @@ from engine import games, model
 from service.searching.models import open_models
 from service.server import Options, Server
 from tests.support.models import random_model
-from tests.support.serving import TIMEOUT, Client, bot, ruleset_of
+from tests.support.serving import OPEN, TIMEOUT, Client, bot, ruleset_of
 
 LIMITS = {"iterations": 300}
 
@@ -105,13 +105,34 @@ def test_bots_decide_by_the_model_unless_the_operator_leaves_it_out(start, weigh
         seats = [bot("BEGINNER"), bot("BEGINNER")]
         table = client.create(ruleset_of("skystones"), seats, seed=3)
         list(table.spectator.watch())
-        return [entry.action for entry in table.spectator.record().entries]
+        record = table.spectator.record()
+        return record.model, [entry.action for entry in record.entries]
 
-    before = play(start())
-    weights_file.write_text(random_model(games()["skystones"](), 1).write())
+    name, before = play(start())
+    assert name == ""
+    used = random_model(games()["skystones"](), 1)
+    weights_file.write_text(used.write())
     model._of_default_ruleset.cache_clear()
-    assert play(start(learned=False)) == before
-    assert play(start()) != before
+    assert play(start(learned=False)) == ("", before)
+    name, after = play(start())
+    assert name == used.name
+    assert after != before
+
+
+def test_a_record_names_a_model_only_if_a_bot_plays_by_it(start, weights_file):
+    used = random_model(games()["skystones"](), 1)
+    weights_file.write_text(used.write())
+    model._of_default_ruleset.cache_clear()
+    client = start()
+    table = client.create(ruleset_of("skystones"), seed=3)
+    table.players[0].resign()
+    assert table.spectator.record().model == ""
+    other = client.create(ruleset_of("champion_chess"), [OPEN, bot("BEGINNER")], seed=3)
+    other.players[0].resign()
+    assert other.spectator.record().model == ""
+    table = client.create(ruleset_of("skystones"), [OPEN, bot("BEGINNER")], seed=3)
+    table.players[0].resign()
+    assert table.spectator.record().model == used.name
 
 
 def test_a_search_server_and_a_match_server_name_the_same_model(start, servers, weights_file):

@@ -75,6 +75,7 @@ def test_headers_and_entries_round_trip(place):
         time_control=bytes(range(9)),
         invited=(0,),
         key_names=("ünï 🂡", ""),
+        model="some_game-01234567",
     )
     entries = [
         action(1, bytes(range(256)), 2**40, "ünï \0 🂡", at=2**41 + 2),
