@@ -161,15 +161,22 @@ cdef class PrincipalLines:
 
     cdef int most_frequent(self, int left) noexcept nogil:
         # The first of the worlds with the most frequent choice.
-        cdef int i, j, votes, most_votes = 0, best = 0
+        cdef int[WORLDS] firsts  # Of each choice, the first world with it,
+        cdef int[WORLDS] votes   # and how many worlds have it.
+        cdef int i, k, choices = 0, best = 0
         for i in range(left):
-            votes = 0
-            for j in range(left):
-                votes += self.same_choice(&self.worlds[j], &self.worlds[i])
-            if votes > most_votes:
-                most_votes = votes
-                best = i
-        return best
+            for k in range(choices):
+                if self.same_choice(&self.worlds[i], &self.worlds[firsts[k]]):
+                    votes[k] += 1
+                    break
+            else:
+                firsts[choices] = i
+                votes[choices] = 1
+                choices += 1
+        for k in range(1, choices):
+            if votes[k] > votes[best]:
+                best = k
+        return firsts[best]
 
     # Comparison
 

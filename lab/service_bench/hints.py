@@ -59,7 +59,7 @@ def measure(
     """Prints a table: for each game, hints of so many iterations at the first decision."""
     place = directory / "hints"
     place.mkdir()
-    with serving(place) as server:
+    with serving(place, options=("--allow-seeds",)) as server:
         print(
             f"\n{'game':18}{iterations:>6} iterations{'CPU':>10}{'hints/s':>9}{'p50':>10}"
             f"{'p99':>10}  beyond the search alone: CPU a hint, ratio"
