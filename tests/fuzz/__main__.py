@@ -91,6 +91,7 @@ def main():
         print(f"decoders, {how}: {total} executions in {took:.0f} s", flush=True)
     if options.only in (None, "requests"):
         requests = ["--requests", str(round(REQUESTS * options.share)), "--seed", str(options.seed)]
+        requests.append("--small-caches")
         done = subprocess.run([sys.executable, "-m", "tests.fuzz.requests", *requests])
         failed = failed or done.returncode != 0
     sys.exit(failed)

@@ -7,7 +7,8 @@ places or damaged as bytes, in any order, with any token, some with a deadline t
 passed. What the server accepts is played on, in games under every ruleset.
 
 It fails if a call is answered with INTERNAL, UNKNOWN, DATA_LOSS or UNIMPLEMENTED, if a call is not
-answered in time, if the server logs an error, stops, or keeps more memory than at first.
+answered in time, if the server logs an error, stops, or keeps more memory than at first. With
+--small-caches it may hardly keep any.
 """
 
 import argparse
@@ -37,7 +38,9 @@ TIMEOUT = 30.0
 # Searches run at the idle priority, so whatever else the machine does can hold them up.
 HINT_TIMEOUT = 600.0
 SEARCH = hint_pb2.SearchLimits(iterations=20)
-MAX_GROWTH = 200  # MiB of the server's memory, after the first tenth of the requests.
+# MiB of the server's memory, after the first tenth of the requests: what its caches take, and what
+# is left of that when they are small.
+MAX_GROWTH, MAX_GROWTH_WITH_SMALL_CACHES = 200, 25
 OPERATOR_TOKEN = "the-operator-of-this-server-is-the-fuzzer"
 FAULTS = {
     grpc.StatusCode.INTERNAL,
@@ -321,12 +324,13 @@ class Fuzzer:
 class FuzzedServer:
     """`croupier serve` in a process of its own, whose memory and log can be read."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, small_caches=False):
+        program = "tests.fuzz.small_caches" if small_caches else "cli"
         self._log = Path(folder, "log")
         token_file = Path(folder, "operator")
         token_file.write_text(OPERATOR_TOKEN + "\n")
         self._arguments = [
-            *(sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"),
+            *(sys.executable, "-m", program, "serve", "--listen", "127.0.0.1:0"),
             *("--metrics-port", "0", "--allow-seeds", "--data", str(Path(folder, "data"))),
             *("--operator-token-file", str(token_file)),
         ]
@@ -360,11 +364,12 @@ class FuzzedServer:
         return status, [line for line in lines if "ERROR" in line or "Traceback" in line]
 
 
-async def fuzz(total, seed, seconds=None, growth=MAX_GROWTH, say=print):
+async def fuzz(total, seed, seconds=None, small_caches=False, say=print):
     """Fuzz a server; return what is wrong, and how often each method gave each code."""
     wrong = []
+    growth = MAX_GROWTH_WITH_SMALL_CACHES if small_caches else MAX_GROWTH
     with tempfile.TemporaryDirectory() as folder:
-        server = FuzzedServer(folder)
+        server = FuzzedServer(folder, small_caches)
         fuzzer = Fuzzer(await server.start(), seed)
         settled = 0.0
 
@@ -394,10 +399,15 @@ def main():
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)))
+    parser.add_argument(
+        "--small-caches", action="store_true", help="so that memory which grows is a leak"
+    )
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     began = time.monotonic()
-    wrong, codes = asyncio.run(fuzz(options.requests, options.seed, options.seconds))
+    wrong, codes = asyncio.run(
+        fuzz(options.requests, options.seed, options.seconds, options.small_caches)
+    )
     for (method, code), count in sorted(codes.items()):
         print(f"{method:20} {code:20} {count}")
     took = time.monotonic() - began
