@@ -4,7 +4,8 @@ Each hint is asked for in three ways, in turn, round after round:
 
 - the search alone: the iterations of a search from the view, in this process;
 - the hint alone: checking the request, the search and writing the hint, in this process;
-- the call: SuggestAction for a seat of a hosted match, by one caller and by several.
+- the call: SuggestAction for a seat of a hosted match, by one caller and by several, and by several
+  who ask for the action and its score alone.
 
 The processor time of a call counts all threads of the server, those that search included.
 """
@@ -35,6 +36,8 @@ from service.searching.pool import Limits, SearchJob
 CALLERS = 16
 _SEED = 1
 _ALONE, _HINT, _CALL, _CALLS = "search alone", "hint alone", "1 caller", f"{CALLERS} callers"
+_LEAN = f"{CALLERS}, action only"
+_LEAN_FIELDS = ("hint.action", "hint.expected_score")
 
 
 class _Asked(NamedTuple):
@@ -87,11 +90,15 @@ def _position(server: Running, game_id: str, iterations: int) -> _Position:
 
 
 def _measure_game(server: Running, position: _Position, rounds: int, seconds: float) -> None:
+    lean = position._replace(request=hint_pb2.SuggestActionRequest())
+    lean.request.CopyFrom(position.request)
+    lean.request.read_mask.paths.extend(_LEAN_FIELDS)
     ways: dict[str, Callable[[], _Asked]] = {
         _ALONE: lambda: _repeat(_search_alone(position), seconds),
         _HINT: lambda: _repeat(_hint_alone(position), seconds),
         _CALL: lambda: asyncio.run(_call(server, position, 1, seconds)),
         _CALLS: lambda: asyncio.run(_call(server, position, CALLERS, seconds)),
+        _LEAN: lambda: asyncio.run(_call(server, lean, CALLERS, seconds)),
     }
     asked: dict[str, list[_Asked]] = {way: [] for way in ways}
     for number in range(rounds + 1):
