@@ -12,6 +12,7 @@ from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
 from croupier.transport import Security
 from service.connections import ConnectionLimits
+from service.doors import GRPCIO, KINDS
 from service.logs import FORMATS
 from service.search_server import SearchServerOptions
 from service.searching.pools import SearchOptions
@@ -96,6 +97,7 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
         ),
         _tls_files(chosen),
         (host, chosen.metrics_port) if chosen.metrics_port else None,
+        chosen.grpc,
     )
 
 
@@ -129,6 +131,14 @@ def _add_addresses(parser: ConfiguredParser) -> None:
         arguments.DEFAULT_ADDRESS,
         metavar="HOST:PORT",
         type=arguments.address,
+    )
+    parser.add_option(
+        group,
+        "--grpc",
+        "what serves gRPC: grpcio, or nghttp2, which takes half of the processor time and needs a "
+        "build with that library (docs/operations.md)",
+        GRPCIO,
+        choices=KINDS,
     )
     web = WebOptions()
     parser.add_option(

@@ -25,8 +25,9 @@ from service import wire
 from service.api.door import cannot_listen
 from service.metrics import Metrics
 from service.searching.process_metrics import SummedRegistry
+from service.sockets import listen
 from service.web.asgi import Application, Receive, Scope, Send, respond_text
-from service.web.connections import Connections, listen
+from service.web.connections import Connections
 
 LIVE_SECONDS = 10.0
 LAG_SAMPLE_SECONDS = 0.1

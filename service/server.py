@@ -17,12 +17,13 @@ from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator
 from service.api.calls import Calls, Service
 from service.api.catalog_service import CatalogService
-from service.api.door import GrpcDoor, cannot_listen, check_free
+from service.api.door import cannot_listen, check_free
 from service.api.hint_service import HintService
 from service.api.match_service import MatchService
 from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
 from service.connections import ConnectionLimits
+from service.doors import GRPCIO, make_door
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.idle_matches import IdleMatches
@@ -84,6 +85,7 @@ class Options(NamedTuple):
     end_idle: float | None = 30 * 86400.0  # Seconds; None: never.
     max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
     web: WebOptions | None = None  # None: gRPC only.
+    grpc: str = GRPCIO  # What serves gRPC (`service/doors.py`).
     processes: int = 1  # That answer calls (`service/processes.py`).
 
     @property
@@ -170,10 +172,11 @@ class Server:
         self._admission = Admission(callers, self.metrics, shared.accounts if shared else None)
         self._calls = Calls(self.metrics, self._admission)
         self._searches = searches
-        self._door = GrpcDoor(
+        self._door = make_door(
+            options.grpc,
             self._calls,
             options.connections,
-            None if self._certificate is None else self._certificate.credentials(),
+            self._certificate,
             doors=1 if options.web is None else 2,
             shares_port=shared is not None,
         )

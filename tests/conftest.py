@@ -1,15 +1,17 @@
 """Fixtures that run real servers on real sockets, and the signal handling that tests rely on."""
 
+import os
 import signal
 
 import pytest
 
 from lab.postgresql import Postgres
 from tests.support.replicas import OPERATOR, PROCESSES, Cluster, Replica
-from tests.support.serving import Client, Servers
+from tests.support.serving import GRPC, Client, Servers
 
 
 def pytest_configure():
+    os.environ["CROUPIER_GRPC"] = GRPC  # Of the servers that tests start as programs.
     # A shell makes background jobs ignore SIGINT. The programs that tests start would inherit this,
     # and tests interrupt them.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

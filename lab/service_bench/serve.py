@@ -17,6 +17,7 @@ from typing import Any
 import grpc
 import uvloop
 
+from service.doors import GRPCIO, KINDS
 from service.process import run
 from service.server import Options, Server
 from service.web.door import WebOptions
@@ -41,23 +42,16 @@ def main() -> None:
     parser.add_argument("--allow-seeds", action="store_true", help="as for croupier serve")
     parser.add_argument("--search-processes", type=int, default=Options().search_processes)
     parser.add_argument("--metrics-port", type=int, default=0, help="as for croupier serve")
+    parser.add_argument("--grpc", choices=KINDS, default=GRPCIO, help="as for croupier serve")
     chosen = parser.parse_args()
     logging.getLogger("service").setLevel(logging.WARNING)
-    make = grpc.aio.server
-
-    def make_with_bare(*arguments: Any, **options: Any) -> grpc.aio.Server:
-        server = make(*arguments, **options)
-        bare = _Bare()
-        handlers: dict[str, Any] = {
-            "Echo": grpc.unary_unary_rpc_method_handler(bare.echo),
-            "Act": grpc.unary_unary_rpc_method_handler(bare.act),
-            "Follow": grpc.unary_stream_rpc_method_handler(bare.follow),
-        }
-        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_BARE, handlers)])
-        return server
-
     # The server offers no way to add a method, because only this benchmark needs one.
-    grpc.aio.server = make_with_bare
+    if chosen.grpc == GRPCIO:
+        grpc.aio.server = _with_bare(grpc.aio.server)
+    else:
+        from service.http2 import door
+
+        door.Methods = _with_bare(door.Methods)  # type: ignore[misc]
     options = Options(
         port=0,
         store=chosen.store,
@@ -67,8 +61,25 @@ def main() -> None:
         web=WebOptions(port=0),
         search_processes=chosen.search_processes,
         metrics_port=chosen.metrics_port,
+        grpc=chosen.grpc,
     )
     uvloop.run(run(lambda: Server(options)))
+
+
+def _with_bare(make: Any) -> Any:
+    # Makes what takes methods, and adds the bare ones to it.
+    def make_with_bare(*arguments: Any, **options: Any) -> Any:
+        made = make(*arguments, **options)
+        bare = _Bare()
+        handlers: dict[str, Any] = {
+            "Echo": grpc.unary_unary_rpc_method_handler(bare.echo),
+            "Act": grpc.unary_unary_rpc_method_handler(bare.act),
+            "Follow": grpc.unary_stream_rpc_method_handler(bare.follow),
+        }
+        made.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_BARE, handlers)])
+        return made
+
+    return make_with_bare
 
 
 def write_act(

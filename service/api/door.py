@@ -80,16 +80,22 @@ class GrpcDoor:
             if self._credentials is not None:
                 number = self._server.add_secure_port(address, self._credentials)
             else:
-                if not is_socket and not is_loopback(host):
-                    _log.warning(
-                        "tokens travel in the clear on %s: give --tls-cert and --tls-key, unless a"
-                        " proxy with TLS is in front and the network up to here is private",
-                        address,
-                    )
+                if not is_socket:
+                    warn_of_cleartext(host, address)
                 number = self._server.add_insecure_port(address)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from None
         return address if is_socket else f"{host}:{number}"
+
+
+def warn_of_cleartext(host: str, address: str) -> None:
+    """Warns if others could read what is sent to an address without TLS."""
+    if not is_loopback(host):
+        _log.warning(
+            "tokens travel in the clear on %s: give --tls-cert and --tls-key, unless a"
+            " proxy with TLS is in front and the network up to here is private",
+            address,
+        )
 
 
 def check_free(host: str, port: int) -> None:

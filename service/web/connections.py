@@ -9,7 +9,6 @@ import asyncio
 import logging
 import socket
 import ssl
-import struct
 from asyncio import TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,10 +19,9 @@ from uvicorn.server import ServerState
 
 from service.connections import (
     HANDSHAKE_SECONDS,
-    KEEPALIVE_SECONDS,
-    KEEPALIVE_TIMEOUT_SECONDS,
     MAX_REQUEST_BYTES,
 )
+from service.sockets import ACCEPT_AGAIN_SECONDS, drop_unsent
 from service.web.asgi import Application
 
 # A request must have arrived completely by then, or its connection is closed. The largest one takes
@@ -32,37 +30,13 @@ REQUEST_SECONDS = 30.0
 # A reader that takes nothing for that long, while there is something to send, is disconnected.
 STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
-ACCEPT_AGAIN_SECONDS = 0.1
-BACKLOG = 1024
-PROBES = 4  # To a silent peer, before it counts as gone.
 # Of a whole request, however it is cut into chunks, and with what may follow the last one.
 MAX_BYTES = 4 * MAX_REQUEST_BYTES
 MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
-_RESET = struct.pack("ii", 1, 0)  # Linger for no time: what was not sent is dropped.
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\nconnection: close\r\n\r\n"
 )
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket on which to accept connections; raises OSError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = host == "::" and socket.has_dualstack_ipv6()
-    listening = socket.create_server(
-        (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both
-    )
-    listening.setblocking(False)
-    # A peer that has lost its network is asked whether it still lives. Connections inherit this.
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", round(KEEPALIVE_SECONDS)),
-        ("TCP_KEEPINTVL", round(KEEPALIVE_TIMEOUT_SECONDS / PROBES)),
-        ("TCP_KEEPCNT", PROBES),
-    ):
-        if hasattr(socket, name):
-            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return listening
 
 
 class Connections:
@@ -218,9 +192,7 @@ class HttpConnection(HttpToolsProtocol):
             self._accepted.close()
         if self.transport is not None:
             # Otherwise the system would keep what a stalled reader has not taken: megabytes.
-            self.transport.get_extra_info("socket").setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, _RESET
-            )
+            drop_unsent(self.transport.get_extra_info("socket"))
             self.transport.abort()
 
     def shutdown(self) -> None:

@@ -14,8 +14,9 @@ from service.connections import (
     ConnectionLimits,
     max_connections,
 )
+from service.sockets import listen
 from service.web.application import WebApplication
-from service.web.connections import Connections, listen
+from service.web.connections import Connections
 from service.web.counted_site import CountedSite
 from service.web.origins import Origins
 from service.web.rpc import RpcApplication

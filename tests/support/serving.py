@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import re
 import threading
 import uuid
@@ -23,6 +24,7 @@ from croupier.v1 import (
 )
 from engine.position import Position
 from service import wire
+from service.doors import GRPCIO
 from service.hosting.events import serialize_events
 from service.hosting.views import serialize_view
 from service.search_server import SearchServer, SearchServerOptions
@@ -33,6 +35,8 @@ from tests.support.facts import facts_of
 from tests.support.play import game_of
 
 TIMEOUT = 30
+# What serves gRPC in tests that do not choose it: TEST_GRPC=nghttp2 runs them over that.
+GRPC = os.environ.get("TEST_GRPC", GRPCIO)
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 
@@ -95,14 +99,15 @@ class Servers:
 
     def start(self, store=None, clock=None, **options):
         """Starts a server on a free port, and returns it with its address."""
-        chosen = Options(port=0, **options)
+        chosen = Options(port=0, **{"grpc": GRPC, **options})
         server, address = self.run(self._start(store or MemoryStore(), chosen, clock))
         self._running.append(server)
         return server, address
 
     def start_search_server(self, tls=None, **options):
         """Starts a search server on a free port, and returns it with its address."""
-        chosen = SearchServerOptions("127.0.0.1:0", SearchOptions(**options), tls=tls)
+        searching = SearchOptions(**options)
+        chosen = SearchServerOptions("127.0.0.1:0", searching, tls=tls, grpc=GRPC)
         server, address = self.run(self._start_search_server(chosen))
         self._running.append(server)
         return server, address

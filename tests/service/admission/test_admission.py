@@ -199,9 +199,9 @@ def test_a_caller_that_goes_on_calling_waits_for_its_refusals(start):
         call.add_done_callback(answers.put)
     outcomes = Counter()
     # 60 are answered. Of the refusals, a tenth of this comes at once; then the others wait.
-    while outcomes["RESOURCE_EXHAUSTED"] < 6:
+    # A refusal may overtake an answer, whose message must wait until the client has room for it.
+    while outcomes["RESOURCE_EXHAUSTED"] < 6 or outcomes["OK"] < 60:
         outcomes[answers.get(timeout=TIMEOUT).code().name] += 1
-    assert outcomes["OK"] >= 60
     list_games(client, from_address("192.0.2.2"))
     assert outcomes.total() + answers.qsize() < 300
     # Nobody has to wait for a server that stops.
