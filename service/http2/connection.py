@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
         self._pinged = float("-inf")
         self._useless, self._useless_at = 0.0, now
         # The next look at the times above; and what is to happen in any case.
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # None: the peer has not begun yet.
         self._last: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
 
@@ -117,7 +117,6 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's own is not one.
         self.peer = write_peer(transport.get_extra_info("peername"))
         self._flush()
-        self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
@@ -163,8 +162,8 @@ class Connection(asyncio.Protocol):
         for call in list(self._calls):
             call.fail(status(code_pb2.UNAVAILABLE, "the server has ended the connection"))
         self._end()
-        self._flush()
-        self._close()
+        self._arm(CLOSING_SECONDS, self.abort)
+        self._want_flush()
 
     def _end(self) -> None:
         # Later calls are not answered: the peer knows that it may repeat them elsewhere.
@@ -216,10 +215,10 @@ class Connection(asyncio.Protocol):
             most = self._owner.limits
             idle = (now if self._idle_since is None else self._idle_since) + most.idle
             old = self._opened + self._age
-            if now >= min(idle, old) and self._session.is_greeted:
+            if now >= min(idle, old):
                 self.leave()
             else:
-                again = min(again, max(now, min(idle, old)) + 0.001)
+                again = min(again, idle, old)
         self._timer = self.loop.call_at(again, self._look)
 
     # Receiving
@@ -234,9 +233,10 @@ class Connection(asyncio.Protocol):
         except SessionError:
             self.abort()
             return
-        if self._last is not None and not self._leaving and session.is_greeted:
+        if self._timer is None and session.is_greeted:
+            assert self._last is not None
             self._last.cancel()
-            self._last = None
+            self._look()
         if len(streams) > CALLS_A_TURN or self._touched:
             self._take_turns(streams)
         else:

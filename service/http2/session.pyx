@@ -364,11 +364,11 @@ cdef class Session:
         self.streams.clear()
         return open_streams
 
-    def receive(self, const uint8_t[::1] data):
+    def receive(self, bytes data not None):
         """Takes what the connection received; returns the streams to which something happened."""
-        cdef ssize_t used = 0
-        if data.shape[0]:
-            used = nghttp2_session_mem_recv(self.session, &data[0], data.shape[0])
+        cdef ssize_t used = nghttp2_session_mem_recv(
+            self.session, <const uint8_t*> PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data)
+        )
         if used < 0:
             raise SessionError(nghttp2_strerror(<int> used).decode())
         self.wake()  # Perhaps there is something to acknowledge.

@@ -1,6 +1,7 @@
 """Peers that break the rules of HTTP/2 and gRPC, or use them to do harm: frames written by hand."""
 
 import gzip
+import random
 import struct
 import time
 
@@ -422,8 +423,6 @@ def test_a_peer_that_does_not_answer_is_cut(servers, monkeypatch):
 
 
 def test_frames_at_random(raw, hosted):
-    import random
-
     seed = 1
     print(f"seed {seed}")
     rng = random.Random(seed)
