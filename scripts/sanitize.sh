@@ -13,8 +13,9 @@ declare -A tests=(
     [facts]="tests/games/test_facts.py"
     [wire]="tests/service/wire tests/service/hosting/test_snapshots.py"
     [search]="tests/ai"
+    [http2]="tests/service/http2"
 )
-parts=(engine samplers hostile facts wire search)
+parts=(engine samplers hostile facts wire search http2)
 [ $# -eq 0 ] || parts=("$@")
 
 

@@ -7,6 +7,7 @@ Follow for the same match: to both, or to that of the other seat.
 
 import argparse
 import asyncio
+import importlib
 import logging
 import struct
 from collections import defaultdict
@@ -49,9 +50,8 @@ def main() -> None:
     if chosen.grpc == GRPCIO:
         grpc.aio.server = _with_bare(grpc.aio.server)
     else:
-        from service.http2 import door
-
-        door.Methods = _with_bare(door.Methods)  # type: ignore[misc]
+        door: Any = importlib.import_module("service.http2.door")
+        door.Methods = _with_bare(door.Methods)
     options = Options(
         port=0,
         store=chosen.store,

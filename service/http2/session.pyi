@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 class SessionError(Exception): ...
 
@@ -37,14 +37,14 @@ class Session:
     pongs: int
     is_greeted: bool
     paused: bool
-    def __init__(
-        self,
+    def __new__(
+        cls,
         notify: Callable[[], object],
         streams: int,
         header_bytes: int,
         message_bytes: int,
         unread_bytes: int,
-    ) -> None: ...
+    ) -> Self: ...
     def close(self) -> list[Stream]: ...
     def receive(self, data: bytes) -> list[Stream]: ...
     def pull(self) -> bytes: ...
