@@ -11,6 +11,7 @@ from service.connections import MAX_REQUEST_BYTES
 from service.http2.protocol import CANCEL, Fault, Headers, decompress, status, too_large
 from service.http2.session import Stream
 
+OVER = object()  # The call of a stream whose call has ended.
 # A reader that takes nothing of a response for that long is given up.
 STALLED_SECONDS = 60.0
 
@@ -193,6 +194,8 @@ class Call:
         """The call is over here."""
         if self._timer is not None:
             self._timer.cancel()
+        # Nothing is left that refers to both, so neither waits for the garbage collector.
+        self.stream.call = OVER
         self._owner.ended(self)
 
     @property

@@ -12,7 +12,7 @@ from google.rpc import code_pb2
 
 from service import connections as limits
 from service.connections import MAX_METADATA_BYTES, MAX_REQUEST_BYTES, ConnectionLimits
-from service.http2.call import STALLED_SECONDS, Call
+from service.http2.call import OVER, STALLED_SECONDS, Call
 from service.http2.methods import Methods
 from service.http2.protocol import (
     ENCODINGS,
@@ -278,7 +278,8 @@ class Connection(asyncio.Protocol):
             self._calls.add(call)
             self._idle_since = None
             self._owner.began(call)
-        call.go_on()
+        if call is not OVER:
+            call.go_on()
 
     def _begin(self, stream: Stream) -> Call | None:
         # The call of a stream whose headers are here; None if it is answered already.
@@ -314,7 +315,7 @@ class Connection(asyncio.Protocol):
     def _check_frames(self) -> None:
         # Frames that cost the server something and bring nothing.
         session = self._session
-        pings = session.take_pings()
+        pings, useless = session.take_frames()
         if pings:
             if session.take_sent():
                 self._strikes = 0
@@ -325,7 +326,6 @@ class Connection(asyncio.Protocol):
             if self._strikes > PING_STRIKES:
                 self._turn_out(b"too_many_pings")
                 return
-        useless = session.take_useless()
         if useless:
             passed = self._heard - self._useless_at
             self._useless_at = self._heard

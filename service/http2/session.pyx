@@ -10,137 +10,24 @@ the session again: what the peer did is noted in the streams, and returned after
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeLatin1
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
+
+from service.http2.nghttp2 cimport *
 
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 
-cdef extern from "nghttp2/nghttp2.h":
-    ctypedef struct nghttp2_session
-    ctypedef struct nghttp2_session_callbacks
-    ctypedef struct nghttp2_option
-    ctypedef struct nghttp2_frame_hd:
-        size_t length
-        int32_t stream_id
-        uint8_t type
-        uint8_t flags
-    ctypedef struct nghttp2_headers:
-        int cat
-    ctypedef union nghttp2_frame:
-        nghttp2_frame_hd hd
-        nghttp2_headers headers
-    ctypedef struct nghttp2_nv:
-        uint8_t* name
-        uint8_t* value
-        size_t namelen
-        size_t valuelen
-        uint8_t flags
-    ctypedef struct nghttp2_settings_entry:
-        int32_t settings_id
-        uint32_t value
-    ctypedef union nghttp2_data_source:
-        void* ptr
-    ctypedef ssize_t (*nghttp2_data_source_read_callback)(
-        nghttp2_session*, int32_t, uint8_t*, size_t, uint32_t*, nghttp2_data_source*, void*
-    ) noexcept
-    ctypedef struct nghttp2_data_provider:
-        nghttp2_data_source source
-        nghttp2_data_source_read_callback read_callback
-
-    int nghttp2_session_callbacks_new(nghttp2_session_callbacks**)
-    void nghttp2_session_callbacks_set_on_begin_headers_callback(
-        nghttp2_session_callbacks*, int (*)(nghttp2_session*, const nghttp2_frame*, void*) noexcept
-    )
-    void nghttp2_session_callbacks_set_on_header_callback(
-        nghttp2_session_callbacks*,
-        int (*)(
-            nghttp2_session*, const nghttp2_frame*, const uint8_t*, size_t, const uint8_t*, size_t,
-            uint8_t, void*
-        ) noexcept
-    )
-    void nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-        nghttp2_session_callbacks*,
-        int (*)(nghttp2_session*, uint8_t, int32_t, const uint8_t*, size_t, void*) noexcept
-    )
-    void nghttp2_session_callbacks_set_on_frame_recv_callback(
-        nghttp2_session_callbacks*, int (*)(nghttp2_session*, const nghttp2_frame*, void*) noexcept
-    )
-    void nghttp2_session_callbacks_set_on_frame_send_callback(
-        nghttp2_session_callbacks*, int (*)(nghttp2_session*, const nghttp2_frame*, void*) noexcept
-    )
-    void nghttp2_session_callbacks_set_on_stream_close_callback(
-        nghttp2_session_callbacks*,
-        int (*)(nghttp2_session*, int32_t, uint32_t, void*) noexcept
-    )
-    int nghttp2_option_new(nghttp2_option**)
-    void nghttp2_option_set_no_auto_window_update(nghttp2_option*, int)
-    void nghttp2_option_set_no_closed_streams(nghttp2_option*, int)
-    void nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(nghttp2_option*, int)
-    void nghttp2_option_set_stream_reset_rate_limit(nghttp2_option*, uint64_t, uint64_t)
-    void nghttp2_option_set_max_continuations(nghttp2_option*, size_t)
-    int nghttp2_session_server_new2(
-        nghttp2_session**, const nghttp2_session_callbacks*, void*, const nghttp2_option*
-    )
-    void nghttp2_session_del(nghttp2_session*)
-    ssize_t nghttp2_session_mem_recv(nghttp2_session*, const uint8_t*, size_t)
-    ssize_t nghttp2_session_mem_send(nghttp2_session*, const uint8_t**)
-    int nghttp2_session_want_read(nghttp2_session*)
-    int nghttp2_session_want_write(nghttp2_session*)
-    int nghttp2_session_resume_data(nghttp2_session*, int32_t)
-    int nghttp2_session_consume_connection(nghttp2_session*, size_t)
-    int nghttp2_session_consume_stream(nghttp2_session*, int32_t, size_t)
-    int nghttp2_session_set_local_window_size(nghttp2_session*, uint8_t, int32_t, int32_t)
-    int32_t nghttp2_session_get_remote_window_size(nghttp2_session*)
-    int32_t nghttp2_session_get_stream_remote_window_size(nghttp2_session*, int32_t)
-    int32_t nghttp2_session_get_last_proc_stream_id(nghttp2_session*)
-    int nghttp2_session_set_stream_user_data(nghttp2_session*, int32_t, void*)
-    void* nghttp2_session_get_stream_user_data(nghttp2_session*, int32_t)
-    int nghttp2_submit_settings(
-        nghttp2_session*, uint8_t, const nghttp2_settings_entry*, size_t
-    )
-    int nghttp2_submit_response(
-        nghttp2_session*, int32_t, const nghttp2_nv*, size_t, const nghttp2_data_provider*
-    )
-    int nghttp2_submit_trailer(nghttp2_session*, int32_t, const nghttp2_nv*, size_t)
-    int nghttp2_submit_rst_stream(nghttp2_session*, uint8_t, int32_t, uint32_t)
-    int nghttp2_submit_ping(nghttp2_session*, uint8_t, const uint8_t*)
-    int nghttp2_submit_shutdown_notice(nghttp2_session*)
-    int nghttp2_submit_goaway(
-        nghttp2_session*, uint8_t, int32_t, uint32_t, const uint8_t*, size_t
-    )
-    const char* nghttp2_strerror(int)
-
-    enum:
-        NGHTTP2_DATA
-        NGHTTP2_HEADERS
-        NGHTTP2_SETTINGS
-        NGHTTP2_PING
-        NGHTTP2_FLAG_END_STREAM
-        NGHTTP2_FLAG_ACK
-        NGHTTP2_HCAT_REQUEST
-        NGHTTP2_DATA_FLAG_EOF
-        NGHTTP2_DATA_FLAG_NO_END_STREAM
-        NGHTTP2_ERR_DEFERRED
-        NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
-        NGHTTP2_NV_FLAG_NO_INDEX
-        NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS
-        NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE
-        NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE
-        NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES
-
 cdef enum:
     PREFIX = 5  # Bytes before a message: a flag, and its length in four bytes.
     MAX_PAIRS = 16  # Of one block of headers that is sent.
-    # A block of headers this many times too large is not even told so.
-    GROSS = 8
+    GROSS = 8  # A block of headers this many times too large is not even told so.
     MAX_UNREAD = 1000  # Messages of a stream.
     CONNECTION_WINDOW = 4 << 20
     # Requests that a peer cancels: as many at once, and as many a second, before it must go.
     RESETS = 1000
     RESETS_A_SECOND = 200
-    # Frames over which the headers of one request may be spread, after the first.
-    CONTINUATIONS = 8
+    CONTINUATIONS = 8  # Frames over which the headers of a request may be spread, after the first.
     OUT_BYTES = 64 << 10
     MAX_FRAME = (16 << 10) + 512
     VARIABLE = 1
@@ -220,9 +107,7 @@ cdef class Stream:
         pairs[0] = pair(STATUS, OK)
         pairs[1] = pair(CONTENT_TYPE, GRPC)
         count = 2 + fill(pairs + 2, headers)
-        check(nghttp2_submit_response(
-            self.session.session, self.number, pairs, count, &provider
-        ))
+        check(nghttp2_submit_response(self.session.session, self.number, pairs, count, &provider))
         self.session.wake()
 
     def send(self, bytes message not None):
@@ -238,24 +123,18 @@ cdef class Stream:
 
     def finish(self, list trailers not None):
         """Ends the response, after its messages or without any; returns as `send` does."""
-        cdef nghttp2_nv[MAX_PAIRS] pairs
         if self.closed or self.finished:
             return False
+        if not (self.begun or self.queue):
+            self.refuse(OK, [(CONTENT_TYPE, GRPC), *trailers])
+            return False
         self.finished = True
-        if self.begun or self.queue:
-            self.trailers = trailers
-            if self.begun:
-                self._resume()
-            else:
-                self.begin(None)
-            return self.is_blocked()
-        self.begun = True
-        pairs[0] = pair(STATUS, OK)
-        pairs[1] = pair(CONTENT_TYPE, GRPC)
-        count = 2 + fill(pairs + 2, trailers)
-        check(nghttp2_submit_response(self.session.session, self.number, pairs, count, NULL))
-        self.session.wake()
-        return False
+        self.trailers = trailers
+        if self.begun:
+            self._resume()
+        else:
+            self.begin(None)
+        return self.is_blocked()
 
     def answer(self, bytes message not None, list trailers not None):
         """Sends the only message of a response, and ends it; returns as `send` does."""
@@ -265,7 +144,7 @@ cdef class Stream:
         return self.finish(trailers)
 
     def refuse(self, bytes status not None, list headers not None):
-        """Answers with another status of HTTP, and no body."""
+        """Ends the response before it has begun, with a status of HTTP and headers alone."""
         cdef nghttp2_nv[MAX_PAIRS] pairs
         if self.closed or self.begun:
             return
@@ -355,14 +234,12 @@ cdef class Session:
         nghttp2_session_del(self.session)
 
     def close(self):
-        """Forgets all streams; returns those that were open."""
+        """Forgets all streams."""
         cdef Stream stream
-        open_streams = list(self.streams.values())
-        for each in open_streams:
-            stream = <Stream> each
+        for stream in self.streams.values():
             stream.closed = True
         self.streams.clear()
-        return open_streams
+        self.notify = None  # Its owner and it refer to each other no more.
 
     def receive(self, bytes data not None):
         """Takes what the connection received; returns the streams to which something happened."""
@@ -412,15 +289,11 @@ cdef class Session:
         """How many streams are open."""
         return len(self.streams)
 
-    def take_pings(self):
-        """Returns how many pings came since the last time."""
-        count, self.pings = self.pings, 0
-        return count
-
-    def take_useless(self):
-        """Returns how many frames came since the last time that are rarely of any use."""
-        count, self.useless = self.useless, 0
-        return count
+    def take_frames(self):
+        """Returns how many pings came since the last time, and how many frames of little use."""
+        counts = self.pings, self.useless
+        self.pings = self.useless = 0
+        return counts
 
     def take_sent(self):
         """Returns whether parts of responses were sent since the last time."""
@@ -446,8 +319,7 @@ cdef class Session:
         self.wake()
 
     cdef int wake(self) except -1:
-        # Something may be there to be sent.
-        if not self.awake:
+        if not self.awake and self.notify is not None:
             self.awake = True
             self.notify()
         return 0

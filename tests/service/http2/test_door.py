@@ -3,6 +3,7 @@
 import asyncio
 import random
 import resource
+import shutil
 import sys
 import threading
 import time
@@ -15,11 +16,14 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
+from croupier.client import Client as SecureClient
+from croupier.client import CroupierError
 from croupier.v1 import catalog_pb2, match_pb2
-from service import doors
+from service import doors, tls
 from service.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.search_server import SearchServer, SearchServerOptions
 from service.searching.pools import SearchOptions
+from tests.support.certificates import Authority
 from tests.support.http2 import HEADERS, RawClient, call, changed, message
 from tests.support.server_process import refused_start
 from tests.support.serving import TIMEOUT, Client, Player, play_on, refused, ruleset_of
@@ -200,6 +204,39 @@ def test_a_socket_in_the_file_system(tmp_path):
 
     assert asyncio.run(serve()) == health_pb2.HealthCheckResponse.SERVING
     assert not (tmp_path / "socket").exists()
+
+
+def test_tls_with_certificates_of_clients_and_new_files(servers, tmp_path):
+    authority, clients = Authority(tmp_path, "authority"), Authority(tmp_path, "clients")
+    files = tls.Files(tmp_path / "tls.crt", tmp_path / "tls.key", clients.cert)
+    for source, target in zip(authority.issue(), files, strict=False):
+        shutil.copy(source, target)
+    server, address = servers.start(grpc="nghttp2", tls=files)
+    address = f"localhost:{address.rpartition(':')[2]}"
+
+    def games(ca, pair):
+        cert, key = pair
+        with SecureClient(
+            address, ca=ca, cert=cert, key=key, timeout=TIMEOUT, patience=0
+        ) as client:
+            return len(client.games())
+
+    known = clients.issue("DNS:me")
+    assert games(authority.cert, known)
+    for ca, pair in ((authority.cert, authority.issue()), (clients.cert, known)):
+        with pytest.raises(CroupierError) as caught:
+            games(ca, pair)
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+    # Whoever speaks no TLS is hung up on.
+    with RawClient(address) as client:
+        client.send(call(1))
+        assert not [each for each in client.frames() if each.kind == HEADERS]
+    other = Authority(tmp_path, "other")
+    for source, target in zip(other.issue(), files, strict=False):
+        shutil.copy(source, target)
+    assert games(other.cert, known)
+    wait_until(lambda: server._door.connections == 0)
+    servers.stop(server)
 
 
 @pytest.mark.parametrize(
