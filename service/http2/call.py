@@ -12,6 +12,8 @@ from service.http2.protocol import CANCEL, Fault, Headers, decompress, status, t
 from service.http2.session import Stream
 
 OVER = object()  # The call of a stream whose call has ended.
+# The request of a call that has one must be here by then. The largest takes as long at 35 kB/s.
+REQUEST_SECONDS = 30.0
 # A reader that takes nothing of a response for that long is given up.
 STALLED_SECONDS = 60.0
 
@@ -39,6 +41,7 @@ class Call:
 
     __slots__ = (
         "_deadline",
+        "_late",
         "_method",
         "_owner",
         "_requested",
@@ -58,6 +61,7 @@ class Call:
         self.running = False  # Whether the coroutine of its method has begun.
         self._task: asyncio.Task[None] | None = None
         self._requested: asyncio.Future[None] | None = None
+        self._late: asyncio.TimerHandle | None = None  # Until when the request must be here.
         self._stalled: asyncio.TimerHandle | None = None
         self._deadline = self._timer = None
         if timeout is not None:
@@ -102,9 +106,17 @@ class Call:
             else:
                 if request is not None:
                     self._start(request)
+                elif self._late is None:
+                    self._late = self._owner.loop.call_later(REQUEST_SECONDS, self._give_up)
 
     def _start(self, request: bytes | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
         self._task = self._owner.loop.create_task(self._method.answer(self, request))
+
+    def _give_up(self) -> None:
+        text = f"the request was not complete within {REQUEST_SECONDS:.0f} seconds"
+        self.fail(status(code_pb2.DEADLINE_EXCEEDED, text))
 
     def _only_request(self) -> bytes | None:
         # That of a call which has one; None if it is not complete.
@@ -192,8 +204,9 @@ class Call:
 
     def close(self) -> None:
         """The call is over here."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._late):
+            if timer is not None:
+                timer.cancel()
         # Nothing is left that refers to both, so neither waits for the garbage collector.
         self.stream.call = OVER
         self._owner.ended(self)

@@ -54,11 +54,17 @@ def client(address):
     return Client(address)
 
 
-def wait_until(condition):
-    """Waits for what another thread is about to do."""
-    until = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < until
+@pytest.fixture
+def wait_until(servers):
+    """Waits for what the server is about to do."""
+
+    def wait(condition):
+        until = time.monotonic() + TIMEOUT
+        while not condition():
+            assert time.monotonic() < until
+            servers.run(asyncio.sleep(0))  # A turn of its loop.
+
+    return wait
 
 
 @contextmanager
@@ -118,7 +124,7 @@ def test_an_unknown_method_and_a_message_that_is_too_large(client):
         assert caught.value.code() is code
 
 
-def test_a_deadline_ends_a_call(client, hosted):
+def test_a_deadline_ends_a_call(client, hosted, wait_until):
     player = client.create(ruleset_of("skystones")).players[0]
     with pytest.raises(grpc.RpcError) as caught:
         request = match_pb2.WatchMatchRequest(name=player.match)
@@ -130,7 +136,7 @@ def test_a_deadline_ends_a_call(client, hosted):
     assert metrics.get_sample_value("croupier_rpcs_total", name) == 1
 
 
-def test_a_call_that_is_cancelled_ends_here(client, hosted):
+def test_a_call_that_is_cancelled_ends_here(client, hosted, wait_until):
     player = client.create(ruleset_of("skystones")).players[0]
     streams = [player.watch() for _ in range(3)]
     for stream in streams:
@@ -141,7 +147,7 @@ def test_a_call_that_is_cancelled_ends_here(client, hosted):
     wait_until(lambda: hosted[0]._door.calls == 0)
 
 
-def test_a_client_that_goes_away_leaves_nothing(hosted, address, client):
+def test_a_client_that_goes_away_leaves_nothing(hosted, address, client, wait_until):
     player = client.create(ruleset_of("skystones")).players[0]
     before = hosted[0]._door.connections
     other = Client(address, [("grpc.use_local_subchannel_pool", 1)])
@@ -216,7 +222,7 @@ def test_a_socket_in_the_file_system(tmp_path):
     assert not (tmp_path / "socket").exists()
 
 
-def test_tls_with_certificates_of_clients_and_new_files(servers, tmp_path):
+def test_tls_with_certificates_of_clients_and_new_files(servers, tmp_path, wait_until):
     authority, clients = Authority(tmp_path, "authority"), Authority(tmp_path, "clients")
     files = tls.Files(tmp_path / "tls.crt", tmp_path / "tls.key", clients.cert)
     for source, target in zip(authority.issue(), files, strict=False):
@@ -263,7 +269,7 @@ def test_peers_are_written_as_grpc_does(name, written):
     assert write_peer(name) == written
 
 
-def test_the_limit_of_connections_is_for_those_that_say_nothing_too(servers):
+def test_the_limit_of_connections_is_for_those_that_say_nothing_too(servers, wait_until):
     server, address = servers.start(grpc="nghttp2", connections=ConnectionLimits(connections=2))
     with RawClient(address), RawClient(address):
         wait_until(lambda: server._door.connections == 2)
@@ -277,7 +283,7 @@ def test_the_limit_of_connections_is_for_those_that_say_nothing_too(servers):
     servers.stop(server)
 
 
-def test_calls_leave_nothing(address, hosted):
+def test_calls_leave_nothing(address, hosted, wait_until):
     headers = changed(path="/grpc.health.v1.Health/Check")
     streams = 250
     sizes = []

@@ -1,5 +1,6 @@
 """Peers that break the rules of HTTP/2 and gRPC, or use them to do harm: frames written by hand."""
 
+import asyncio
 import gzip
 import random
 import struct
@@ -52,7 +53,7 @@ def hosted(servers):
 
 
 @pytest.fixture
-def raw(hosted):
+def raw(hosted, servers):
     """Opens connections, and checks afterwards that the server is well and keeps nothing."""
     server, address = hosted
     opened = []
@@ -70,6 +71,7 @@ def raw(hosted):
     until = time.monotonic() + TIMEOUT
     while server._door.connections or server._door.calls:
         assert time.monotonic() < until, (server._door.connections, server._door.calls)
+        servers.run(asyncio.sleep(0))  # A turn of the server's loop.
 
 
 def alive(client, stream=99):
@@ -404,6 +406,14 @@ def test_many_calls_at_once_do_not_hold_up_others(raw, hosted):
 def test_a_deadline_is_kept_while_the_request_comes_in(raw):
     client = raw()
     client.send(frame(HEADERS, END_HEADERS, 1, block([*CALL, ("grpc-timeout", "100m")])))
+    assert client.status(1) == DEADLINE_EXCEEDED
+    assert alive(client)
+
+
+def test_a_request_must_come_to_its_end(raw, monkeypatch):
+    monkeypatch.setattr(calls_of_http2, "REQUEST_SECONDS", 0.1)
+    client = raw()
+    client.send(call(1, body=message(b"abc")[:-1], flags=0))
     assert client.status(1) == DEADLINE_EXCEEDED
     assert alive(client)
 
