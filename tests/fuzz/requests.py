@@ -371,13 +371,14 @@ async def fuzz(total, seed, seconds=None, small_caches=False, say=print):
     with tempfile.TemporaryDirectory() as folder:
         server = FuzzedServer(folder, small_caches)
         fuzzer = Fuzzer(await server.start(), seed)
-        settled = 0.0
+        settled = told = 0.0
 
         def progress(done):
-            nonlocal settled
+            nonlocal settled, told
             if not settled and done >= min(total // 10, 100_000):
                 settled = server.memory()
-            if done % 50_000 == 0:
+            if done % 50_000 == 0 and done != told:
+                told = done
                 say(f"{done} requests, {server.memory():.0f} MiB, {len(fuzzer.codes)} outcomes")
 
         done = await fuzzer.run(total, seconds, progress)
