@@ -9,18 +9,21 @@ drawn.
 
 from libc.math cimport sqrt
 
-from engine.chance cimport Rng, digit, rng_next
+from engine.chance cimport Rng, digit, rng_double, rng_next
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
+from engine.powershot_soccer.features cimport (
+    SHARPNESS, PowerShotSoccerFeatures, answer_context, attack_context,
+)
 from engine.powershot_soccer.rules cimport (
     PowerShotSoccer, defence_against, held, lowest_one, needed_to_shoot,
 )
 from engine.powershot_soccer.state cimport (
     ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, INTERCEPT,
-    LONG_RANGE_SHOT, MAX_POWER, MAX_SAVE, MAX_TYPES, NEEDED_FOR_LONG_RANGE, NEEDED_TO_SHOOT, OVER,
-    PASS, ROLE_BITS, SAVE, SHOOT, STAR_PLAYER, TACKLE, Common, SoccerState,
+    LONG_RANGE_SHOT, MAX_POWER, MAX_ROLES, MAX_SAVE, MAX_TYPES, NEEDED_FOR_LONG_RANGE,
+    NEEDED_TO_SHOOT, OVER, PASS, ROLE_BITS, SAVE, SHOOT, STAR_PLAYER, TACKLE, Common, SoccerState,
 )
 
 cdef enum:
@@ -58,11 +61,17 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
     cdef uint64_t possession_cards, defence_cards, bonus_cards, stars
     cdef uint64_t of_worth[WORTHS]    # The cards that are missed equally when they are thrown away.
     cdef uint8_t worth[MAX_TYPES]     # Of possession cards: what the policy goes by.
+    cdef PowerShotSoccerFeatures learned
+    cdef bint learned_play, learned_value
 
-    def __init__(self, game):
+    def __init__(self, game, model=None):
         cdef PowerShotSoccer rules = game
         cdef int card, role, power
         super().__init__(game)
+        if model is not None:
+            self.learned = model.features
+            self.learned_play = "playouts" in model.uses
+            self.learned_value = "value" in model.uses
         self.rules = rules
         self.horizon = 3
         self.bonus_cards = rules.of_role[CROSS] | rules.of_role[FANCY_FOOTWORK]
@@ -101,6 +110,8 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
             now.bonus = self.bonus_cards >> common.plays[at - 1].card & 1
 
     cdef inline Action play(self, const Exchange* now, uint64_t hand, Rng* rng) noexcept nogil:
+        if self.learned_play:
+            return self.play_as_learned(now, hand, rng)
         if now.phase == ATTACK:
             return self.attack(now, hand, rng)
         return self.defend(now, hand, rng)
@@ -197,6 +208,66 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
         return (<Action> best_card << ROLE_BITS
                 | (defence if self.rules.roles[best_card] == defence else DECLINE))
 
+    cdef Action play_as_learned(self, const Exchange* now, uint64_t hand, Rng* rng) noexcept nogil:
+        cdef int context = (attack_context(now.standing, now.bonus) if now.phase == ATTACK
+                            else answer_context(now.role, now.power, now.standing))
+        cdef const double* likely = self.learned.sharp[context]
+        cdef double sums[MAX_TYPES]
+        cdef uint8_t cards[MAX_TYPES]
+        cdef double at, sum = 0
+        cdef int card, role, i, passed = 0, n = 0
+        while hand:
+            card = lowest_one(hand)
+            hand &= hand - 1
+            sum += likely[card]
+            sums[n] = sum
+            cards[n] = card
+            n += 1
+        at = rng_double(rng) * sum
+        # Without a branch for each card, which would often be mispredicted.
+        for i in range(n - 1):
+            passed += sums[i] <= at
+        card = cards[passed]
+        role = self.rules.roles[card]
+        if role == STAR_PLAYER:
+            role = self.role_of_star(now, context, card, rng)
+        elif now.phase == DEFEND:
+            if role != defence_against(now.role):
+                role = DECLINE
+        elif role == CROSS:
+            role = PASS
+        elif role == FANCY_FOOTWORK:
+            role = DRIBBLE
+        elif role == SHOOT or role == LONG_RANGE_SHOT:
+            role = SHOOT if now.standing >= needed_to_shoot(role) else GIVE_UP
+        elif role != PASS and role != DRIBBLE:
+            role = GIVE_UP
+        return <Action> card << ROLE_BITS | role
+
+    cdef int role_of_star(self, const Exchange* now, int context, int card,
+                          Rng* rng) noexcept nogil:
+        cdef int roles[MAX_ROLES]
+        cdef double sums[MAX_ROLES]
+        cdef double at, sum = 0
+        cdef int i, n = 2
+        if now.phase == DEFEND:
+            roles[0] = defence_against(now.role)
+            roles[1] = DECLINE
+        else:
+            roles[0] = PASS
+            roles[1] = DRIBBLE
+            roles[2] = GIVE_UP
+            roles[3] = SHOOT
+            n = 4 if now.standing >= NEEDED_TO_SHOOT else 3
+        for i in range(n):
+            sum += self.learned.weighed(context, card, roles[i], SHARPNESS)
+            sums[i] = sum
+        at = rng_double(rng) * sum
+        i = 0
+        while i < n - 1 and sums[i] <= at:
+            i += 1
+        return roles[i]
+
     cdef double playout(self, State* state, Rng* rng, double* draw) noexcept nogil:
         # As that of the base class, without the record of the plays.
         cdef SoccerState* soccer = <SoccerState*> state
@@ -239,7 +310,7 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
                 play_count = 0
                 for seat in range(SEATS):
                     hands[seat] = held(soccer.own[seat].hand)
-        return self.expected(common, now.possession, now.standing, draw)
+        return self.expected(common, play_count, &now, hands, draw)
 
     cdef inline void settle(self, Exchange* now, int card, int role,
                             uint8_t* goals) noexcept nogil:
@@ -270,18 +341,28 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
         now.standing = 0
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
-        cdef const Common* common = &(<const SoccerState*> state).common
-        return self.expected(common, common.possession, common.standing, draw)
+        cdef const SoccerState* soccer = <const SoccerState*> state
+        cdef Exchange now
+        cdef uint64_t hands[SEATS]
+        cdef int seat
+        self.read(&soccer.common, &now)
+        for seat in range(SEATS):
+            hands[seat] = held(soccer.own[seat].hand)
+        return self.expected(&soccer.common, soccer.common.play_count, &now, hands, draw)
 
-    cdef double expected(self, const Common* common, int possession, int standing,
-                         double* draw) noexcept nogil:
+    cdef double expected(self, const Common* common, int play_count, const Exchange* now,
+                         const uint64_t* hands, double* draw) noexcept nogil:
         cdef double lead = <int> common.goals[0] - <int> common.goals[1]
-        cdef double ahead = POSSESSION + STANDING * standing
+        cdef double ahead = POSSESSION + STANDING * now.standing
         cdef int left = common.draw_sizes[0] + common.draw_sizes[1]
         cdef double width, win, loss
+        if self.learned_value:
+            return self.learned.expected(
+                common.half, play_count, <int> lead, now.possession, now.standing,
+                now.role if now.phase == DEFEND else 0, now.power, hands, draw)
         if common.half == 1:
             left += SEATS * (self.rules.deck_size - self.rules.hand_size)
-        lead += ahead if possession == 0 else -ahead
+        lead += ahead if now.possession == 0 else -ahead
         width = 1 / sqrt(2 * VARIANCE * (left + 1))
         win = 0.5 * (1 + erf((lead - 0.5) * width))
         loss = 0.5 * (1 - erf((lead + 0.5) * width))

@@ -8,6 +8,12 @@ play by play, with the draws in between. The belief also counts the cards that w
 kick-off, since they were in the draw pile then. Given the counts, the rest of the hand is any of
 the other unseen cards, and the draw pile is in any order.
 
+What was learned of play says more (engine/powershot_soccer/past_choices.pyx). The belief then takes
+all choices to be as likely as each other, and each hand is weighed by the product of the weights of
+its cards. A hand with such weights is drawn card by card: the sums, over all sets of the cards that
+are left, of the products in each say how likely the next one is in it (S. X. Chen, A. P. Dempster,
+J. S. Liu, "Weighted Finite Population Sampling to Maximize Entropy", Biometrika 81(3), 1994).
+
 The second half begins with all cards shuffled, so nothing of the first half matters in it.
 
 A ruleset with many cards of several copies has too many such counts. The cards that do not fit are
@@ -20,9 +26,11 @@ from math import comb
 from libc.string cimport memcmp, memcpy, memset
 
 from engine.belief cimport Belief
-from engine.chance cimport Rng, rng_part, rng_shuffle_quickly
+from engine.chance cimport Rng, rng_double, rng_part, rng_shuffle_quickly, rng_weighted
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
+from engine.powershot_soccer.features cimport PowerShotSoccerFeatures, context_of
+from engine.powershot_soccer.past_choices cimport PastChoices, weigh_unseen
 from engine.powershot_soccer.rules cimport PowerShotSoccer, half_is_over, seat_to_play
 from engine.powershot_soccer.state cimport (
     ATTACK, MAX_DECK, MAX_HAND, MAX_KICK_OFFS, MAX_PLAYS, MAX_ROLES, MAX_TYPES, OVER, STAR_PLAYER,
@@ -37,6 +45,7 @@ cdef enum:
     MAX_COUNTED = 16             # Counts of COUNT_BITS that fit a key.
     MAX_HANDS = 5_000            # Combinations of counts; only kick-off cards may need more.
     PLAIN = 255                  # A card that the belief does not count.
+    STRIDE = 8                   # Cards that are passed at a time when a hand is dealt.
 
 
 cdef class PowerShotSoccerSampler(Sampler):
@@ -57,19 +66,28 @@ cdef class PowerShotSoccerSampler(Sampler):
     cdef uint8_t own_pile[MAX_DECK]
     cdef uint8_t plain_pile[MAX_DECK]
     cdef int own_size, plain_size
+    cdef PowerShotSoccerFeatures learned    # None: the opponent's choices are taken for uniform.
+    cdef PastChoices past
+    # The sum, over all sets of so many of the plain cards from an index on, of the products of
+    # the weights in each.
+    cdef double sums[MAX_HAND + 1][MAX_DECK + 1 + STRIDE]
 
-    def __init__(self, view):
-        super().__init__(view)
+    def __init__(self, view, model=None):
+        super().__init__(view, model)
         self.rules = self.game
+        if model is not None and "beliefs" in model.uses:
+            self.learned = model.features
         self.other = 1 - self.seat
         self.check_ranges()
         self.check_kick_offs()
         self.choose_counted()
         self.replay()
         self.check_hand()
+        self.lay_piles()
+        if self.learned is not None:
+            self.weigh_hands()
         if not self.belief.seal():
             raise ViewError("common.plays", "must be what some hand of the opponent could play")
-        self.lay_piles()
 
     # Whether the view contradicts itself
 
@@ -136,6 +154,10 @@ cdef class PowerShotSoccerSampler(Sampler):
             if play.role not in [roles[k] for k in range(n)]:
                 raise ViewError(f"{at}.role", "must be one in which the card can be played then")
             if play.seat == self.other:
+                if self.learned is not None:
+                    self.past.choices[self.past.count].context = context_of(self.learned, &replay)
+                    self.past.choices[self.past.count].card = play.card
+                    self.past.count += 1
                 self.see(&replay, play)
             self.unseen[play.seat][play.card] -= 1
             self.rules.settle(&replay, play.card, play.role)
@@ -283,7 +305,9 @@ cdef class PowerShotSoccerSampler(Sampler):
             plain -= n
             if n:
                 choices += star_roles if self.rules.roles[self.cards[i]] == STAR_PLAYER else 1
-        weight /= choices + plain
+        # What was learned says more than that.
+        if self.learned is None:
+            weight /= choices + plain
         i = self.place[played]
         if i == PLAIN:
             weight *= <double> plain * unseen[played] / plain_unseen
@@ -299,6 +323,42 @@ cdef class PowerShotSoccerSampler(Sampler):
             card = self.cards[i]
             n = unseen[card] - (card == played) - count_in(key, i)
             self.belief.add(key + (<uint64_t> 1 << (COUNT_BITS * i)), weight * n)
+
+    cdef weigh_hands(self):
+        # Weighs each hand by what was learned: the product of the weights of its cards.
+        cdef Belief old = self.belief
+        cdef const Common* common = &(<const SoccerView*> &self.view).common
+        cdef double weights[MAX_TYPES]
+        cdef bint drawn[MAX_TYPES]
+        cdef double weight
+        cdef size_t slot
+        cdef int i, k, n, _copy, card, plain, size = self.plain_size
+        for i in range(MAX_TYPES):
+            drawn[i] = False
+        for i in range(common.kick_offs if common.half == 1 else 0):
+            card = common.kick_off_cards[i][self.other]
+            drawn[card] = self.rules.copies[card] == 1
+        weigh_unseen(self.learned, &self.past, self.unseen[self.other], drawn,
+                     self.rules.hand_size, weights)
+        for i in range(size + 1):
+            self.sums[0][i] = 1
+        for k in range(1, MAX_HAND + 1):
+            self.sums[k][size] = 0
+            for i in range(size - 1, -1, -1):
+                self.sums[k][i] = (self.sums[k][i + 1]
+                                   + weights[self.plain_pile[i]] * self.sums[k - 1][i + 1])
+        self.belief = Belief()
+        for slot in range(old.room):
+            if old.weights[slot] > 0:
+                weight = old.weights[slot]
+                plain = self.rules.hand_size
+                for i in range(self.counted):
+                    n = count_in(old.keys[slot], i)
+                    plain -= n
+                    for _copy in range(n):
+                        weight *= weights[self.cards[i]]
+                self.belief.add(old.keys[slot],
+                                weight * self.sums[plain][0] / self.binomial[size][plain])
 
     cdef lay_piles(self):
         # What all worlds have in common.
@@ -331,16 +391,59 @@ cdef class PowerShotSoccerSampler(Sampler):
             plain -= n
         # The rest of the hand is any of the plain cards; the others are the draw pile.
         size = self.plain_size
-        rng_part(rng, pile, size, plain)
-        for _i in range(plain):
-            size -= 1
-            hand[pile[size]] += 1
-            pile[size] = 0
+        if self.learned is not None:
+            size = self.deal_hand(hand, pile, plain, rng)
+        else:
+            rng_part(rng, pile, size, plain)
+            for _i in range(plain):
+                size -= 1
+                hand[pile[size]] += 1
+                pile[size] = 0
         for i in range(self.counted):
             card = self.cards[i]
             size = add_copies(pile, size, card, self.unseen[self.other][card] - hand[card])
         rng_shuffle_quickly(rng, pile, size)
         rng_shuffle_quickly(rng, soccer.own[self.seat].draw_pile, self.own_size)
+
+    cdef inline int deal_hand(self, uint8_t* hand, uint8_t* pile, int plain,
+                              Rng* rng) noexcept nogil:
+        # Moves `plain` of the plain cards from the pile to the hand, by their weights: each next
+        # one is drawn from those behind the last. Returns how many are left. Their order means
+        # nothing.
+        cdef uint8_t picked[MAX_HAND]
+        cdef const double* sums
+        cdef double at
+        cdef double script[2]
+        cdef int j, passed, i = 0, picks = 0, size = self.plain_size
+        while picks < plain:
+            sums = self.sums[plain - picks]
+            if rng.script == NULL:
+                at = rng_double(rng) * sums[i]
+                while True:
+                    # Without a branch for each card, which would often be mispredicted.
+                    passed = 0
+                    for j in range(STRIDE):
+                        passed += sums[i + 1 + j] > at
+                    i += passed
+                    if passed < STRIDE:
+                        break
+            else:
+                script[0] = sums[i] - sums[i + 1]
+                script[1] = sums[i]
+                if rng_weighted(rng, script, 2) == 1:
+                    i += 1
+                    continue
+            picked[picks] = i
+            picks += 1
+            i += 1
+        while picks > 0:
+            picks -= 1
+            size -= 1
+            i = picked[picks]
+            hand[pile[i]] += 1
+            pile[i] = pile[size]
+            pile[size] = 0
+        return size
 
 
 cdef inline int add_copies(uint8_t* pile, int size, int card, int n) noexcept nogil:
