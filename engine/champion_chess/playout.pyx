@@ -9,6 +9,7 @@ A playout stops after some challenges. The estimate then depends on the points t
 left, and on which seat must fight with its King next.
 """
 
+from engine.champion_chess.features cimport ChampionChessFeatures
 from engine.champion_chess.hand cimport (
     NOBLE_BITS, count_in, first_card, king_alone, one_of, pack, size_of, spread_packed, without,
 )
@@ -62,10 +63,13 @@ cdef class ChampionChessPlayoutPolicy(PlayoutPolicy):
     cdef uint64_t points[CARDS]  # The points of a card, as a vector;
     cdef uint64_t adds[CARDS]    # the sign bits of the categories to which it adds;
     cdef int total[CARDS]        # and the sum of its points.
+    cdef ChampionChessFeatures learned  # None: what a node tries is as written here.
 
-    def __init__(self, game):
+    def __init__(self, game, model=None):
         cdef int card, category
         super().__init__(game)
+        if model is not None and "playouts" in model.uses:
+            self.learned = model.features
         self.rules = game
         self.horizon = HORIZON if sum(self.rules.copies) > SMALL_DECK else TO_THE_END
         for card in range(CARDS):
@@ -117,8 +121,11 @@ cdef class ChampionChessPlayoutPolicy(PlayoutPolicy):
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
         cdef const ChessState* chess = <const ChessState*> state
-        cdef uint64_t hand = pack(chess.own[seat].hand)
-        cdef uint64_t bits = rng_next(rng)
+        cdef uint64_t hand, bits
+        if self.learned is not None:
+            return self.learned.choose(chess, seat, rng)
+        hand = pack(chess.own[seat].hand)
+        bits = rng_next(rng)
         if chess.phase == CHAMPION:
             return <Action> PLAY_CHAMPION << KIND_SHIFT | (
                 self.champion(hand, self.rules.may_castle(chess, seat), bits))

@@ -1,7 +1,8 @@
 """The sampler of Champion Chess: the distribution of the hand that the seat does not see.
 
 A `Replay` of the turns in a `Memory` gives what is certain about that hand. The sampler adds the
-probabilities by Bayes' rule, as described in engine/champion_chess/rules.pyx.
+probabilities by Bayes' rule, as described in engine/champion_chess/rules.pyx, for an opponent that
+chooses uniformly among its legal actions, or as was learned.
 """
 
 from libc.string cimport memcpy, memset
@@ -10,6 +11,7 @@ from engine.belief cimport Belief
 from engine.champion_chess.hand cimport (
     cards_of, nobles, only_noble_is_king, pack, playable_aid, spread_packed, total, unpack,
 )
+from engine.champion_chess.likelihoods cimport TurnLikelihoods
 from engine.champion_chess.replay cimport (
     Replay, replay_champion, replay_fill, replay_memory, replay_start, replay_turn,
 )
@@ -68,9 +70,12 @@ cdef class ChampionChessSampler(Sampler):
     cdef int own_size
     cdef uint8_t nothing[CARDS]
     cdef double binomial[MAX_DECK + 1][MAX_HAND + 1]
+    cdef TurnLikelihoods likelihoods    # None: the opponent's choices are taken for uniform.
 
-    def __init__(self, view):
-        super().__init__(view)
+    def __init__(self, view, model=None):
+        super().__init__(view, model)
+        if model is not None and "beliefs" in model.uses:
+            self.likelihoods = TurnLikelihoods(model.features)
         self.castling = self.game.ruleset["castling"]
         self.max_hand = self.game.ruleset["hand_size"]
         self.copies = [spec["copies"] for spec in self.game.ruleset["cards"]]
@@ -165,6 +170,9 @@ cdef class ChampionChessSampler(Sampler):
             replay_fill(&replay, self.max_hand)
             self.collapse(&replay)
             self.see(&memory.turns[i], i < full_turns, &shown)
+            if self.likelihoods is not None and shown.champion_played:
+                self.learn(&replay, &memory.turns[i], &shown, opposing_champion(
+                    memory, i, &(<const ChessView*> &self.view).side[self.seat].memory))
             self.update(&replay, &shown)
             replay_turn(&replay, &memory.turns[i])
         self.draws = 0
@@ -177,6 +185,8 @@ cdef class ChampionChessSampler(Sampler):
             shown.castled = side.castled
             shown.champion = KING if side.castled else side.champion - 1
             shown.all[shown.champion] = 1
+            if self.likelihoods is not None:
+                self.likelihoods.begin(nobles_left(&replay), aid_left(&replay))
             self.update(&replay, &shown)
         elif phase == CHAMPION:
             self.draws = replay.draws
@@ -197,6 +207,14 @@ cdef class ChampionChessSampler(Sampler):
                 shown.aid[turn.cards[i]] += 1
             else:
                 shown.discards[turn.cards[i]] += 1
+
+    cdef void learn(self, const Replay* replay, const Turn* turn, const Shown* shown,
+                    int against) noexcept nogil:
+        # Prepares what was learned for the choices of a turn, which comes after the replay's fill.
+        cdef int left = nobles_left(replay)
+        self.likelihoods.begin(left, aid_left(replay))
+        self.likelihoods.show_aid(turn.champion, against, shown.aid)
+        self.likelihoods.show_discards(replay.deck_size, left - (not turn.won), shown.discards)
 
     cdef collapse(self, const Replay* replay):
         # If the fill has made the hand certain, the belief is about the USED_BIT alone.
@@ -268,19 +286,31 @@ cdef class ChampionChessSampler(Sampler):
         may_castle = forced and not castling_used and step.replay.unseen[ROOK] > 0
         if shown.castled and not may_castle:
             return
-        weight /= choices + may_castle
+        if self.likelihoods is None:
+            weight /= choices + may_castle
+        else:
+            weight *= self.likelihoods.of_champion(hand, shown.champion, shown.castled, may_castle,
+                                                   choices + may_castle)
         castling_used = castling_used or forced
         hand[shown.champion] -= 1
         if shown.aid_played:
-            weight /= playable_aid(hand, most)
+            choices = playable_aid(hand, most)
+            if self.likelihoods is None:
+                weight /= choices
+            else:
+                weight *= self.likelihoods.of_aid(hand, choices)
             for card in range(CARDS):
                 hand[card] -= shown.aid[card]
         if shown.discarded:
             choices = 1
             for card in range(CARDS):
                 choices *= hand[card] + 1
+            if self.likelihoods is None:
+                weight /= choices
+            else:
+                weight *= self.likelihoods.of_discards(hand, choices)
+            for card in range(CARDS):
                 hand[card] -= shown.discards[card]
-            weight /= choices
         self.belief.add(key_of(hand, castling_used), weight)
 
     cdef keep_hands_that_can_hold_a_noble(self, const Replay* replay):
@@ -327,6 +357,28 @@ cdef class ChampionChessSampler(Sampler):
             # In the Champion phase the opponent holds a noble, or it would have shown its hand.
             if seen.phase != CHAMPION or nobles(hand) > 0 or rng_reject(rng):
                 return
+
+
+cdef inline int nobles_left(const Replay* replay) noexcept nogil:
+    # Of a side, before its champion of the turn is decided; none is on the table.
+    return nobles(replay.unseen) + nobles(replay.reserve)
+
+
+cdef inline int aid_left(const Replay* replay) noexcept nogil:
+    return total(replay.unseen) + total(replay.reserve) - nobles_left(replay)
+
+
+cdef inline int opposing_champion(const Memory* memory, int at, const Memory* other) noexcept nogil:
+    # The champion of the other side in a turn of a memory; -1: that side's memory begins later.
+    cdef int i, later = 0
+    for i in range(at + 1, memory.size):
+        later += not memory.turns[i].mulligan
+    for i in range(other.size - 1, -1, -1):
+        if not other.turns[i].mulligan:
+            if later == 0:
+                return other.turns[i].champion
+            later -= 1
+    return -1
 
 
 cdef inline void copy_side(Side* to, const Side* side) noexcept nogil:
