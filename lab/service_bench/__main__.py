@@ -40,6 +40,7 @@ from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
 from lab.service_bench.serve import ECHO
 from service import wire
+from service.doors import GRPCIO, KINDS
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
@@ -69,7 +70,8 @@ def main() -> None:
             played.measure(directory, scripts, stores, tables, rounds, chosen.seconds, against)
         if _HUMAN in chosen.parts:
             scripts, matches, pace = _scripts(games), chosen.matches, chosen.pace
-            human.measure(directory, scripts, matches, pace, chosen.share, chosen.human_seconds)
+            share, seconds, grpc = chosen.share, chosen.human_seconds, chosen.grpc
+            human.measure(directory, scripts, matches, pace, share, seconds, grpc)
         if _HINTS in chosen.parts:
             hints.measure(directory, games, chosen.iterations, chosen.rounds, chosen.seconds)
         if _INSTRUCTIONS in chosen.parts:
@@ -138,6 +140,12 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=60.0,
         help="how long they are played (default: %(default)s)",
+    )
+    add(
+        "--grpc",
+        choices=KINDS,
+        default=GRPCIO,
+        help="what serves gRPC to them (default: %(default)s)",
     )
     add(
         "--iterations",
