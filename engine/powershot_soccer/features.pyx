@@ -11,6 +11,7 @@ opponent is taken for impossible, and otherwise a softmax of the weighted featur
 the match follows an ordinal logistic model, as in engine/skystones/features.pyx.
 """
 
+cimport cython
 from libc.string cimport memset
 
 from engine.features cimport MAX_FEATURES, Features
@@ -73,6 +74,8 @@ cdef inline double logistic(double x) noexcept nogil:
     return 1 / (1 + exp(-x))
 
 
+# The code that Cython makes to pickle an object does not know arrays of arrays.
+@cython.auto_pickle(False)
 cdef class PowerShotSoccerFeatures(Features):
     """Describes cards to be played, and positions."""
 

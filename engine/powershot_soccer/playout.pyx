@@ -355,11 +355,12 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
         cdef double lead = <int> common.goals[0] - <int> common.goals[1]
         cdef double ahead = POSSESSION + STANDING * now.standing
         cdef int left = common.draw_sizes[0] + common.draw_sizes[1]
+        cdef int role = now.role if now.phase == DEFEND else 0
         cdef double width, win, loss
         if self.learned_value:
             return self.learned.expected(
-                common.half, play_count, <int> lead, now.possession, now.standing,
-                now.role if now.phase == DEFEND else 0, now.power, hands, draw)
+                common.half, play_count, <int> lead, now.possession, now.standing, role,
+                now.power, hands, draw)
         if common.half == 1:
             left += SEATS * (self.rules.deck_size - self.rules.hand_size)
         lead += ahead if now.possession == 0 else -ahead
