@@ -49,7 +49,7 @@ _NGHTTP2, _NGHTTP2_BARE = "nghttp2", "bare, nghttp2"  # Played over the other do
 # What a client needs that keeps the state of the game itself.
 _LEAN_VIEW = ["view.deciders", "view.legal_actions", "view.result"]
 _MAX_ACTIONS_A_SECOND = 6_000  # This many are prepared.
-_BARE_MATCHES = 4  # Times the others: they are played faster.
+_BARE_MATCHES = 8  # Times the others: they are played faster.
 _WARM_SECONDS = 1.0
 _CREATED_AT_ONCE = 16
 
