@@ -11,6 +11,7 @@ from service.connections import raise_file_limit
 from service.metrics import Metrics
 
 GARBAGE_THRESHOLD = 5_000  # New objects between two collections of the youngest generation.
+FULL_COLLECTION_THRESHOLD = 100  # Collections of the middle generation between two full ones.
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +61,8 @@ def settle() -> None:
     # The objects that exist by now stay. Each full collection would take 10 to 25 ms for them, in
     # which no call is answered, and takes 30 to 150 ms for the cached matches. With the
     # interpreter's own threshold there was one every 1,500 actions; with this one they are rarer.
+    # With 10,000 matches that are watched one takes a second. Meanwhile more than 1,000 calls can
+    # come in, of which grpcio cancels some.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE_THRESHOLD, 10, 10)
+    gc.set_threshold(GARBAGE_THRESHOLD, 10, FULL_COLLECTION_THRESHOLD)
