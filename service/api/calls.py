@@ -13,7 +13,8 @@ from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -253,6 +254,22 @@ def _short(method: str) -> str:
 def path_of(method: MethodDescriptor) -> str:
     """The path of a method: that of gRPC."""
     return f"/{method.containing_service.full_name}/{method.name}"
+
+
+def request_reader(method: MethodDescriptor) -> Callable[[bytes], Message]:
+    """What parses the requests of a method; it raises Refusal.
+
+    A door takes requests as bytes, so that one which cannot be parsed is an error like any other.
+    """
+    kind = GetMessageClass(method.input_type)
+
+    def read(data: bytes) -> Message:
+        try:
+            return kind.FromString(data)
+        except DecodeError:
+            raise unreadable() from None
+
+    return read
 
 
 def unreadable(why: str = "") -> Refusal:

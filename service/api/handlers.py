@@ -7,12 +7,10 @@ from typing import Any, TypeAlias
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.message import DecodeError, Message
-from google.protobuf.message_factory import GetMessageClass
 from grpc_status import rpc_status
 
 from service.admission.identification import Metadata
-from service.api.calls import Calls, Response, Service, path_of, unreadable
+from service.api.calls import Calls, Response, Service, path_of, request_reader
 from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
 from service.errors import Refusal
 
@@ -61,14 +59,7 @@ class _Context:
 
 def _handler(calls: Calls, method: MethodDescriptor, servicer: Any) -> Any:
     path = path_of(method)
-    kind = GetMessageClass(method.input_type)
-
-    # Requests come as bytes, so that one which cannot be parsed is an error like any other.
-    def reader(data: bytes) -> Message:
-        try:
-            return kind.FromString(data)
-        except DecodeError:
-            raise unreadable() from None
+    read = request_reader(method)
 
     async def answer(data: bytes, grpc_context: GrpcContext) -> Response:
         context = _Context(grpc_context)
@@ -77,7 +68,7 @@ def _handler(calls: Calls, method: MethodDescriptor, servicer: Any) -> Any:
         # its time.
         grpc_context.set_trailing_metadata(_returned(call))
         try:
-            return await calls.answer(call, servicer, lambda: reader(data), context)
+            return await calls.answer(call, servicer, lambda: read(data), context)
         except Refusal as refusal:
             await _abort(grpc_context, refusal, call)
             raise
@@ -86,7 +77,7 @@ def _handler(calls: Calls, method: MethodDescriptor, servicer: Any) -> Any:
         context = _Context(grpc_context)
         call = begin_call(path, PROTOCOL, context.invocation_metadata())
         await grpc_context.send_initial_metadata(_returned(call))
-        responses: Any = calls.stream(call, servicer, lambda: reader(data), context)
+        responses: Any = calls.stream(call, servicer, lambda: read(data), context)
         try:
             async with aclosing(responses):
                 async for response in responses:

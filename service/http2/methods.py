@@ -6,11 +6,10 @@ from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
-from google.protobuf.message import DecodeError, Message
-from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.message import DecodeError
 from google.rpc import code_pb2
 
-from service.api.calls import Calls, Response, Service, path_of, unreadable
+from service.api.calls import Calls, Response, Service, path_of, request_reader
 from service.api.handlers import PROTOCOL
 from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
 from service.errors import Refusal, log_failure
@@ -67,20 +66,13 @@ class _Details(grpc.HandlerCallDetails):
 
 def _ours(calls: Calls, method: MethodDescriptor, servicer: Any) -> Method:
     path = path_of(method)
-    kind = GetMessageClass(method.input_type)
-
-    # Requests come as bytes, so that one which cannot be parsed is an error like any other.
-    def reader(data: bytes) -> Message:
-        try:
-            return kind.FromString(data)
-        except DecodeError:
-            raise unreadable() from None
+    read = request_reader(method)
 
     async def answer(call: Call, data: bytes) -> None:
         call.running = True
         current = begin_call(path, PROTOCOL, call.metadata)
         try:
-            response = await calls.answer(current, servicer, lambda: reader(data), call)
+            response = await calls.answer(current, servicer, lambda: read(data), call)
         except Refusal as refusal:
             call.finish(_refused(refusal, current))
         else:
@@ -92,7 +84,7 @@ def _ours(calls: Calls, method: MethodDescriptor, servicer: Any) -> Method:
         call.running = True
         current = begin_call(path, PROTOCOL, call.metadata)
         call.stream.begin([_returned(current)])
-        responses: Any = calls.stream(current, servicer, lambda: reader(data), call)
+        responses: Any = calls.stream(current, servicer, lambda: read(data), call)
         try:
             async with aclosing(responses):
                 async for response in responses:

@@ -1,7 +1,6 @@
 """What is learned of a game: its features and models, whatever the game."""
 
 import json
-import random
 import struct
 
 import pytest
@@ -12,25 +11,12 @@ from engine.errors import RulesetError
 from engine.features import Features
 from engine.model import Model, ModelError, features_of, learned, nothing
 from engine.playout_policy import PlayoutPolicy
-from engine.position import Position
 from engine.sampler import Sampler
-from tests.support.models import has_features, random_model
+from tests.support.models import has_features, positions, random_model
 
 MATCHES = 5
 WORLDS = 5
 LEARNABLE = [game_id for game_id, game in games().items() if has_features(game)]
-
-
-def positions(game, seed):
-    """Yield the positions of a random match, the last one included."""
-    chance = random.Random(seed)
-    position = Position.deal(game, seed)
-    while not position.over:
-        yield position
-        joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
-        position = position.copy()
-        position.apply(joint, chance.getrandbits(64))
-    yield position
 
 
 def a_view(game_id, seed=1, plies=7):

@@ -1,9 +1,10 @@
-"""Models with random weights, for tests."""
+"""Models with random weights, and positions to try them on, for tests."""
 
 import random
 
 from engine.features import Features
 from engine.model import Model, features_of
+from engine.position import Position
 
 
 def has_features(game_class):
@@ -22,3 +23,15 @@ def random_model(game, seed, uses=None, most=500):
     for kind in features.positions:
         weights[kind]["draw"] = chance.randint(1, most)
     return Model(game, weights, features.uses if uses is None else uses)
+
+
+def positions(game, seed):
+    """Yield the positions of a random match, the last one included."""
+    chance = random.Random(seed)
+    position = Position.deal(game, seed)
+    while not position.over:
+        yield position
+        joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
+        position = position.copy()
+        position.apply(joint, chance.getrandbits(64))
+    yield position

@@ -24,7 +24,7 @@ from tests.games.champion_chess import (
     remove,
 )
 from tests.support.chi_squared import p_of_distribution
-from tests.support.models import random_model
+from tests.support.models import positions, random_model
 from tests.support.play import note_on_failure
 
 UNIFORM = 0.1
@@ -130,17 +130,6 @@ def described(position, seat, action):
     return found
 
 
-def random_positions(game, seed):
-    """Yield the positions of a random match at which somebody decides."""
-    chance = random.Random(seed)
-    position = Position.deal(game, seed)
-    while not position.over:
-        yield position
-        joint = {seat: chance.choice(position.legal(seat)) for seat in position.deciders}
-        position = position.copy()
-        position.apply(joint, chance.getrandbits(64))
-
-
 def numbers_of(packed):
     return struct.unpack(f"{len(packed) // 2}h", packed)
 
@@ -150,7 +139,7 @@ def test_actions_are_described_as_by_slow_sums():
     features = Features.of(game)
     compared = collections.Counter()
     for seed in range(20):
-        for position in random_positions(game, seed):
+        for position in positions(game, seed):
             for seat in position.deciders:
                 if (rows := features.rows(position, seat)) is None:
                     continue
@@ -296,7 +285,7 @@ def test_the_policy_chooses_with_the_probabilities_of_the_model():
     for seed in range(4):
         model = random_model(game, seed, uses=("playouts",), most=200)
         policy = PlayoutPolicy.of(game, model)
-        for position in itertools.islice(random_positions(game, seed), 2, 17):
+        for position in itertools.islice(positions(game, seed), 2, 17):
             for seat in position.deciders:
                 exact = chances(position, seat, model, uniform=0)
                 if len(exact) < 2 or len(exact) > 40:
