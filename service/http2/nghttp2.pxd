@@ -1,4 +1,7 @@
 # What is used of nghttp2 (https://nghttp2.org/documentation/apiref.html).
+#
+# What a callback raises passes through nghttp2: the callback returns -902, which is
+# NGHTTP2_ERR_CALLBACK_FAILURE, and nghttp2 calls no other and returns the same.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -29,35 +32,38 @@ cdef extern from "nghttp2/nghttp2.h":
         void* ptr
     ctypedef ssize_t (*nghttp2_data_source_read_callback)(
         nghttp2_session*, int32_t, uint8_t*, size_t, uint32_t*, nghttp2_data_source*, void*
-    ) noexcept
+    ) except? -902
     ctypedef struct nghttp2_data_provider:
         nghttp2_data_source source
         nghttp2_data_source_read_callback read_callback
 
     int nghttp2_session_callbacks_new(nghttp2_session_callbacks**)
     void nghttp2_session_callbacks_set_on_begin_headers_callback(
-        nghttp2_session_callbacks*, int (*)(nghttp2_session*, const nghttp2_frame*, void*) noexcept
+        nghttp2_session_callbacks*,
+        int (*)(nghttp2_session*, const nghttp2_frame*, void*) except? -902
     )
     void nghttp2_session_callbacks_set_on_header_callback(
         nghttp2_session_callbacks*,
         int (*)(
             nghttp2_session*, const nghttp2_frame*, const uint8_t*, size_t, const uint8_t*, size_t,
             uint8_t, void*
-        ) noexcept
+        ) except? -902
     )
     void nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
         nghttp2_session_callbacks*,
-        int (*)(nghttp2_session*, uint8_t, int32_t, const uint8_t*, size_t, void*) noexcept
+        int (*)(nghttp2_session*, uint8_t, int32_t, const uint8_t*, size_t, void*) except? -902
     )
     void nghttp2_session_callbacks_set_on_frame_recv_callback(
-        nghttp2_session_callbacks*, int (*)(nghttp2_session*, const nghttp2_frame*, void*) noexcept
+        nghttp2_session_callbacks*,
+        int (*)(nghttp2_session*, const nghttp2_frame*, void*) except? -902
     )
     void nghttp2_session_callbacks_set_on_frame_send_callback(
-        nghttp2_session_callbacks*, int (*)(nghttp2_session*, const nghttp2_frame*, void*) noexcept
+        nghttp2_session_callbacks*,
+        int (*)(nghttp2_session*, const nghttp2_frame*, void*) except? -902
     )
     void nghttp2_session_callbacks_set_on_stream_close_callback(
         nghttp2_session_callbacks*,
-        int (*)(nghttp2_session*, int32_t, uint32_t, void*) noexcept
+        int (*)(nghttp2_session*, int32_t, uint32_t, void*) except? -902
     )
     int nghttp2_option_new(nghttp2_option**)
     void nghttp2_option_set_no_auto_window_update(nghttp2_option*, int)
@@ -69,8 +75,8 @@ cdef extern from "nghttp2/nghttp2.h":
         nghttp2_session**, const nghttp2_session_callbacks*, void*, const nghttp2_option*
     )
     void nghttp2_session_del(nghttp2_session*)
-    ssize_t nghttp2_session_mem_recv(nghttp2_session*, const uint8_t*, size_t)
-    ssize_t nghttp2_session_mem_send(nghttp2_session*, const uint8_t**)
+    ssize_t nghttp2_session_mem_recv(nghttp2_session*, const uint8_t*, size_t) except? -902
+    ssize_t nghttp2_session_mem_send(nghttp2_session*, const uint8_t**) except? -902
     int nghttp2_session_want_read(nghttp2_session*)
     int nghttp2_session_want_write(nghttp2_session*)
     int nghttp2_session_resume_data(nghttp2_session*, int32_t)

@@ -9,10 +9,10 @@ the session again: what the peer did is noted in the streams, and returned after
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DecodeLatin1
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
+from service.http2.headers cimport MAX_PAIRS, decode, fill, pair, same
 from service.http2.nghttp2 cimport *
 
 from binascii import Error as Base64Error
@@ -20,7 +20,6 @@ from binascii import a2b_base64
 
 cdef enum:
     PREFIX = 5  # Bytes before a message: a flag, and its length in four bytes.
-    MAX_PAIRS = 16  # Of one block of headers that is sent.
     GROSS = 8  # A block of headers this many times too large is not even told so.
     MAX_UNREAD = 1000  # Messages of a stream.
     CONNECTION_WINDOW = 4 << 20
@@ -30,7 +29,6 @@ cdef enum:
     CONTINUATIONS = 8  # Frames over which the headers of a request may be spread, after the first.
     OUT_BYTES = 64 << 10
     MAX_FRAME = (16 << 10) + 512
-    VARIABLE = 1
 
 cdef bytes STATUS = b":status", OK = b"200"
 cdef bytes CONTENT_TYPE = b"content-type", GRPC = b"application/grpc"
@@ -335,43 +333,19 @@ cdef class Session:
         return 0
 
 
-cdef nghttp2_nv pair(bytes name, bytes value) noexcept:
-    cdef nghttp2_nv made
-    made.name = <uint8_t*> PyBytes_AS_STRING(name)
-    made.namelen = PyBytes_GET_SIZE(name)
-    made.value = <uint8_t*> PyBytes_AS_STRING(value)
-    made.valuelen = PyBytes_GET_SIZE(value)
-    made.flags = 0
-    return made
-
-
-cdef Py_ssize_t fill(nghttp2_nv* pairs, list headers) except -1:
-    # nghttp2 copies them.
-    if headers is None:
-        return 0
-    if len(headers) > MAX_PAIRS - 2:
-        raise ValueError("too many headers")
-    for at, (name, value) in enumerate(headers):
-        pairs[<Py_ssize_t> at] = pair(name, value)
-        if PyBytes_GET_SIZE(<bytes> value) > VARIABLE:
-            # Ids and texts are not sent again, and would push what is out of the peer's table.
-            pairs[<Py_ssize_t> at].flags = NGHTTP2_NV_FLAG_NO_INDEX
-    return len(headers)
-
-
 cdef int check(int result) except -1:
     if result < 0:
         raise SessionError(nghttp2_strerror(result).decode())
     return 0
 
 
-# Called by nghttp2. What they raise is written to standard error; none is expected to.
+# Called by nghttp2, through which passes what they raise.
 
 
 cdef ssize_t read_data(
     nghttp2_session* session, int32_t number, uint8_t* buffer, size_t length, uint32_t* flags,
     nghttp2_data_source* source, void* user
-) noexcept:
+) except? -902:
     cdef Stream stream = <Stream> source.ptr
     cdef size_t size = 0, part
     cdef bytes message
@@ -401,7 +375,7 @@ cdef ssize_t read_data(
 
 cdef int on_begin_headers(
     nghttp2_session* session, const nghttp2_frame* frame, void* user
-) noexcept:
+) except? -902:
     cdef Session self = <Session> user
     cdef Stream stream
     if frame.headers.cat == NGHTTP2_HCAT_REQUEST:
@@ -411,21 +385,10 @@ cdef int on_begin_headers(
     return 0
 
 
-cdef inline bint same(const uint8_t* text, size_t length, bytes other) noexcept:
-    return (
-        length == <size_t> PyBytes_GET_SIZE(other)
-        and memcmp(text, PyBytes_AS_STRING(other), length) == 0
-    )
-
-
-cdef str decode(const uint8_t* text, size_t length):
-    return PyUnicode_DecodeLatin1(<char*> text, length, NULL)
-
-
 cdef int on_header(
     nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name, size_t name_length,
     const uint8_t* value, size_t value_length, uint8_t flags, void* user
-) noexcept:
+) except? -902:
     cdef Session self = <Session> user
     cdef Stream stream = self.find(frame.hd.stream_id)
     if stream is None:
@@ -456,14 +419,14 @@ cdef int on_header(
     return 0
 
 
-cdef void add_metadata(
+cdef int add_metadata(
     Stream stream, const uint8_t* name, size_t name_length, const uint8_t* value,
     size_t value_length
-) noexcept:
+) except -1:
     key = decode(name, name_length)
     if name_length < 4 or memcmp(name + name_length - 4, b"-bin", 4):
         stream.metadata.append((key, decode(value, value_length)))
-        return
+        return 0
     # Several values may be joined, and need no padding.
     for part in PyBytes_FromStringAndSize(<char*> value, value_length).split(b","):
         try:
@@ -475,7 +438,7 @@ cdef void add_metadata(
 cdef int on_data_chunk(
     nghttp2_session* session, uint8_t flags, int32_t number, const uint8_t* data, size_t length,
     void* user
-) noexcept:
+) except? -902:
     cdef Session self = <Session> user
     cdef Stream stream = self.find(number)
     # What one stream does not read holds up no other.
@@ -492,7 +455,7 @@ cdef int on_data_chunk(
     return 0
 
 
-cdef void split(Stream stream, const uint8_t* data, size_t length) noexcept:
+cdef int split(Stream stream, const uint8_t* data, size_t length) except -1:
     # Cuts what came into messages.
     cdef size_t part, size
     while length and not stream.is_large:
@@ -503,14 +466,14 @@ cdef void split(Stream stream, const uint8_t* data, size_t length) noexcept:
             data += part
             length -= part
             if stream.filled < PREFIX:
-                return
+                return 0
             size = (
                 <size_t> stream.prefix[1] << 24 | <size_t> stream.prefix[2] << 16
                 | <size_t> stream.prefix[3] << 8 | <size_t> stream.prefix[4]
             )
             if size > stream.session.max_message_bytes or len(stream.messages) >= MAX_UNREAD:
                 stream.is_large = True
-                return
+                return 0
             if stream.prefix[0] > 1:
                 stream.is_malformed = True
             stream.message = PyBytes_FromStringAndSize(NULL, size)
@@ -526,7 +489,9 @@ cdef void split(Stream stream, const uint8_t* data, size_t length) noexcept:
             stream.filled = 0
 
 
-cdef int on_frame_recv(nghttp2_session* session, const nghttp2_frame* frame, void* user) noexcept:
+cdef int on_frame_recv(
+    nghttp2_session* session, const nghttp2_frame* frame, void* user
+) except? -902:
     cdef Session self = <Session> user
     cdef Stream stream
     cdef uint8_t kind = frame.hd.type
@@ -552,7 +517,9 @@ cdef int on_frame_recv(nghttp2_session* session, const nghttp2_frame* frame, voi
     return 0
 
 
-cdef int on_frame_send(nghttp2_session* session, const nghttp2_frame* frame, void* user) noexcept:
+cdef int on_frame_send(
+    nghttp2_session* session, const nghttp2_frame* frame, void* user
+) except? -902:
     cdef Session self = <Session> user
     cdef Stream stream
     if frame.hd.type == NGHTTP2_HEADERS:
@@ -569,7 +536,7 @@ cdef int on_frame_send(nghttp2_session* session, const nghttp2_frame* frame, voi
 
 cdef int on_stream_close(
     nghttp2_session* session, int32_t number, uint32_t code, void* user
-) noexcept:
+) except? -902:
     cdef Session self = <Session> user
     cdef Stream stream = self.streams.pop(number, None)
     if stream is not None:
