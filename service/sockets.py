@@ -1,5 +1,6 @@
 """Sockets that listen, and connections that are cut."""
 
+import errno
 import socket
 import struct
 
@@ -9,6 +10,31 @@ BACKLOG = 1024
 ACCEPT_AGAIN_SECONDS = 0.1
 PROBES = 4  # To a silent peer, before it counts as gone.
 _RESET = struct.pack("ii", 1, 0)  # Linger for no time: what was not sent is dropped.
+
+
+# Of an address that a name has and this machine does not.
+_NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+def listen_at_all(host: str, port: int, *, shares_port: bool = False) -> list[socket.socket]:
+    """A socket for each address of a host, all on one port, as `listen`; raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    listening: list[socket.socket] = []
+    missing = None
+    for address in dict.fromkeys(str(each[4][0]) for each in found):
+        try:
+            listening.append(listen(address, port, shares_port=shares_port))
+        except OSError as error:
+            if error.errno in _NOT_HERE:
+                missing = error
+                continue
+            for each in listening:
+                each.close()
+            raise
+        port = listening[0].getsockname()[1]
+    if missing is not None and not listening:
+        raise missing
+    return listening
 
 
 def listen(host: str, port: int, *, shares_port: bool = False) -> socket.socket:

@@ -16,7 +16,7 @@ from service.api.door import cannot_listen, warn_of_cleartext
 from service.connections import ConnectionLimits, max_connections
 from service.http2.connections import Connections
 from service.http2.methods import Methods
-from service.sockets import listen, listen_at_path
+from service.sockets import listen_at_all, listen_at_path
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _UNIX = "unix:"
@@ -47,9 +47,9 @@ class Http2Door:
         self._health = health.aio.HealthServicer()
         self.methods = Methods()
         self._connections: Connections | None = None
-        self._listening: socket.socket | None = None
+        self._listening: list[socket.socket] = []
         self._path = ""  # Of a socket in the file system.
-        self._accepting: asyncio.Task[None] | None = None
+        self._accepting: list[asyncio.Task[None]] = []
 
     async def open(self, address: str, services: Sequence[Service]) -> str:
         """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
@@ -66,9 +66,10 @@ class Http2Door:
         for name in ("", *names):
             await self._health.set(name, _SERVING)
         address = self._listen(address)
-        assert self._listening is not None
         self._connections = Connections(self.methods, self._limits, self._most, self._context)
-        self._accepting = asyncio.create_task(self._connections.accept(self._listening))
+        self._accepting = [
+            asyncio.create_task(self._connections.accept(each)) for each in self._listening
+        ]
         return address
 
     @property
@@ -87,12 +88,12 @@ class Http2Door:
 
     async def close(self, grace: float) -> None:
         """Closes the port; calls that run have `grace` seconds to end."""
-        if self._accepting is not None:
-            self._accepting.cancel()
+        for accepting in self._accepting:
+            accepting.cancel()
             with suppress(asyncio.CancelledError):
-                await self._accepting
-        if self._listening is not None:
-            self._listening.close()
+                await accepting
+        for listening in self._listening:
+            listening.close()
         if self._path:
             Path(self._path).unlink(missing_ok=True)
         if self._connections is not None:
@@ -103,7 +104,7 @@ class Http2Door:
             self._path = address.removeprefix(_UNIX)
             try:
                 Path(self._path).unlink(missing_ok=True)  # Of a server that was killed.
-                self._listening = listen_at_path(self._path)
+                self._listening = [listen_at_path(self._path)]
             except OSError as error:
                 raise OSError(f"cannot listen on {address}: {error.strerror}") from None
             return address
@@ -111,7 +112,9 @@ class Http2Door:
         if self._context is None:
             warn_of_cleartext(host, address)
         try:
-            self._listening = listen(host.strip("[]"), int(port), shares_port=self._shares_port)
+            self._listening = listen_at_all(
+                host.strip("[]"), int(port), shares_port=self._shares_port
+            )
         except OSError as error:
             raise cannot_listen(host, int(port), error) from None
-        return f"{host}:{self._listening.getsockname()[1]}"
+        return f"{host}:{self._listening[0].getsockname()[1]}"

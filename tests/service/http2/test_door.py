@@ -5,6 +5,7 @@ import gc
 import random
 import resource
 import shutil
+import socket
 import sys
 import threading
 import time
@@ -25,6 +26,7 @@ from service import doors, tls
 from service.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.search_server import SearchServer, SearchServerOptions
 from service.searching.pools import SearchOptions
+from service.sockets import listen_at_all
 from tests.support.certificates import Authority
 from tests.support.http2 import HEADERS, RawClient, call, changed, message
 from tests.support.server_process import refused_start
@@ -313,6 +315,30 @@ def test_a_build_without_nghttp2_says_what_to_install(monkeypatch):
     assert not doors.has_nghttp2()
     with pytest.raises(ValueError, match="libnghttp2-dev"):
         doors.make_door("nghttp2", None, ConnectionLimits(), None)
+
+
+def test_all_addresses_of_a_name_are_served(servers, monkeypatch):
+    found = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0))
+        for each in ("192.0.2.1", "127.0.0.2", "127.0.0.3")  # The first is nobody's.
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    listening = listen_at_all("three.test", 0)
+    assert [each.getsockname()[0] for each in listening] == ["127.0.0.2", "127.0.0.3"]
+    assert len({each.getsockname()[1] for each in listening}) == 1
+    # A port that is taken at one of them is taken.
+    port = listening.pop().getsockname()[1]
+    with pytest.raises(OSError, match="in use"):
+        listen_at_all("three.test", port)
+    for each in listening:
+        each.close()
+    monkeypatch.undo()
+    _, address = servers.start(grpc="nghttp2", host="localhost")
+    port = address.rpartition(":")[2]
+    for name in {each[4][0] for each in socket.getaddrinfo("localhost", port)}:
+        with RawClient(f"{name}:{port}") as raw:
+            raw.send(call(1))
+            assert raw.status(1) == 0
 
 
 def test_an_address_that_is_taken_is_refused(address):
