@@ -131,6 +131,7 @@ clean: ## remove everything that was built
 	@touch $@
 
 .venv/compiled: .venv/installed $(SOURCES)
+	scripts/install_nghttp2.sh
 	@echo 'Compiling the schemas and the extensions.'
 	$(PY) setup.py -q build_proto --inplace build_ext --inplace && touch $@
 

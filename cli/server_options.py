@@ -12,7 +12,7 @@ from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
 from croupier.transport import Security
 from service.connections import ConnectionLimits
-from service.doors import GRPCIO, KINDS
+from service.doors import AUTO, KINDS
 from service.logs import FORMATS
 from service.search_server import SearchServerOptions
 from service.searching.pools import SearchOptions
@@ -135,9 +135,9 @@ def _add_addresses(parser: ConfiguredParser) -> None:
     parser.add_option(
         group,
         "--grpc",
-        "what serves gRPC: grpcio, or nghttp2, which takes half of the processor time and needs a "
-        "build with that library (docs/operations.md)",
-        GRPCIO,
+        "what serves gRPC: nghttp2, which needs a build with that library, or grpcio, which takes "
+        "twice the processor time; auto is nghttp2 where it is built (docs/operations.md)",
+        AUTO,
         choices=KINDS,
     )
     web = WebOptions()

@@ -1,4 +1,4 @@
-"""The doors for gRPC, one of which a server has: on grpcio, or on nghttp2."""
+"""The doors for gRPC, one of which a server has: on nghttp2, or on grpcio."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,8 +8,8 @@ from service.api.door import GrpcDoor
 from service.connections import ConnectionLimits
 from service.tls import Certificate
 
-GRPCIO, NGHTTP2 = "grpcio", "nghttp2"
-KINDS = (GRPCIO, NGHTTP2)
+AUTO, NGHTTP2, GRPCIO = "auto", "nghttp2", "grpcio"
+KINDS = (AUTO, NGHTTP2, GRPCIO)
 
 
 class Door(Protocol):
@@ -34,6 +34,13 @@ def has_nghttp2() -> bool:
     return True
 
 
+def resolve(kind: str) -> str:
+    """What a kind is in this build: AUTO is NGHTTP2 where that is built, else GRPCIO."""
+    if kind != AUTO:
+        return kind
+    return NGHTTP2 if has_nghttp2() else GRPCIO
+
+
 def make_door(
     kind: str,
     calls: Calls,
@@ -44,6 +51,7 @@ def make_door(
     shares_port: bool = False,
 ) -> Door:
     """A door of a kind, as `service/api/door.py:GrpcDoor`; raises ValueError if it cannot be."""
+    kind = resolve(kind)
     if kind == GRPCIO:
         credentials = None if certificate is None else certificate.credentials()
         return GrpcDoor(calls, limits, credentials, doors, shares_port=shares_port)

@@ -14,7 +14,7 @@ from service.admission.callers_file import Callers
 from service.api.calls import Calls, Service
 from service.api.hint_service import HintService
 from service.connections import ConnectionLimits
-from service.doors import GRPCIO, make_door
+from service.doors import AUTO, make_door
 from service.metrics import Metrics
 from service.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
 from service.searching.models import open_models
@@ -38,7 +38,7 @@ class SearchServerOptions(NamedTuple):
     connections: ConnectionLimits = ConnectionLimits()
     tls: Files | None = None  # None: in the clear.
     metrics_at: MonitoringAddress = None
-    grpc: str = GRPCIO  # What serves gRPC (`service/doors.py`).
+    grpc: str = AUTO  # What serves gRPC (`service/doors.py`).
 
 
 class SearchServer:

@@ -23,7 +23,7 @@ from service.api.match_service import MatchService
 from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
 from service.connections import ConnectionLimits
-from service.doors import GRPCIO, make_door
+from service.doors import AUTO, make_door, resolve
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.idle_matches import IdleMatches
@@ -85,7 +85,7 @@ class Options(NamedTuple):
     end_idle: float | None = 30 * 86400.0  # Seconds; None: never.
     max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
     web: WebOptions | None = None  # None: gRPC only.
-    grpc: str = GRPCIO  # What serves gRPC (`service/doors.py`).
+    grpc: str = AUTO  # What serves gRPC (`service/doors.py`).
     processes: int = 1  # That answer calls (`service/processes.py`).
 
     @property
@@ -208,6 +208,7 @@ class Server:
         if self._has_search_processes:
             await self._wait_for_search_processes()
         address = await self._door.open(f"{host}:{port}", services)
+        _log.info("gRPC is served by %s", resolve(self._options.grpc))
         self._scheduler.start()
         for sweep in self._sweeps():
             sweep.start()

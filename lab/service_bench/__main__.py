@@ -40,7 +40,7 @@ from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
 from lab.service_bench.serve import ECHO
 from service import wire
-from service.doors import GRPCIO, KINDS
+from service.doors import AUTO, KINDS
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--grpc",
         choices=KINDS,
-        default=GRPCIO,
+        default=AUTO,
         help="what serves gRPC to them (default: %(default)s)",
     )
     add(

@@ -18,7 +18,7 @@ from typing import Any
 import grpc
 import uvloop
 
-from service.doors import GRPCIO, KINDS
+from service.doors import AUTO, GRPCIO, KINDS, resolve
 from service.process import run
 from service.server import Options, Server
 from service.web.door import WebOptions
@@ -43,11 +43,11 @@ def main() -> None:
     parser.add_argument("--allow-seeds", action="store_true", help="as for croupier serve")
     parser.add_argument("--search-processes", type=int, default=Options().search_processes)
     parser.add_argument("--metrics-port", type=int, default=0, help="as for croupier serve")
-    parser.add_argument("--grpc", choices=KINDS, default=GRPCIO, help="as for croupier serve")
+    parser.add_argument("--grpc", choices=KINDS, default=AUTO, help="as for croupier serve")
     chosen = parser.parse_args()
     logging.getLogger("service").setLevel(logging.WARNING)
     # The server offers no way to add a method, because only this benchmark needs one.
-    if chosen.grpc == GRPCIO:
+    if resolve(chosen.grpc) == GRPCIO:
         grpc.aio.server = _with_bare(grpc.aio.server)
     else:
         door: Any = importlib.import_module("service.http2.door")

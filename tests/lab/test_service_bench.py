@@ -85,9 +85,8 @@ def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, le
         matches = asyncio.run(played.create_matches(server.address, scripts, lean=lean))
         players = Players([server.address], played.PLAY, matches, TABLES)
         runs = [players.play(SECONDS), players.play(SECONDS)]
-        bare = Players(
-            [server.address], played.BARE, played.bare_pattern(runs[0], matches, lean=lean), TABLES
-        )
+        bare_matches = played.bare_pattern(runs[0], matches, lean=lean)
+        bare = Players([server.address], played.BARE, bare_matches, TABLES)
         runs_of_bare = [bare.play(SECONDS)]
         players.close()
         bare.close()
@@ -97,7 +96,7 @@ def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, le
     assert sum(versions) == sum(run.actions for run in runs)
     assert versions[0] == len(scripts[0].decisions)
     assert versions[-1] == 0
-    for run in runs + runs_of_bare:
+    for run, begun in zip(runs + runs_of_bare, [matches, matches, bare_matches], strict=True):
         assert run.actions == len(run.answered)
         # A seat may see the next version before that of an action.
         assert run.actions / 2 < len(run.seen) <= run.actions
@@ -106,7 +105,7 @@ def test_seats_play_their_matches_to_the_end_and_then_the_next_ones(tmp_path, le
         # One or two streams are told of each action, and all begin with the first version.
         # A seat knows of its last action by the response, before its stream may have told it.
         told = (1 if lean else 2) * run.actions
-        assert told - TABLES <= run.pushes <= told + 2 * len(matches) + TABLES
+        assert told - TABLES <= run.pushes <= told + 2 * len(begun) + TABLES
     assert runs_of_bare[0].answer_bytes // runs_of_bare[0].actions == (
         runs[0].answer_bytes // runs[0].actions
     )

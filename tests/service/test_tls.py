@@ -213,7 +213,7 @@ def test_files_that_cannot_be_used_leave_the_previous_ones(
         shown.files.key.write_bytes(b"")
     for _ in range(3):
         assert games(f"localhost:{port}", ca=authority.cert)
-    (line,) = caplog.messages
+    (line,) = (each.getMessage() for each in caplog.records if each.name == "service.tls")
     assert line.startswith("the changed TLS files are not used, the previous ones stay: ")
     assert said in line
     # When they can be used again, they are.

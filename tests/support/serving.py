@@ -24,7 +24,7 @@ from croupier.v1 import (
 )
 from engine.position import Position
 from service import wire
-from service.doors import GRPCIO
+from service.doors import AUTO
 from service.hosting.events import serialize_events
 from service.hosting.views import serialize_view
 from service.search_server import SearchServer, SearchServerOptions
@@ -35,8 +35,8 @@ from tests.support.facts import facts_of
 from tests.support.play import game_of
 
 TIMEOUT = 30
-# What serves gRPC in tests that do not choose it: TEST_GRPC=nghttp2 runs them over that.
-GRPC = os.environ.get("TEST_GRPC", GRPCIO)
+# What serves gRPC in tests that do not choose it: TEST_GRPC=grpcio runs them over that.
+GRPC = os.environ.get("TEST_GRPC", AUTO)
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 
