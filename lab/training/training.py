@@ -17,7 +17,7 @@ from engine.game import Game
 from engine.model import Model
 from lab import arena, elo
 from lab.arena import Pair, Pairing, Result
-from lab.players import LEARNED, Configuration
+from lab.players import NO_MODEL, Configuration
 from lab.training import fit, hidden_cards, self_play
 from lab.training.state import State
 from lab.workers import RayCluster, in_order
@@ -131,7 +131,8 @@ class Training:
         settings = self.settings
         name = f"gate-{use}.jsonl"
         limit = settings.gate_limit
-        present = f"search:{limit},model={LEARNED}"
+        # Not against the model that the game may have: the same seed gives the same file.
+        present = f"search:{limit},model={NO_MODEL}"
         if passed:
             present = f"search:{limit},model={path},uses={'+'.join(passed)}"
         with_use = f"search:{limit},model={path},uses={'+'.join([*passed, use])}"

@@ -14,7 +14,7 @@ from engine import games
 from engine.features import SCALE, Features
 from engine.model import Model
 from engine.position import Position
-from lab.training import fit, hidden_cards, self_play
+from lab.training import fit, hidden_cards, self_play, training
 from lab.training.fit import Choices, Outcomes
 from lab.training.state import State, StateError
 from lab.training.training import Settings, Training
@@ -120,6 +120,24 @@ def test_uses_that_pass_their_gates_make_a_model(trained, tmp_path):
     path.write_text(found.write())
     assert Model.read(path, games()["skystones"]()).name == found.name
     assert json.loads(path.read_text())["provenance"]["losses"]["pick"]["decisions"] > 100
+
+
+def test_gates_do_not_depend_on_the_model_that_the_game_has(trained, tmp_path, monkeypatch):
+    played = []
+    run = training.arena.run
+
+    def record(pairing, **options):
+        played.append([each.text for each in pairing[1:]])
+        return run(pairing, **options)
+
+    monkeypatch.setattr(training.arena, "run", record)
+    (tmp_path / "fit.json").write_text((trained / "fit.json").read_text())
+    (tmp_path / "matches.jsonl").write_text((trained / "matches.jsonl").read_text())
+    Training(SETTINGS, tmp_path, 1, ignore).run()
+    candidate = f"search:iterations=5,model={tmp_path / 'candidate.json'}"
+    assert played == [
+        [f"{candidate},uses={use}", "search:iterations=5,model=none"] for use in SETTINGS.uses
+    ]
 
 
 def test_the_command_is_interrupted_and_continued(trained, tmp_path):
