@@ -35,7 +35,7 @@ RUN install -d /opt/croupier/share \
 COPY deploy/healthcheck /opt/croupier/bin/
 
 FROM ${PYTHON}
-# For `--grpc nghttp2`.
+# What serves gRPC.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libnghttp2-14 \
     && rm -rf /var/lib/apt/lists/*

@@ -49,7 +49,7 @@ _TWO = "two servers"
 _GRPCIO, _GRPCIO_BARE = "on grpcio", "bare, grpcio"  # The same on the other door.
 # What a client needs that keeps the state of the game itself.
 _LEAN_VIEW = ["view.deciders", "view.legal_actions", "view.result"]
-_MAX_ACTIONS_A_SECOND = 6_000  # This many are prepared.
+_MAX_ACTIONS_A_SECOND = 10_000  # This many are prepared.
 _BARE_MATCHES = 8  # Times the others: they are played faster.
 _WARM_SECONDS = 1.0
 _CREATED_AT_ONCE = 16
