@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "service.tracing",
         "service.validation",
     ),
-    ("service.store", "service.wire", "service.admission", "service.sockets"),
+    ("service.store", "service.wire", "service.admission", "service.sockets", "service.accepting"),
     ("service.searching",),
     ("service.hosting",),
     ("service.api",),

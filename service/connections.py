@@ -1,7 +1,8 @@
 """Connections: how many there may be, for how long, and what they may do.
 
-The limits are those of gRPC's transport; it refuses a connection beyond them before it costs more
-than a file. A limit for each address is the business of a proxy (docs/operations.md).
+grpcio refuses a connection beyond the limits before it costs more than a file; the other doors let
+the one that has been silent for the longest make room (`service/accepting.py`). A limit for each
+address is the business of a proxy (docs/operations.md).
 """
 
 import resource
@@ -39,7 +40,7 @@ def raise_file_limit() -> int:
 
 
 def max_connections(limits: ConnectionLimits, doors: int = 1) -> int:
-    """The number of connections of each door beyond which a new one is refused."""
+    """The most connections of each door."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = files - RESERVED_FILES if files != resource.RLIM_INFINITY else 1 << 20
     if most < 1:

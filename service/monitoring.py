@@ -22,6 +22,7 @@ from typing import TypeAlias
 from prometheus_client import make_asgi_app
 
 from service import wire
+from service.accepting import accept
 from service.api.door import cannot_listen
 from service.metrics import Metrics
 from service.searching.process_metrics import SummedRegistry
@@ -100,7 +101,7 @@ class Monitoring:
     async def _answer_on(self, listening: socket.socket) -> None:
         connections = Connections(self._answer, MAX_CONNECTIONS, IDLE_SECONDS, None)
         try:
-            await connections.accept(listening)
+            await accept(listening, connections.admit)
         finally:
             listening.close()
             await connections.close(0.0)

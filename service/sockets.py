@@ -7,7 +7,6 @@ import struct
 from service.connections import KEEPALIVE_SECONDS, KEEPALIVE_TIMEOUT_SECONDS
 
 BACKLOG = 1024
-ACCEPT_AGAIN_SECONDS = 0.1
 PROBES = 4  # To a silent peer, before it counts as gone.
 _RESET = struct.pack("ii", 1, 0)  # Linger for no time: what was not sent is dropped.
 

@@ -50,6 +50,9 @@ class Owner(Protocol):
     methods: Methods
     limits: ConnectionLimits
 
+    def set_silent(self, connection: "Connection", silent: bool) -> None:
+        """A call of a connection has begun, or its last one has ended."""
+
     def closed(self, connection: "Connection") -> None:
         """A connection is no more."""
 
@@ -275,8 +278,10 @@ class Connection(asyncio.Protocol):
             if call is None:
                 return
             stream.call = call
+            if not self._calls:
+                self._idle_since = None
+                self._owner.set_silent(self, False)
             self._calls.add(call)
-            self._idle_since = None
             self._owner.began(call)
         if call is not OVER:
             call.go_on()
@@ -311,6 +316,7 @@ class Connection(asyncio.Protocol):
             self._owner.ended(call)
             if not self._calls:
                 self._idle_since = self.loop.time()
+                self._owner.set_silent(self, True)
 
     def _check_frames(self) -> None:
         # Frames that cost the server something and bring nothing.

@@ -4,13 +4,12 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 
+from service.accepting import OpenConnections
 from service.connections import ConnectionLimits
 from service.http2.call import Call
 from service.http2.connection import Connection
 from service.http2.methods import Methods
-from service.sockets import ACCEPT_AGAIN_SECONDS
 
 LAST_SECONDS = 1.0  # For what was answered at the end of the grace.
 
@@ -25,18 +24,16 @@ class Connections:
         most: int,
         context: Callable[[], ssl.SSLContext] | None,
     ) -> None:
-        """Beyond `most`, new connections are refused.
+        """There are at most so many connections (`OpenConnections`).
 
         `context` gives the TLS context for the next connection; None: in the clear.
         """
         self.loop = asyncio.get_running_loop()
         self.methods = methods
         self.limits = limits
-        self._most = most
         self._context = context
-        self._open: set[Connection] = set()
+        self._open = OpenConnections[Connection](most)
         self._calls: set[Call] = set()
-        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         """How many are open."""
@@ -47,28 +44,21 @@ class Connections:
         """How many calls run."""
         return len(self._calls)
 
-    async def accept(self, listening: socket.socket) -> None:
-        """Accepts connections until it is cancelled.
-
-        A server of asyncio would count a connection only when its handshake is over.
-        """
-        while True:
-            try:
-                accepted, _ = await self.loop.sock_accept(listening)
-            except OSError:  # The other end has gone, or the process has too many files.
-                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
-                continue
-            if len(self._open) >= self._most:
-                accepted.close()
-                continue
-            connection = Connection(self)
-            self._open.add(connection)
+    def admit(self, accepted: socket.socket) -> None:
+        """Begins with a connection that was accepted, unless too many are busy with calls."""
+        connection = Connection(self)
+        if self._open.add(connection):
             connection.open(accepted, None if self._context is None else self._context())
+        else:
+            accepted.close()
+
+    def set_silent(self, connection: Connection, silent: bool) -> None:
+        """A call of a connection has begun, or its last one has ended."""
+        self._open.set_silent(connection, silent)
 
     def closed(self, connection: Connection) -> None:
         """Forgets a connection that is closed."""
-        self._open.discard(connection)
-        self._changed.set()
+        self._open.remove(connection)
 
     def began(self, call: Call) -> None:
         """A call has begun."""
@@ -78,23 +68,19 @@ class Connections:
         """A call is over."""
         self._calls.discard(call)
         if not self._calls:
-            self._changed.set()
+            self._open.changed()
 
     async def close(self, seconds: float) -> None:
         """Closes each connection when its calls have ended, and all of them after a time."""
-        for connection in list(self._open):
-            connection.leave()
-        await self._wait(seconds)
-        for connection in list(self._open):
-            connection.cut()
-        await self._wait(LAST_SECONDS)
-        for connection in list(self._open):
-            connection.abort()
 
-    async def _wait(self, seconds: float) -> None:
-        # Until there are no connections and no calls.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, seconds)):
-                while self._open or self._calls:
-                    self._changed.clear()
-                    await self._changed.wait()
+        def is_over() -> bool:
+            return not (self._open or self._calls)
+
+        for connection in self._open:
+            connection.leave()
+        await self._open.wait(is_over, seconds)
+        for connection in self._open:
+            connection.cut()
+        await self._open.wait(is_over, LAST_SECONDS)
+        for connection in self._open:
+            connection.abort()

@@ -1,16 +1,15 @@
 """The door for gRPC on nghttp2: a port, the services behind it, health and reflection."""
 
-import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
+from service.accepting import Acceptor
 from service.api.calls import Calls, Service
 from service.api.door import cannot_listen, warn_of_cleartext
 from service.connections import ConnectionLimits, max_connections
@@ -49,7 +48,7 @@ class Http2Door:
         self._connections: Connections | None = None
         self._listening: list[socket.socket] = []
         self._path = ""  # Of a socket in the file system.
-        self._accepting: list[asyncio.Task[None]] = []
+        self._acceptor: Acceptor | None = None
 
     async def open(self, address: str, services: Sequence[Service]) -> str:
         """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
@@ -67,9 +66,7 @@ class Http2Door:
             await self._health.set(name, _SERVING)
         address = self._listen(address)
         self._connections = Connections(self.methods, self._limits, self._most, self._context)
-        self._accepting = [
-            asyncio.create_task(self._connections.accept(each)) for each in self._listening
-        ]
+        self._acceptor = Acceptor(self._listening, self._connections.admit)
         return address
 
     @property
@@ -88,12 +85,8 @@ class Http2Door:
 
     async def close(self, grace: float) -> None:
         """Closes the port; calls that run have `grace` seconds to end."""
-        for accepting in self._accepting:
-            accepting.cancel()
-            with suppress(asyncio.CancelledError):
-                await accepting
-        for listening in self._listening:
-            listening.close()
+        if self._acceptor is not None:
+            await self._acceptor.close()
         if self._path:
             Path(self._path).unlink(missing_ok=True)
         if self._connections is not None:

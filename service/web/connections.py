@@ -1,9 +1,4 @@
-"""The connections of the door: how many there are, and how long they may take over a request.
-
-A connection without a running call costs a file and some memory. When there are too many, the one
-that has been silent for the longest makes room for a new one, so that nobody is locked out by
-connections that only wait.
-"""
+"""The connections of the door, and how long they may take over a request."""
 
 import asyncio
 import logging
@@ -11,17 +6,14 @@ import socket
 import ssl
 from asyncio import TimerHandle
 from collections.abc import Callable
-from contextlib import suppress
 
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from service.connections import (
-    HANDSHAKE_SECONDS,
-    MAX_REQUEST_BYTES,
-)
-from service.sockets import ACCEPT_AGAIN_SECONDS, drop_unsent
+from service.accepting import OpenConnections
+from service.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES
+from service.sockets import drop_unsent
 from service.web.asgi import Application
 
 # A request must have arrived completely by then, or its connection is closed. The largest one takes
@@ -69,76 +61,40 @@ class Connections:
         )
         self.config.load()
         self.context = context
-        self._most = most
-        self._open: set[HttpConnection] = set()
-        # Those without a running call; the one that has been silent for the longest comes first.
-        self._silent: dict[HttpConnection, None] = {}
-        self._all_closed = asyncio.Event()
+        self._open = OpenConnections[HttpConnection](most)
 
     def __len__(self) -> int:
         """How many are open."""
         return len(self._open)
 
-    async def accept(self, listening: socket.socket) -> None:
-        """Accepts connections until it is cancelled.
-
-        A server of asyncio would count a connection only when its handshake is over.
-        """
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                accepted, _ = await loop.sock_accept(listening)
-            except OSError:  # The other end has gone, or the process has too many files.
-                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
-                continue
-            connection = HttpConnection(self)
-            if self.add(connection):
-                connection.open(accepted)
-            else:
-                accepted.close()
-
-    def add(self, connection: "HttpConnection") -> bool:
-        """Takes a new connection, unless too many are busy with calls."""
-        if len(self._open) >= self._most:
-            oldest = next(iter(self._silent), None)
-            if oldest is None:
-                return False
-            oldest.abort()
-        self._open.add(connection)
-        self._silent[connection] = None
-        return True
-
-    def remove(self, connection: "HttpConnection") -> None:
-        """Forgets a connection that is closed."""
-        self._open.discard(connection)
-        self._silent.pop(connection, None)
-        if not self._open:
-            self._all_closed.set()
-
-    def set_silent(self, connection: "HttpConnection", silent: bool) -> None:
-        """A call of a connection has begun, or its last one has ended."""
-        self._silent.pop(connection, None)
-        if silent and connection in self._open:
-            self._silent[connection] = None
+    def admit(self, accepted: socket.socket) -> None:
+        """Begins with a connection that was accepted, unless too many are busy with calls."""
+        connection = HttpConnection(self.config, self.context, self._open)
+        if self._open.add(connection):
+            connection.open(accepted)
+        else:
+            accepted.close()
 
     async def close(self, seconds: float) -> None:
         """Closes each connection when its response has been sent, and all of them after a time."""
-        for connection in list(self._open):
+        for connection in self._open:
             connection.shutdown()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, seconds)):
-                while self._open:
-                    self._all_closed.clear()
-                    await self._all_closed.wait()
-        for connection in list(self._open):
+        await self._open.wait(lambda: not self._open, seconds)
+        for connection in self._open:
             connection.abort()
 
 
 class HttpConnection(HttpToolsProtocol):
     """A connection: uvicorn's, with limits of time and size."""
 
-    def __init__(self, connections: Connections) -> None:
-        super().__init__(connections.config, ServerState(), {})
+    def __init__(
+        self,
+        config: Config,
+        context: Callable[[], ssl.SSLContext] | None,
+        connections: "OpenConnections[HttpConnection]",
+    ) -> None:
+        super().__init__(config, ServerState(), {})
+        self._context = context
         self._all = connections
         self._accepted: socket.socket | None = None  # Until a transport has it.
         self._opening: asyncio.Task[None] | None = None
@@ -157,15 +113,14 @@ class HttpConnection(HttpToolsProtocol):
     async def _open(self) -> None:
         accepted, self._accepted = self._accepted, None
         assert accepted is not None
-        context = self._all.context
         try:
-            if context is None:
+            if self._context is None:
                 await self.loop.connect_accepted_socket(lambda: self, accepted)
             else:
                 await self.loop.connect_accepted_socket(
                     lambda: self,
                     accepted,
-                    ssl=context(),
+                    ssl=self._context(),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 )
         except (OSError, ValueError):  # ssl.SSLError is an OSError.

@@ -1,19 +1,15 @@
 """The door: listens for HTTP, and is started and stopped with the server."""
 
-import asyncio
 import errno
 import socket
 import ssl
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import NamedTuple
 
 from croupier.transport import is_loopback
+from service.accepting import Acceptor
 from service.api.calls import Calls, Service
-from service.connections import (
-    ConnectionLimits,
-    max_connections,
-)
+from service.connections import ConnectionLimits, max_connections
 from service.sockets import listen
 from service.web.application import WebApplication
 from service.web.connections import Connections
@@ -57,7 +53,7 @@ class WebDoor:
         self._context = context
         self._connections: Connections | None = None
         self._listening = listening
-        self._accepting: asyncio.Task[None] | None = None
+        self._acceptor: Acceptor | None = None
 
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
@@ -68,8 +64,7 @@ class WebDoor:
         self._connections = Connections(
             application, max_connections(self._limits, doors=2), self._limits.idle, self._context
         )
-        self._listening = listening
-        self._accepting = asyncio.create_task(self._connections.accept(listening))
+        self._acceptor = Acceptor([listening], self._connections.admit)
         scheme = "http" if self._context is None else "https"
         host = WILDCARDS.get(self.options.host, self.options.host)
         return f"{scheme}://{host}:{listening.getsockname()[1]}/"
@@ -81,11 +76,9 @@ class WebDoor:
 
     async def stop(self, seconds: float) -> None:
         """Closes the port, and each connection when its response has been sent."""
-        if self._accepting is not None:
-            self._accepting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._accepting
-        if self._listening is not None:
+        if self._acceptor is not None:
+            await self._acceptor.close()
+        elif self._listening is not None:
             self._listening.close()
         if self._connections is not None:
             await self._connections.close(seconds)

@@ -23,6 +23,7 @@ from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool
 from google.protobuf.message_factory import GetMessageClass
 from protobuf.wkt import Any as AnyDetail
 
+from service.accepting import accept
 from service.api.calls import path_of
 from service.errors import Refusal
 from service.tls import Certificate, Files
@@ -202,7 +203,7 @@ async def serve(asked, context):
         response.pem_cert = asked.server_creds.cert
     data = response.SerializeToString()
     os.write(1, struct.pack(">I", len(data)) + data)
-    await Connections(application, MOST, IDLE, context).accept(listening)
+    await accept(listening, Connections(application, MOST, IDLE, context).admit)
 
 
 def main():

@@ -271,10 +271,15 @@ def test_peers_are_written_as_grpc_does(name, written):
     assert write_peer(name) == written
 
 
-def test_the_limit_of_connections_is_for_those_that_say_nothing_too(servers, wait_until):
+def test_silent_connections_make_room_and_those_with_calls_do_not(servers, wait_until):
     server, address = servers.start(grpc="nghttp2", connections=ConnectionLimits(connections=2))
-    with RawClient(address), RawClient(address):
+    watch = call(1, changed(path="/grpc.health.v1.Health/Watch"), message())
+    with RawClient(address) as early, RawClient(address) as first, RawClient(address) as second:
         wait_until(lambda: server._door.connections == 2)
+        list(early.frames())  # Until it is closed.
+        for each in (first, second):
+            each.send(watch)
+            assert each.wait(HEADERS, 1)
         refused = RawClient(address)
         assert list(refused.frames()) == []
         refused.socket.close()

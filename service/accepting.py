@@ -1,0 +1,112 @@
+"""What doors with sockets of their own share: to accept connections, and to keep count of them."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
+
+ACCEPT_AGAIN_SECONDS = 0.1
+
+
+class Abortable(Protocol):
+    """A connection."""
+
+    def abort(self) -> None:
+        """Closes it at once, and removes it from `OpenConnections`."""
+
+
+C = TypeVar("C", bound=Abortable)
+
+
+class OpenConnections(Generic[C]):
+    """The connections of a door, from when they are accepted: at most so many.
+
+    One without a running call costs a file and some memory. When there are too many, the one that
+    has been silent for the longest makes room for a new one, so that nobody is locked out by
+    connections that only wait.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: set[C] = set()
+        # Those without a running call; the one that has been silent for the longest comes first.
+        self._silent: dict[C, None] = {}
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[C]:
+        """Those that are open now; they may be removed meanwhile."""
+        return iter(list(self._open))
+
+    def add(self, connection: C) -> bool:
+        """Takes a new connection, unless too many are busy with calls."""
+        if len(self._open) >= self._most:
+            oldest = next(iter(self._silent), None)
+            if oldest is None:
+                return False
+            oldest.abort()
+        self._open.add(connection)
+        self._silent[connection] = None
+        return True
+
+    def remove(self, connection: C) -> None:
+        """Forgets a connection that is closed."""
+        self._open.discard(connection)
+        self._silent.pop(connection, None)
+        self.changed()
+
+    def set_silent(self, connection: C, silent: bool) -> None:
+        """A call of a connection has begun, or its last one has ended."""
+        self._silent.pop(connection, None)
+        if silent and connection in self._open:
+            self._silent[connection] = None
+
+    def changed(self) -> None:
+        """Something has happened for which `wait` may wait."""
+        self._changed.set()
+
+    async def wait(self, until: Callable[[], bool], seconds: float) -> None:
+        """Returns when a condition holds, or after a time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                while not until():
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
+class Acceptor:
+    """Accepts connections on sockets that listen, until it is closed."""
+
+    def __init__(
+        self, listening: Iterable[socket.socket], admit: Callable[[socket.socket], None]
+    ) -> None:
+        self._listening = list(listening)
+        self._tasks = [asyncio.create_task(accept(each, admit)) for each in self._listening]
+
+    async def close(self) -> None:
+        """Accepts no more, and closes the sockets."""
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        for listening in self._listening:
+            listening.close()
+
+
+async def accept(listening: socket.socket, admit: Callable[[socket.socket], None]) -> None:
+    """Hands over the connections that it accepts, until it is cancelled.
+
+    A server of asyncio would count a connection only when its handshake is over.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            accepted, _ = await loop.sock_accept(listening)
+        except OSError:  # The other end has gone, or the process has too many files.
+            await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+            continue
+        admit(accepted)
