@@ -69,13 +69,6 @@ cdef struct Circumstances:       # What the opponent knows of a seat that decide
     int champion                 # Of the seat and of the other one, in the Aid phase.
     int against
 
-cdef extern from *:
-    """
-    #define CHAMPION_CHESS_UNIFORM 0.1
-    """
-    const double UNIFORM "CHAMPION_CHESS_UNIFORM"  # The share of choices that count as uniform.
-
-
 cdef class ChampionChessFeatures(Features):
     cdef ChampionChess rules
     cdef int champion_weights[CHAMPION_FEATURES]
@@ -105,9 +98,6 @@ cdef class ChampionChessFeatures(Features):
 cdef extern from *:
     int ones_in "__builtin_popcount"(unsigned int bits) noexcept nogil
 
-# The likelihood of a weighted sum, in proportion. It is bounded, so that sums are finite.
-cdef double likely(int sum) noexcept nogil
-cdef int weighted(const int* weights, const int* row, int n) noexcept nogil
 # The set of the aid in some cards, and how many cards it has.
 cdef inline int set_of(const uint8_t* cards) noexcept nogil:
     cdef int kind, found = cards[PAWN] << KINDS

@@ -20,13 +20,9 @@ from engine.champion_chess.state cimport (
     AID, CASTLE, CHAMPION, DISCARD_TO_RESERVE, KIND_SHIFT, KING, PLAY_AID, QUEEN, Side,
 )
 from engine.chance cimport Rng, rng_double
+from engine.features cimport likely, weighted
 from engine.game cimport State
-from engine.numerics cimport exp
 
-from engine.features import SCALE
-
-cdef double UNIT = 1.0 / SCALE
-cdef double MOST = 20            # No log of a likelihood is further from 0.
 cdef int* MARK = [-6, -3, 0, 2, 3, 4, 6, 8, 10, 12]
 
 NOBLE_NAMES = ("king", "queen", "bishop", "rook", "knight")
@@ -45,17 +41,6 @@ DISCARD_NAMES = (
     *NOBLE_NAMES, *AID_NAMES, "of several", "nobles, nobles in hand", "aid, nobles in hand",
     "nobles, aid in hand", "aid, aid in hand", "nobles, deck", "aid, deck", "nobles, nobles left",
     "aid, nobles left", "king, nobles left", "king, nobles in hand")
-
-
-cdef double likely(int sum) noexcept nogil:
-    return exp(max(-MOST, min(MOST, sum * UNIT)))
-
-
-cdef int weighted(const int* weights, const int* row, int n) noexcept nogil:
-    cdef int i, sum = 0
-    for i in range(n):
-        sum += weights[i] * row[i]
-    return sum
 
 
 cdef uint64_t cards_of_set(int set) noexcept nogil:

@@ -13,11 +13,12 @@ of which there are most.
 from libc.string cimport memcpy, memset
 
 from engine.champion_chess.features cimport (
-    AID_FEATURES, CHAMPION_FEATURES, DISCARD_FEATURES, KIND_BITS, KINDS, UNIFORM, cards_of_set,
-    likely, set_of, size_of_set, weighted,
+    AID_FEATURES, CHAMPION_FEATURES, DISCARD_FEATURES, KIND_BITS, KINDS, cards_of_set, set_of,
+    size_of_set,
 )
 from engine.champion_chess.hand cimport nobles, total
 from engine.champion_chess.state cimport BISHOP, KNIGHT, ROOK
+from engine.features cimport UNIFORM, likely, weighted
 from engine.integers cimport uint64_t
 
 

@@ -50,13 +50,6 @@ cdef enum:
     # with 1, 1.5, 2, 3 and 5, in 300 games each.
     SHARPNESS = 3
 
-cdef extern from *:
-    """
-    #define SOCCER_UNIFORM 0.1
-    """
-    const double UNIFORM "SOCCER_UNIFORM"    # The share of choices that are taken for uniform.
-
-
 # What both seats see of a decision, as one number: of the attacker, how many cards stand and
 # whether the last of them adds to a shot; of the defender, what it answers, and how many cards
 # stand.

@@ -8,13 +8,13 @@ lead, by what stands or is being played, and by what both hands hold.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
 opponent is taken for impossible, and otherwise a softmax of the weighted features. The outcome of
-the match follows an ordinal logistic model, as in engine/skystones/features.pyx.
+the match follows an ordinal logistic model (`expected_score` in engine/features.pxd).
 """
 
 cimport cython
 from libc.string cimport memset
 
-from engine.features cimport MAX_FEATURES, Features
+from engine.features cimport MAX_FEATURES, UNIT, Features, expected_score
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.numerics cimport exp
@@ -30,7 +30,6 @@ from engine.powershot_soccer.state cimport (
 
 from engine.features import SCALE
 
-cdef double UNIT = 1.0 / SCALE
 cdef int MOST_WEIGHED = 30 * SCALE      # So that no sum of exponentials overflows.
 
 cdef enum:
@@ -68,10 +67,6 @@ CHALLENGE_NAMES = (
 POSITION_NAMES = (
     "lead", "possession", "standing", "sure card", "unsure card", "sure goal", "unsure goal",
     "high attack", "high defence")
-
-
-cdef inline double logistic(double x) noexcept nogil:
-    return 1 / (1 + exp(-x))
 
 
 # The code that Cython makes to pickle an object does not know arrays of arrays.
@@ -348,7 +343,6 @@ cdef class PowerShotSoccerFeatures(Features):
         cdef int kind = position_kind_of(half, plays)
         cdef const int* weights = self.position_weights[kind]
         cdef int byte, ahead, sum
-        cdef double win, x, half_width
         ahead = weights[POSSESSION] + standing * weights[STANDING]
         if role:
             ahead += weights[self.pending(role, power, hands[1 - possession])]
@@ -356,11 +350,7 @@ cdef class PowerShotSoccerFeatures(Features):
         for byte in range(BYTES):
             sum += self.hand_weights[kind][byte][hands[0] >> (8 * byte) & 255]
             sum -= self.hand_weights[kind][byte][hands[1] >> (8 * byte) & 255]
-        x = sum * UNIT
-        half_width = weights[POSITION_FEATURES] * UNIT
-        win = logistic(x - half_width)
-        draw[0] = max(0.0, 1 - win - logistic(-x - half_width))
-        return win + draw[0] / 2
+        return expected_score(sum * UNIT, weights[POSITION_FEATURES] * UNIT, draw)
 
 
 cdef int context_of(PowerShotSoccerFeatures features, const Common* common) noexcept nogil:

@@ -40,12 +40,6 @@ cdef enum:
     SIGNS = 3
     ROUNDS = 4
 
-cdef extern from *:
-    """
-    #define SKYSTONES_UNIFORM 0.1
-    """
-    const double UNIFORM "SKYSTONES_UNIFORM"    # The share of choices that are taken for uniform.
-
 # How many more rounds there are for about so many cards of each pile.
 cdef inline int rounds_left(int cards) noexcept nogil:
     return max(1, min(MOST_LEFT, (2 * cards - 4) // 9))

@@ -8,25 +8,19 @@ and who starts.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
 opponent is taken for impossible, and otherwise a softmax of the weighted features. The outcome of
-the match at the start of a round follows an ordinal logistic model (P. McCullagh, "Regression
-Models for Ordinal Data", Journal of the Royal Statistical Society B 42(2), 1980): x being the
-weighted features, a win has the probability s(x - t) and a loss s(-x - t), where s is the logistic
-function, and t, half the width of a draw, is the last weight.
+the match at the start of a round follows an ordinal logistic model (`expected_score` in
+engine/features.pxd).
 """
 
 from libc.string cimport memset
 
-from engine.features cimport Features
+from engine.features cimport UNIFORM, UNIT, Features, expected_score
 from engine.game cimport Action, State
 from engine.numerics cimport exp
 from engine.skystones.state cimport (
     BLOCKED, EDGES, MAX_SQUARES, PICK, PLACE, SkystonesState,
 )
 from engine.skystones.tables cimport takes
-
-from engine.features import SCALE
-
-cdef double UNIT = 1.0 / SCALE
 
 SHAPES = ("total", "strongest", "zeros")
 ROUND_FACTS = ("starts", "leads", "late")
@@ -37,10 +31,6 @@ ROUND_START = ("lead", "strength", "start")
 
 cdef inline int sign(int x) noexcept nogil:
     return (x > 0) - (x < 0)
-
-
-cdef inline double logistic(double x) noexcept nogil:
-    return 1 / (1 + exp(-x))
 
 
 cdef class SkystonesFeatures(Features):
@@ -193,9 +183,7 @@ cdef class SkystonesFeatures(Features):
         cdef const double* weights = self.round_weights[rounds_left(cards)]
         cdef double x = (lead * weights[LEAD] + strength * weights[STRENGTH]
                          + (weights[START] if starter == 0 else -weights[START]))
-        cdef double win = logistic(x - weights[ROUND_FEATURES])
-        draw[0] = max(0.0, 1 - win - logistic(-x - weights[ROUND_FEATURES]))
-        return win + draw[0] / 2
+        return expected_score(x, weights[ROUND_FEATURES], draw)
 
 
 def start_of(left):

@@ -12,10 +12,11 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_below, rng_reject, rng_weighted
+from engine.features cimport UNIFORM
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
-from engine.skystones.features cimport UNIFORM, SkystonesFeatures
+from engine.skystones.features cimport SkystonesFeatures
 from engine.skystones.hands cimport (
     Candidates, Hands, Kind, Likelihoods, Play, Rows, could_play, cumulate, left_over, tells,
     weigh_hands,

@@ -3,7 +3,7 @@
 A policy is a softmax of the weighted features of the legal actions, as in conditional logit
 (D. McFadden, "Conditional Logit Analysis of Qualitative Choice Behavior", 1974); its weights make
 the answers of the search likeliest. A value is an ordinal logistic model of the outcome: see
-engine/skystones/features.pyx. Both fits are convex but for the width of a draw, and have a penalty
+engine/features.pxd. Both fits are convex but for the width of a draw, and have a penalty
 on large weights (ridge regression), so that a feature that is rarely seen does not get a large one.
 What comes out is rounded to whole numbers. Every fifth match is held out: losses are of these.
 """
