@@ -307,7 +307,7 @@ def test_players_tell_the_distribution_of_their_action():
     game = games()["champion_chess"]()
     position = Position.deal(game, 1)
     view, legal = position.view(0), position.legal(0)
-    player = Configuration.read("search:iterations=200").player()
+    player = Configuration.read("search:iterations=200,model=none").player()
     result = search(view, iterations=200, seed=9)
     choice = player.choose(view, legal, 9)
     assert dict(choice.shares) == {

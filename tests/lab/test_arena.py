@@ -344,7 +344,7 @@ SCHEMA = {
                 "outcomes": dict,
                 "pentanomial": [int],
                 "score": INTERVAL,
-                "elo": INTERVAL,
+                "elo": dict.fromkeys(INTERVAL, (*NUMBER, type(None))),  # Or infinite.
                 "normalized_elo": (int, float, type(None)),
                 "score_by_seat": [NUMBER],
                 "sprt": {
