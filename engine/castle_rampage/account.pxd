@@ -1,8 +1,10 @@
 """Accounts of a hand: the guesses that fit its history, with their weights."""
 
-from engine.castle_rampage.guesses cimport Guess, Population, place_of_pool
+from engine.castle_rampage.features cimport CastleRampageFeatures
+from engine.castle_rampage.guesses cimport MAX_POOLS, Guess, Population, place_of_pool
 from engine.castle_rampage.history cimport Entry
 from engine.castle_rampage.lookahead cimport Past
+from engine.castle_rampage.past_choices cimport HandWeights
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport CARDS, MAX_DRAWN, CastleView
 from engine.chance cimport Rng
@@ -14,6 +16,12 @@ cdef class HandAccount:
     cdef const CastleView* seen  # Owned by the sampler.
     cdef int other               # The seat whose hand it is: the opponent.
     cdef Past past
+    cdef CastleRampageFeatures learned  # None: choices are taken for uniform.
+    cdef HandWeights weights     # By what was learned: of the blanks in the hand,
+    cdef double kept_mean        # and the means of those weights;
+    cdef double means[MAX_POOLS]
+    cdef double kept_under       # how likely a mean blank goes under a structure, in proportion.
+    cdef double blank_under[MAX_POOLS]
     cdef bint exact              # Whether the weights assume uniform choices among legal actions.
     cdef int exact_most          # The most guesses that an exact account may have.
     cdef Population populations[2]
@@ -42,11 +50,17 @@ cdef class HandAccount:
     cdef void decide(self, int flags) noexcept nogil
     cdef void identify_kept(self) noexcept nogil
     cdef void draw_one(self) noexcept nogil
+    cdef void drop_card(self) noexcept nogil
+    cdef void take_means(self) noexcept nogil
+    cdef void take_means_under(self, int structure) noexcept nogil
+    cdef double kept_card(self, const Guess* guess, int card) noexcept nogil
+    cdef double blank_card(self, const Guess* guess, int pool, int card) noexcept nogil
     cdef void give_up(self, int card, bint at_random) noexcept nogil
-    cdef void place(self, int card) noexcept nogil
+    cdef void place(self, int structure, int card) noexcept nogil
     cdef void leave(self, const Guess* before, double weight, int card,
                     bint at_random) noexcept nogil
-    cdef void place_hidden(self, const Guess* before, double weight) noexcept nogil
+    cdef void place_hidden(self, const Guess* before, double weight,
+                           int structure) noexcept nogil
     cdef void keep_placed(self, Guess* guess, double weight, int card) noexcept nogil
     cdef void take_back(self) noexcept nogil
     cdef void show(self, int unit, const uint8_t* hand) noexcept nogil

@@ -2,7 +2,9 @@
 
 An account starts from one guess, in which every card is blank, and goes through the hand history.
 Each entry turns a guess into others, by Bayes' rule, and equal guesses are merged.
-engine/castle_rampage/sampler.pyx explains when an account is exact.
+engine/castle_rampage/sampler.pyx explains when an account is exact. With what was learned, an
+account is blind, and each blank is a certain card with the probability that the past choices make
+of it.
 """
 
 from libc.string cimport memcpy, memset
@@ -14,6 +16,9 @@ from engine.castle_rampage.guesses cimport (
 )
 from engine.castle_rampage.history cimport CUT_SHORT, NO_CARD, read_history
 from engine.castle_rampage.lookahead cimport can_go_on, counts_of, read_piles
+from engine.castle_rampage.past_choices cimport (
+    add_drawn_card, begin_hand, mean_of, open_pool_of, take_card, weigh_choice,
+)
 from engine.castle_rampage.state cimport (
     DEAL, DECIDED, DREW, LOST, MAX_DECK, OGRE, PLACED, PLACED_UNDER, SET_UP, SHOWED, SPENT,
     STRUCTURES, TOOK_BACK, VETERAN, Stack, counts_as, is_purple,
@@ -61,9 +66,13 @@ cdef class HandAccount:
         release(&self.populations[0])
         release(&self.populations[1])
 
-    def __init__(self, CastleRampage rules not None, int seat, int exact_most):
-        """Create an account for a seat. If it is exact, it has at most `exact_most` guesses."""
+    def __init__(self, CastleRampage rules not None, int seat, int exact_most, learned=None):
+        """Create an account for a seat. If it is exact, it has at most `exact_most` guesses.
+
+        With the features of a model, the opponent's past choices weigh the guesses.
+        """
         self.rules = rules
+        self.learned = learned
         self.other = 1 - seat
         self.exact_most = min(exact_most, MAX_EXACT)
 
@@ -74,7 +83,7 @@ cdef class HandAccount:
         fault = TOO_MANY
         read_piles(&self.past, self.rules.tables.copies, &self.seen.own)
         # An entry that sums up a history does not tell single cards, as an exact account needs.
-        self.exact = not self.past.history.summed_up
+        self.exact = not self.past.history.summed_up and self.learned is None
         if self.exact:
             fault = self.replay(at)
         if fault == TOO_MANY:
@@ -119,6 +128,9 @@ cdef class HandAccount:
         cdef int value = entry.value
         self.past.next_entry += 1
         if entry.kind == DECIDED:
+            if self.learned is not None:
+                weigh_choice(&self.weights, self.learned, &self.past.history,
+                             self.past.next_entry - 1, self.past.hand_size)
             self.decide(value)
         elif entry.kind == DREW:
             if self.past.hand_size + value > MAX_DECK:
@@ -134,7 +146,7 @@ cdef class HandAccount:
             if value >= STRUCTURES or self.past.placed[value] >= self.past.stacks[value].count:
                 return MISPLACED
             self.past.placed[value] += 1
-            self.place(self.past.stacks[value].cards[self.past.placed[value] - 1])
+            self.place(value, self.past.stacks[value].cards[self.past.placed[value] - 1])
         elif entry.kind == TOOK_BACK:
             self.take_back()
         elif entry.kind == SHOWED:
@@ -174,6 +186,8 @@ cdef class HandAccount:
         if total(guess.pools) - guess.pools[OGRE] < i or total(guess.pools) < i + guess.blanks[0]:
             return FOREIGN_SET_UP
         self.past.hand_size = guess.kept + guess.blanks[0]
+        if self.learned is not None:
+            begin_hand(&self.weights, self.learned, guess.kept, guess.blanks[0])
         self.keep(&guess, 1)
         if self.exact and self.seen.common.phase != SET_UP:
             for _copy in range(guess.kept):
@@ -253,6 +267,8 @@ cdef class HandAccount:
         cdef double p
         self.past.hand_size += 1
         if not self.exact:
+            if self.learned is not None:
+                add_drawn_card(&self.weights, pool)
             for i in range(self.now.count):
                 self.now.guesses[i].blanks[pool] += 1
             return
@@ -272,19 +288,72 @@ cdef class HandAccount:
     cdef void give_up(self, int card, bint at_random) noexcept nogil:
         cdef int i
         self.next_step()
+        self.take_means()
         for i in range(self.then.count):
             self.leave(&self.then.guesses[i], self.then.weights[i], card, at_random)
-        self.past.hand_size -= 1
+        self.drop_card()
 
-    cdef void place(self, int card) noexcept nogil:
+    cdef void place(self, int structure, int card) noexcept nogil:
         cdef int i
         if card:
             self.give_up(card, False)
             return
         self.next_step()
+        self.take_means_under(structure)
         for i in range(self.then.count):
-            self.place_hidden(&self.then.guesses[i], self.then.weights[i])
+            self.place_hidden(&self.then.guesses[i], self.then.weights[i], structure)
+        self.drop_card()
+
+    cdef void drop_card(self) noexcept nogil:
+        if self.learned is not None and self.past.hand_size > 0:
+            take_card(&self.weights, self.past.hand_size)
         self.past.hand_size -= 1
+
+    # How likely a blank is a certain card
+
+    cdef void take_means(self) noexcept nogil:
+        # The mean weights of blanks, by the first guess: the others hardly differ in this.
+        cdef const Guess* guess = &self.then.guesses[0]
+        cdef double flat[CARDS]
+        cdef int card, pool
+        if self.learned is None or self.then.count == 0:
+            return
+        for card in range(CARDS):
+            flat[card] = not is_purple(card)
+        self.kept_mean = mean_of(self.weights.kept, flat, guess.pools) or 1
+        for card in range(CARDS):
+            flat[card] = 1
+        for pool in range(MAX_POOLS):
+            self.means[pool] = mean_of(self.weights.pools[pool], flat,
+                                       guess.pools + pool * CARDS) or 1
+
+    cdef void take_means_under(self, int structure) noexcept nogil:
+        # How likely a mean blank is to go under a structure, against a card drawn at random.
+        cdef const Guess* guess = &self.then.guesses[0]
+        cdef const double* under
+        cdef int pool
+        self.kept_under = 1
+        for pool in range(MAX_POOLS):
+            self.blank_under[pool] = 1
+        if self.learned is None or self.then.count == 0:
+            return
+        under = self.learned.under[structure]
+        self.kept_under = mean_of(under, self.weights.kept, guess.pools)
+        for pool in range(MAX_POOLS):
+            self.blank_under[pool] = mean_of(under, self.weights.pools[pool],
+                                             guess.pools + pool * CARDS)
+
+    cdef double kept_card(self, const Guess* guess, int card) noexcept nogil:
+        cdef double p = kept_is(guess, card)
+        if self.learned is not None:
+            p *= self.weights.kept[card] / self.kept_mean
+        return p
+
+    cdef double blank_card(self, const Guess* guess, int pool, int card) noexcept nogil:
+        cdef double p = blank_is(guess, pool, card, self.past.hidden_set_up)
+        if self.learned is not None:
+            p *= self.weights.pools[pool][card] / self.means[pool]
+        return p
 
     cdef void leave(self, const Guess* before, double weight, int card,
                     bint at_random) noexcept nogil:
@@ -299,7 +368,7 @@ cdef class HandAccount:
             # A seat that chooses has one action for all copies of a card.
             self.keep(&guess, weight * (1 if self.exact and not at_random else p))
         if before.kept:
-            p = kept_is(before, card) * before.kept / self.past.hand_size
+            p = self.kept_card(before, card) * before.kept / self.past.hand_size
             if p > 0:
                 guess = before[0]
                 guess.kept -= 1
@@ -307,7 +376,7 @@ cdef class HandAccount:
                 self.keep(&guess, weight * p)
         for pool in range(MAX_POOLS):
             if before.blanks[pool]:
-                p = blank_is(before, pool, card, self.past.hidden_set_up)
+                p = self.blank_card(before, pool, card)
                 p *= before.blanks[pool] / <double> self.past.hand_size
                 if p > 0:
                     guess = before[0]
@@ -315,7 +384,8 @@ cdef class HandAccount:
                     guess.pools[pool * CARDS + card] -= 1
                     self.keep(&guess, weight * p)
 
-    cdef void place_hidden(self, const Guess* before, double weight) noexcept nogil:
+    cdef void place_hidden(self, const Guess* before, double weight,
+                           int structure) noexcept nogil:
         # Keeps every way in which a hidden card can have left the hand for a structure.
         cdef Guess guess
         cdef int card, pool
@@ -325,16 +395,19 @@ cdef class HandAccount:
                 guess = before[0]
                 guess.known[card] -= 1
                 p = before.known[card] / <double> self.past.hand_size
+                if self.learned is not None:
+                    p *= self.learned.under[structure][card]
                 self.keep_placed(&guess, weight * (1 if self.exact else p), card)
         if before.kept:
             guess = before[0]
             guess.kept -= 1
             guess.kept_placed += 1
-            self.keep_placed(&guess, weight * before.kept / self.past.hand_size, KEPT_BLANK)
+            p = self.kept_under * before.kept / self.past.hand_size
+            self.keep_placed(&guess, weight * p, KEPT_BLANK)
         for pool in range(MAX_POOLS):
             if before.blanks[pool]:
                 p = 1 - blank_is(before, pool, OGRE, self.past.hidden_set_up)
-                p *= before.blanks[pool] / <double> self.past.hand_size
+                p *= self.blank_under[pool] * before.blanks[pool] / <double> self.past.hand_size
                 guess = before[0]
                 guess.blanks[pool] -= 1
                 guess.blanks_placed[pool] += 1
@@ -367,9 +440,10 @@ cdef class HandAccount:
         for card in range(1, CARDS):
             for left in range(hand[card], 0, -1):
                 self.next_step()
+                self.take_means()
                 for i in range(self.then.count):
                     self.lay_open(&self.then.guesses[i], self.then.weights[i], card, left)
-                self.past.hand_size -= 1
+                self.drop_card()
                 if self.now.count > ROOM // (MAX_POOLS + 2):
                     self.thin()
         for card in range(1, CARDS):
@@ -402,6 +476,8 @@ cdef class HandAccount:
         if not self.open_pool(&opened):
             return FOREIGN_DRAW
         pool = self.newest()
+        if self.learned is not None:
+            open_pool_of(&self.weights, pool)
         self.next_step()
         for i in range(self.then.count):
             found = tries = 0

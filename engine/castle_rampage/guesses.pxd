@@ -70,6 +70,9 @@ cdef void identify_rest(Guess* guess, int pool) noexcept nogil
 cdef int shuffle_pool(const Guess* guess, int pool, int hidden, uint8_t* cards,
                       Rng* rng) noexcept nogil
 
+# Moves `k` of the cards, drawn at random, to the end, in random order.
+cdef void shuffle_to_end(uint8_t* cards, int n, int k, Rng* rng) noexcept nogil
+
 # Returns False if there is no memory.
 cdef bint allocate(Population* population) noexcept nogil
 cdef void release(Population* population) noexcept nogil

@@ -3,10 +3,13 @@
 In a turn, the policy strengthens once, with a card that defends better than it attacks. It plays
 cards that draw and permanent cards, and attacks while a card in hand is likely to destroy the card
 that it meets. It pays with the cards that are worth least in hand. A playout ends after some turns;
-the estimate then weighs structures, hands and permanent cards of both seats.
+the estimate then weighs structures, hands and permanent cards of both seats. With a model, play or
+the estimate are as it says (the modules `learned_play` and `features`).
 """
 
 from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, discard
+from engine.castle_rampage.features cimport CastleRampageFeatures
+from engine.castle_rampage.learned_play cimport LearnedPlay
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
@@ -137,9 +140,15 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
     cdef int castle_worths[CARDS]       # and of one placed under the Castle, not under the Gate.
     cdef int strengthen_worths[2 * CARDS]
     cdef uint8_t strengthen_structures[2 * CARDS]
+    cdef LearnedPlay learned     # Or None: play is as written here,
+    cdef CastleRampageFeatures value    # and so is the estimate.
 
-    def __init__(self, game):
+    def __init__(self, game, model=None):
         super().__init__(game)
+        if model is not None and "playouts" in model.uses:
+            self.learned = LearnedPlay(model.features)
+        if model is not None and "value" in model.uses:
+            self.value = model.features
         self.rules = game
         self.horizon = 6
         for card in range(1, CARDS):
@@ -182,18 +191,23 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
             if rampage.common.turn >= last:
                 return self.estimate(state, draw)
             if rampage.common.phase == SET_UP:
-                joint[0] = self.set_up(rampage, 0, rng)
-                joint[1] = self.set_up(rampage, 1, rng)
+                joint[0] = self.play(rampage, 0, rng)
+                joint[1] = self.play(rampage, 1, rng)
             else:
-                joint[rampage.common.active] = self.turn(rampage, rampage.common.active, rng)
+                joint[rampage.common.active] = self.play(rampage, rampage.common.active, rng)
             self.rules.apply(state, joint, rng, NULL)
         return self.at_end(state, draw)
 
     cdef Action choose(self, const State* state, int seat, Rng* rng) noexcept nogil:
-        cdef const CastleState* rampage = <const CastleState*> state
-        if rampage.common.phase == SET_UP:
-            return self.set_up(rampage, seat, rng)
-        return self.turn(rampage, seat, rng)
+        return self.play(<const CastleState*> state, seat, rng)
+
+    cdef inline Action play(self, const CastleState* rampage, int seat, Rng* rng) noexcept nogil:
+        cdef bint set_up = rampage.common.phase == SET_UP
+        if self.learned is not None:
+            if set_up:
+                return self.learned.set_up(rampage, seat, rng)
+            return self.learned.turn(rampage, seat, rng)
+        return self.set_up(rampage, seat, rng) if set_up else self.turn(rampage, seat, rng)
 
     cdef Action set_up(self, const CastleState* rampage, int seat, Rng* rng) noexcept nogil:
         # Keeps the card that is worth most in hand, and then goes by what a card is worth under the
@@ -339,7 +353,10 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
 
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state
-        cdef double lead = self.side(rampage, 0) - self.side(rampage, 1)
+        cdef double lead
+        if self.value is not None:
+            return self.value.expected(rampage, draw)
+        lead = self.side(rampage, 0) - self.side(rampage, 1)
         lead += -OF_TURN if rampage.common.active == 0 else OF_TURN
         draw[0] = 0
         return 1 / (1 + exp(-lead))

@@ -32,8 +32,6 @@ cdef enum:
     SPENT_UP = 0                 # The attacking card was destroyed, or won the match.
     STOPPED                      # A higher defence stopped it.
 
-    CATAPULT_BONUS = 1
-    MERCENARY_DISCARDS = 2
     LOST_TO_ARCHER = 1
     LOST_TO_SABOTEUR = 2
     DRAWN_BY_AXE_MAN = 1

@@ -40,8 +40,9 @@ are a reconstruction.
 The folder, in the order in which the modules use each other: `state` (constants and structs),
 `tables` and `cards` (the card list), `actions`, `history` (what everyone has seen of a hand),
 `effects`, `plays` and `turns` (the rules), `rules` (the game, as the contract has it) and `rules_1`
-(its first rules), then what the search uses: `playout` and `sampler`, with its stages `guesses`,
-`lookahead`, `account` and `view_checks`.
+(its first rules), then what the search uses: `features` (what is learned), `playout`, with
+`learned_play`, and `sampler`, with its stages `guesses`, `past_choices`, `lookahead`, `account`,
+`view_checks` and `dealing`.
 """
 
 from libc.string cimport memset

@@ -43,18 +43,26 @@ problems", IEE Proceedings 146(1), 1999). So of the very many possible hands, th
 drawn differ from view to view. A guess has at most MAX_POOLS pools: the rest of an older one is
 dealt out at random, in a few ways for each guess.
 
+*What was learned.* With the beliefs of a model, an account is blind from the start, and neither a
+card that leaves the hand nor a blank is any card alike. A blank of the set-up is a card with the
+probability that the model puts that card there, one under a structure likewise, and one in hand by
+how likely the choices since then were with it (engine/castle_rampage/past_choices.pyx). A world
+deals the cards of a pool in these proportions (engine/castle_rampage/dealing.pyx).
+
 *Failure.* A late entry can contradict all guesses that are left: a Dragon that was held for twenty
 turns is in few of them. If all guesses fail, the account goes through the history again and looks
 ahead: before guesses are thinned out, it drops those that cannot hold the cards that the hand will
 give up or show. If that fails, too, it keeps more guesses, and prefers likely ones less.
 
-*Stages.* `guesses` (a guess, a population), `lookahead`, `account` (going through the history),
-`view_checks`, and here the drawing of worlds.
+*Stages.* `guesses` (a guess, a population), `past_choices`, `lookahead`, `account` (going through
+the history), `view_checks`, `dealing`, and here the drawing of worlds.
 """
 
 from libc.string cimport memcpy, memset
 
 from engine.castle_rampage.account cimport HandAccount
+from engine.castle_rampage.dealing cimport Dealing, deal_pool, prepare_lots
+from engine.castle_rampage.features cimport CastleRampageFeatures
 from engine.castle_rampage.guesses cimport (
     BLANK, KEPT_BLANK, MAX_PLACED, MAX_POOLS, POOL_ROOM, Guess, cumulate, pick, release,
     set_up_blanks, shuffle_pool,
@@ -62,7 +70,7 @@ from engine.castle_rampage.guesses cimport (
 from engine.castle_rampage.history cimport Entry, History, remember_drawn
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
-    CARDS, DEAL, MAX_DRAWN, MAX_HISTORY, MAX_SET_UPS, PLACED, PLACED_UNDER, STRUCTURES,
+    CARDS, DEAL, MAX_DRAWN, MAX_HISTORY, MAX_SET_UPS, PLACED, PLACED_UNDER, SET_UP, STRUCTURES,
     CastleState, CastleView, Own, Side, Stack,
 )
 from engine.castle_rampage.view_checks cimport check_account, check_ranges
@@ -95,16 +103,21 @@ cdef class CastleRampageSampler(Sampler):
     cdef int set_up_places
     cdef Place[MAX_SET_UPS * PLACED * STRUCTURES] set_up_at
     cdef Place[MAX_PLACED] placed_at
+    cdef Dealing dealing         # By what was learned,
+    cdef CastleRampageFeatures learned  # or None.
+    cdef uint8_t[MAX_PLACED] placed_under
 
-    def __init__(self, view, int exact_most=ALWAYS_EXACT):
+    def __init__(self, view, model=None, int exact_most=ALWAYS_EXACT):
         """Raise ViewError if no world fits. An exact account has at most `exact_most` guesses."""
         cdef const CastleView* seen = <const CastleView*> &self.view
         cdef int at = 0
         cdef int fault
-        super().__init__(view)
+        super().__init__(view, model)
+        if model is not None and "beliefs" in model.uses:
+            self.learned = model.features
         self.rules = self.game
         self.other = 1 - self.seat
-        self.account = HandAccount(self.rules, self.seat, exact_most)
+        self.account = HandAccount(self.rules, self.seat, exact_most, self.learned)
         check_ranges(self.rules, seen)
         self.account.seen = seen
         self.account.past.stacks = &seen.stacks[self.other * STRUCTURES]
@@ -114,8 +127,8 @@ cdef class CastleRampageSampler(Sampler):
         if fault:
             raise ViewError(f"common.sides[{self.other}].history[{at}]", FAULTS[fault])
         check_account(self.account)
-        cumulate(self.account.now)
         self.prepare()
+        cumulate(self.account.now)
         self.check_whole()
 
     @property
@@ -146,6 +159,22 @@ cdef class CastleRampageSampler(Sampler):
         self.pools = min(self.account.past.pool_count, MAX_POOLS)
         self.list_set_up_places()
         self.list_placed_places()
+        if self.learned is not None:
+            self.prepare_dealing()
+
+    cdef prepare_dealing(self):
+        cdef HandAccount account = self.account
+        cdef Dealing* dealing = &self.dealing
+        cdef int i
+        dealing.set_up_places = self.set_up_places
+        for i in range(self.set_up_places):
+            dealing.at_set_up[i] = (PLACED * (self.set_up_at[i].stack % STRUCTURES)
+                                    + self.set_up_at[i].at % PLACED)
+        dealing.dealt = DEAL if self.common_part.common.phase == SET_UP else 0
+        for i in range(MAX_PLACED):
+            self.placed_under[i] = self.placed_at[i].stack % STRUCTURES
+        dealing.structures = self.placed_under
+        prepare_lots(dealing, account, self.pools)
 
     cdef list_set_up_places(self):
         cdef const Stack* stack
@@ -199,7 +228,11 @@ cdef class CastleRampageSampler(Sampler):
         for pool in range(self.pools):
             left[pool] = 0
             if (pool == 0 or pool == newest or guess.blanks[pool] or guess.blanks_placed[pool]):
-                left[pool] = shuffle_pool(guess, pool, hidden, cards + pool * POOL_ROOM, rng)
+                if self.learned is None:
+                    left[pool] = shuffle_pool(guess, pool, hidden, cards + pool * POOL_ROOM, rng)
+                else:
+                    left[pool] = deal_pool(&self.dealing, guess, pool, hidden,
+                                           cards + pool * POOL_ROOM, rng)
                 left[pool] -= set_up_blanks(guess, pool, hidden)
         size = left[newest] + set_up_blanks(guess, newest, hidden)
         set_up_left = left[0] + set_up_blanks(guess, 0, hidden)
