@@ -17,6 +17,13 @@ export interface Click {
 	instance: number;
 }
 
+/** Whether two lists offer the same to click, in the same order. */
+export function sameOffer(ones: readonly Choice[], others: readonly Choice[]): boolean {
+	const offered = (choices: readonly Choice[]) =>
+		JSON.stringify(choices.map((each) => each.stages));
+	return ones.length === others.length && offered(ones) === offered(others);
+}
+
 /** The actions that begin with the clicks, and those among them that are complete. */
 export function matching(choices: readonly Choice[], clicks: readonly Click[]) {
 	const open: Choice[] = [];

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Action, Hint, View } from "../api/types";
 import type { Context, GameModule, Picker } from "../games/module";
-import { type Click, matching, nextKeys, without } from "./choices";
+import { type Choice, type Click, matching, nextKeys, sameOffer, without } from "./choices";
 
 export interface Chooser extends Picker {
 	/** The one action that the clicks make up, if any. */
@@ -23,14 +23,19 @@ export function useChooser(
 	hint: Hint | undefined,
 	submit: (action: Action) => void,
 ): Chooser {
-	const [state, setState] = useState<{ version: bigint; clicks: Click[] }>({
-		version: view.version,
+	const [state, setState] = useState<{ choices: readonly Choice[]; clicks: Click[] }>({
+		choices: [],
 		clicks: [],
 	});
 	const choices = useMemo(() => (enabled ? game.choices(view) : []), [game, view, enabled]);
-	// What was clicked belongs to one version: the next one begins anew.
-	const clicks = state.version === view.version && enabled ? state.clicks : NONE;
-	const setClicks = (next: Click[]) => setState({ version: view.version, clicks: next });
+	// What was clicked belongs to one decision. The other seat may decide meanwhile, which makes a new
+	// version of the match and changes nothing here.
+	const kept = useMemo(
+		() => state.clicks.length > 0 && sameOffer(state.choices, choices),
+		[state, choices],
+	);
+	const clicks = kept ? state.clicks : NONE;
+	const setClicks = (next: Click[]) => setState({ choices, clicks: next });
 
 	const { next, complete, open } = useMemo(
 		() => ({ next: nextKeys(choices, clicks), ...matching(choices, clicks) }),

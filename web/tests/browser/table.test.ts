@@ -3,7 +3,17 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance, playWithKeys, playWithMouse } from "./players";
 import { type Server, startServer } from "./server";
-import { audit, browserIsHere, CHROMIUM, deal, launch, tokensOf, version, visit } from "./visitor";
+import {
+	audit,
+	browserIsHere,
+	CHROMIUM,
+	deal,
+	launch,
+	tokensOf,
+	version,
+	visit,
+	waitForVersionAfter,
+} from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const SHORT = process.env.SHORT === "1"; // One whole match of a game instead of all.
@@ -161,11 +171,7 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		);
 		const before = Number(await version(page));
 		await page.context().setOffline(false);
-		await page.waitForFunction(
-			(known) =>
-				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) > known,
-			before,
-		);
+		await waitForVersionAfter(page, before);
 		await page.context().close();
 	});
 
@@ -188,13 +194,16 @@ describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
 		await guest.page.click("[data-testid=join]");
 		await Promise.all([host, guest].map(({ page }) => page.waitForSelector(".card[data-can]")));
 		expect(guest.page.url()).not.toContain(new URL(link).hash.slice(7));
+		// What the other has chosen by then stays, although the match gets a new version.
+		await guest.page.locator(".card[data-can]").first().click();
+		const before = Number(await version(guest.page));
 		// The first to decide waits for the other, and sees nothing of their decision.
 		await host.page.click("[data-confirm]");
 		await host.page.waitForFunction(() =>
 			/Waiting|to play/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
 		);
 		expect(await host.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(0);
-		await guest.page.locator(".card[data-can]").first().click();
+		await waitForVersionAfter(guest.page, before);
 		await guest.page.click("[data-confirm]");
 		await Promise.all(
 			[host, guest].map(({ page }) =>

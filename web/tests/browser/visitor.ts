@@ -91,3 +91,11 @@ export async function deal(page: Page, game: string, choices: Record<string, str
 }
 
 export const version = (page: Page) => page.getAttribute("[data-testid=match]", "data-version");
+
+/** Waits until the table shows a later version than this one. */
+export const waitForVersionAfter = (page: Page, known: number) =>
+	page.waitForFunction(
+		(before) =>
+			Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) > before,
+		known,
+	);

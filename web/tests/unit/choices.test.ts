@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Action } from "../../src/api/types";
-import { type Choice, type Click, matching, nextKeys, without } from "../../src/match/choices";
+import {
+	type Choice,
+	type Click,
+	matching,
+	nextKeys,
+	sameOffer,
+	without,
+} from "../../src/match/choices";
 
 const choice = (name: string, ...stages: string[][]): Choice => ({
 	action: name as unknown as Action,
@@ -20,6 +27,15 @@ describe("choices", () => {
 	it("completes the empty set at once, and offers what extends it", () => {
 		expect(names(matching(aid, []).complete)).toEqual(["none"]);
 		expect([...nextKeys(aid, []).keys()].sort()).toEqual(["card:PAWN", "card:SWORD"]);
+	});
+
+	it("tells the same offer from another", () => {
+		const again = aid.map((each) => ({ ...each, stages: each.stages.map((keys) => [...keys]) }));
+		expect(sameOffer(aid, again)).toBe(true);
+		expect(sameOffer(aid, aid.slice(1))).toBe(false);
+		expect(sameOffer(aid, [...aid.slice(0, 3), choice("both", ["card:PAWN", "card:KNIGHT"])])).toBe(
+			false,
+		);
 	});
 
 	it("takes the cards of a stage in any order", () => {
