@@ -32,6 +32,7 @@ from tests.support.http2 import (
     changed,
     frame,
     message,
+    read_status,
     setting,
 )
 
@@ -234,8 +235,16 @@ def test_requests_that_never_end_do_not_fill_the_memory(raw, monkeypatch):
     part = message(bytes(200_000))[:16_000]
     for stream in range(1, 21, 2):
         client.send(call(stream, body=part, flags=0))
-    # The seventh was too much.
-    assert client.status(13) == RESOURCE_EXHAUSTED
+    # The seventh was too much, and so is each later one.
+    statuses, ended = {}, set()
+    for found in client.frames():
+        if found.kind == HEADERS:
+            statuses[found.stream] = read_status(found.body)
+        elif found.kind == RST_STREAM:
+            ended.add(found.stream)
+            if len(ended) == 4:
+                break
+    assert statuses == dict.fromkeys((13, 15, 17, 19), RESOURCE_EXHAUSTED)
     assert alive(client)
 
 
