@@ -25,7 +25,7 @@ from lab.service_bench.scripts import Script
 from lab.service_bench.servers import Running
 
 _CHECKOUT = Path(__file__).parents[2]
-_MAX_ACTIONS_A_SECOND = 5_000  # This many are prepared.
+_MAX_ACTIONS_A_SECOND = 10_000  # This many are prepared.
 _WARM_SECONDS = 1.0
 
 
