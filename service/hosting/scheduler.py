@@ -113,7 +113,9 @@ class Scheduler:
             return
         if state.bot_due is not None:
             self._leases[match_id] = due
-            self._causes[match_id] = current_call.get()
+            # A bot's own decision goes on with what has set it off, or with a call that came since.
+            if not _is_by_bot(state):
+                self._causes[match_id] = current_call.get()
             if state.attended:
                 self._urgent.add(match_id)
             else:
@@ -283,3 +285,8 @@ class Scheduler:
         at = now + min(max(waited, MIN_RETRY_MILLISECONDS), MAX_RETRY_MILLISECONDS)
         deadline = state.deadline
         return at if deadline is None or deadline <= now else min(at, deadline)
+
+
+def _is_by_bot(state: MatchState) -> bool:
+    # Whether a bot has made the newest version.
+    return state.version > 0 and state.header.bots[state.entry(state.version).seat] != 0

@@ -9,6 +9,7 @@ from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
 from service.clock import Clock
+from service.current_call import begin_call, current_call
 from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.caller import Caller
@@ -347,6 +348,39 @@ def test_a_change_during_a_task_is_not_missed():
             assert (await server.matches.load(match_id)).bot_due is not None
             go_on.set()
             await asyncio.wait_for(wait_past(store, match_id, version), LEASE_MILLISECONDS / 2000)
+
+    run_in_time(run())
+
+
+class RecordingBots(SlowBots):
+    """Slow bots that tell which calls have set off their decisions."""
+
+    def __init__(self, matches, searches):
+        super().__init__(matches, searches)
+        self.causes = asyncio.Queue()
+
+    async def _choose(self, state, seat):
+        self.causes.put_nowait(current_call.get())
+        return await super()._choose(state, seat)
+
+
+def test_a_decision_belongs_to_the_call_that_came_while_the_bot_decided():
+    # In Skystones both seats pick at the same time.
+    async def run():
+        async with (
+            opened(MemoryPlace()) as store,
+            ActingServer(store, bots=RecordingBots) as server,
+        ):
+            bots = server.scheduler._bots
+            creation = begin_call("Create", "test", ())
+            state = await create(server.matches, bots=(0, RANDOM))
+            assert await bots.causes.get() is creation
+            submission = begin_call("Submit", "test", ())
+            action = view_of(state, 0).legal_actions[0]
+            caller = Caller(state.header.match_id, 0)
+            await server.matches.submit(caller, state.version, action, "mine")
+            bots.may_decide.set()
+            assert await bots.causes.get() is submission
 
     run_in_time(run())
 
