@@ -2,7 +2,8 @@
 
 from engine.castle_rampage.tables cimport Tables
 from engine.castle_rampage.state cimport (
-    CARD_BITS, CARD_MASK, CARD_SHIFT, CHOICE_SHIFT, DEAL, END_TURN, KIND_SHIFT, MAX_DISCARDS,
+    CARDS, CARD_BITS, CARD_MASK, CARD_SHIFT, CHOICE_SHIFT, DEAL, END_TURN, KIND_SHIFT, MAX_COST,
+    MAX_DISCARDS,
 )
 from engine.game cimport Action
 from engine.integers cimport uint64_t, uint8_t
@@ -34,6 +35,28 @@ cdef inline Action discard(int card, int i) noexcept nogil:
 cdef inline Action action_base(int kind, int card, int choice) noexcept nogil:
     return (<Action> kind << KIND_SHIFT | <Action> card << CARD_SHIFT
             | <Action> choice << CHOICE_SHIFT)
+
+# The discards that pay for a card: of the other cards of a hand, those that come first in an order
+# of all cards.
+cdef inline Action payment(const uint8_t* order, const uint8_t* hand, int card,
+                           int cost) noexcept nogil:
+    cdef int paid[MAX_COST]
+    cdef int i, other, left, n = 0
+    cdef Action discards = 0
+    for i in range(CARDS - 1):
+        if n == cost:
+            break
+        other = order[i]
+        left = hand[other] - (other == card)
+        while left > 0 and n < cost:
+            paid[n] = other
+            n += 1
+            left -= 1
+    if n == 2 and paid[0] > paid[1]:
+        paid[0], paid[1] = paid[1], paid[0]
+    for i in range(n):
+        discards |= discard(paid[i], i)
+    return discards
 
 # Both functions write the legal actions of a hand, ascending, and return how many there are. For a
 # turn, `flags` are those of a DECIDED entry; if `actions` is NULL, the actions are only counted.

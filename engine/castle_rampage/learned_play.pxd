@@ -2,7 +2,7 @@
 
 from engine.castle_rampage.features cimport CastleRampageFeatures
 from engine.castle_rampage.rules cimport CastleRampage
-from engine.castle_rampage.state cimport CARDS, STRUCTURES, CastleState, Stack
+from engine.castle_rampage.state cimport CARDS, MAX_COST, STRUCTURES, CastleState, Stack
 from engine.chance cimport Rng
 from engine.game cimport Action
 from engine.integers cimport uint8_t
@@ -14,11 +14,10 @@ cdef class LearnedPlay:
     # What a card is worth if it is played, with what it costs, and under each structure.
     cdef int plays[CARDS]
     cdef int under[STRUCTURES * CARDS]
-    cdef int paid[3]             # What the ways to pay so many cards are worth.
-    cdef int cheapest_first[CARDS - 1]  # All cards, those first that are most likely to be paid.
+    cdef int paid[MAX_COST + 1]  # What the ways to pay so many cards are worth.
+    cdef uint8_t cheapest_first[CARDS - 1]  # All cards, the most likely to be paid first.
     cdef int kept[CARDS]         # Against the better of the other places in a set-up.
     cdef Action set_up(self, const CastleState* rampage, int seat, Rng* rng) noexcept nogil
     cdef Action turn(self, const CastleState* rampage, int seat, Rng* rng) noexcept nogil
-    cdef Action payment(self, const uint8_t* hand, int card, int cost) noexcept nogil
     cdef int attack(self, int card, int strength, const Stack* gate,
                     const Stack* castle) noexcept nogil

@@ -8,7 +8,7 @@ reason to play worse. Which cards are paid is left to one order of all cards, so
 others is worth what all ways to pay for it are in a mean hand.
 """
 
-from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, discard
+from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, payment
 from engine.castle_rampage.features cimport (
     ARCHER_HAND, AT_CASTLE, AT_CASTLE_CARDS, AT_CASTLE_LAST, AT_CASTLE_STRENGTH, BEATS,
     BEATS_MARGIN, BOMBER_GATE, BONUS, CASTLE_BY_CASTLE, CASTLE_BY_GATE, ENDS, ENDS_CARDS,
@@ -255,27 +255,7 @@ cdef class LearnedPlay:
                 best_cost = cost
                 discards = 0
         return (action_base(kind, chosen, best_choice) | discards
-                | self.payment(hand, chosen, best_cost))
-
-    cdef Action payment(self, const uint8_t* hand, int card, int cost) noexcept nogil:
-        # Pays for a card with others.
-        cdef int paid[MAX_COST]
-        cdef int i, other, left, n = 0
-        cdef Action discards = 0
-        for i in range(CARDS - 1):
-            if n == cost:
-                break
-            other = self.cheapest_first[i]
-            left = hand[other] - (other == card)
-            while left > 0 and n < cost:
-                paid[n] = other
-                n += 1
-                left -= 1
-        if n == 2 and paid[0] > paid[1]:
-            paid[0], paid[1] = paid[1], paid[0]
-        for i in range(n):
-            discards |= discard(paid[i], i)
-        return discards
+                | payment(self.cheapest_first, hand, chosen, best_cost))
 
     cdef int attack(self, int card, int strength, const Stack* gate,
                     const Stack* castle) noexcept nogil:

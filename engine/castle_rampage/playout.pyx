@@ -7,13 +7,13 @@ the estimate then weighs structures, hands and permanent cards of both seats. Wi
 the estimate are as it says (the modules `learned_play` and `features`).
 """
 
-from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, discard
+from engine.castle_rampage.actions cimport OGRE_DISCARDS, action_base, payment
 from engine.castle_rampage.features cimport CastleRampageFeatures
 from engine.castle_rampage.learned_play cimport LearnedPlay
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
-    END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_COST, MAX_WAYS, OGRE, OVER, PLAY,
+    END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_WAYS, OGRE, OVER, PLAY,
     PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
     VOLLEY, CastleState, Side, Stack, standing,
 )
@@ -105,27 +105,6 @@ cdef inline uint32_t which_of(uint64_t counts) noexcept nogil:
     # byte and no other; the product then gathers these bits.
     cdef uint64_t high = (counts + <uint64_t> 0x7F7F7F7F7F7F7F7F) & <uint64_t> 0x8080808080808080
     return ((high >> 7) * <uint64_t> 0x0102040810204080) >> 56
-
-
-cdef Action payment(const uint8_t* hand, int card, int cost) noexcept nogil:
-    # Pays for a card with those of the others that are worth least in hand.
-    cdef int paid[MAX_COST]
-    cdef int i, other, left, n = 0
-    cdef Action discards = 0
-    for i in range(CARDS - 1):
-        if n == cost:
-            break
-        other = CHEAPEST_FIRST[i]
-        left = hand[other] - (other == card)
-        while left > 0 and n < cost:
-            paid[n] = other
-            n += 1
-            left -= 1
-    if n == 2 and paid[0] > paid[1]:
-        paid[0], paid[1] = paid[1], paid[0]
-    for i in range(n):
-        discards |= discard(paid[i], i)
-    return discards
 
 
 cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
@@ -332,7 +311,8 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
                     best_choice = choice
                     best_cost = cost
                     discards = 0
-        return action_base(kind, chosen, best_choice) | discards | payment(hand, chosen, best_cost)
+        return (action_base(kind, chosen, best_choice) | discards
+                | payment(CHEAPEST_FIRST, hand, chosen, best_cost))
 
     cdef int attack(self, int card, int strength, const Stack* gate,
                     const Stack* castle) noexcept nogil:
