@@ -7,7 +7,7 @@ FROM ${PYTHON} AS builder
 ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
     PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends binutils gcc libc6-dev libnghttp2-dev \
+    && apt-get install -y --no-install-recommends binutils gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 # Tools and dependencies before the sources, which change more often.
@@ -35,10 +35,6 @@ RUN install -d /opt/croupier/share \
 COPY deploy/healthcheck /opt/croupier/bin/
 
 FROM ${PYTHON}
-# What serves gRPC.
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends libnghttp2-14 \
-    && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid 10001 croupier \
     && useradd --uid 10001 --gid croupier --no-create-home --home-dir /data --shell /usr/sbin/nologin croupier \
     && install -d -o croupier -g croupier /data \
@@ -52,7 +48,7 @@ ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR \
 # each would compile them again.
 RUN cd / && bash -c 'set -e; coproc croupier serve --listen 127.0.0.1:0 --web 127.0.0.1:0 --metrics-port 0 --store memory; \
         server=$COPROC_PID; read -r line <&"${COPROC[0]}"; echo "$line"; kill "$server"; wait "$server"' \
-    && python -c 'import asyncpg, jwt, service.http2.door, service.store.postgresql'
+    && python -c 'import asyncpg, jwt, service.store.postgresql'
 USER 10001:10001
 WORKDIR /data
 VOLUME /data

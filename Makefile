@@ -31,9 +31,6 @@ test: tools ## run the tests
 	scripts/web.sh test
 	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-grpcio: tools ## run the tests of the service over grpcio, which serves gRPC where nghttp2 is not built (SHORT=1 for fewer)
-	TEST_GRPC=grpcio $(LOW_PRIORITY) $(PYTEST) -n $(JOBS) --dist worksteal -q $(if $(SHORT),$(addprefix tests/service/,api http2 test_tls.py test_shutdown.py test_connections.py test_processes.py),tests/service) $(ARGS)
-
 browser: web ## play whole matches at the table in Chromium (SHORT=1 for fewer; apt-get install chromium)
 	scripts/web.sh browser
 
@@ -134,7 +131,6 @@ clean: ## remove everything that was built
 	@touch $@
 
 .venv/compiled: .venv/installed $(SOURCES)
-	scripts/install_nghttp2.sh
 	@echo 'Compiling the schemas and the extensions.'
 	$(PY) setup.py -q build_proto --inplace build_ext --inplace && touch $@
 

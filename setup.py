@@ -7,16 +7,11 @@ Three switches in the environment, for `make coverage`, `make sanitize` and `mak
 BUILD_COVERAGE=1 counts how often each Cython line runs, nogil code included;
 BUILD_SANITIZE=1 compiles with the address and undefined-behaviour sanitizers;
 BUILD_FUZZ=1 reports each basic block and each comparison to a coverage-guided fuzzer.
-
-BUILD_NGHTTP2=0 leaves out the extensions on nghttp2, for packages that must not depend on what the
-machine has; without it they are built where nghttp2 is installed.
 """
 
 import os
 import re
-import subprocess
 import sys
-import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -62,17 +57,7 @@ if FUZZ:
     # What the compiler calls is defined in tests/fuzz/block_counters.c.
     FLAGS += ["-O2", "-fsanitize-coverage=trace-pc,trace-cmp"]
 
-NGHTTP2 = "service/http2"  # The folder of the extensions that need the library.
-# What an older nghttp2 lacks: the limits that were added against floods.
-NGHTTP2_PROBE = """
-#include <nghttp2/nghttp2.h>
-int main(void) {
-    nghttp2_option_set_stream_reset_rate_limit(0, 0, 0);
-    nghttp2_option_set_max_continuations(0, 0);
-    return 0;
-}
-"""
-FOLDERS = ["engine", "ai", "lab", "service/wire", NGHTTP2]  # Where extensions are.
+FOLDERS = ["engine", "ai", "lab", "service/wire"]  # Where extensions are.
 if SANITIZE:
     FOLDERS.append("tests/planted")  # Faults that the sanitizers must report.
 DECLARATIONS = "build/declarations"  # Generated .pxd files; outside the sources, so never shipped.
@@ -88,30 +73,10 @@ def extensions() -> list[Extension]:
             define_macros=MACROS,
             extra_compile_args=FLAGS,
             extra_link_args=LINK_FLAGS,
-            libraries=["nghttp2"] if folder == NGHTTP2 else [],
         )
         for folder in FOLDERS
-        if folder != NGHTTP2 or has_nghttp2()
         for path in sorted(Path(folder).rglob("*.pyx"))
     ]
-
-
-def has_nghttp2() -> bool:
-    """Whether to build what needs nghttp2: not without a version that has the limits."""
-    if os.environ.get("BUILD_NGHTTP2") == "0":
-        return False
-    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "probe.c")
-        source.write_text(NGHTTP2_PROBE)
-        command = [*compiler, source, "-o", Path(folder, "probe"), "-lnghttp2"]
-        try:
-            found = subprocess.run(command, capture_output=True, check=False).returncode == 0
-        except OSError:
-            found = False
-    if not found:
-        print("--grpc nghttp2 is left out: no current nghttp2 is installed (libnghttp2-dev)")
-    return found
 
 
 def remove_stale() -> None:

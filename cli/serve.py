@@ -14,7 +14,6 @@ from service import tracing
 from service.logs import configure
 from service.process import Served
 from service.process import run as run_server
-from service.processes import Processes
 from service.search_server import SearchServer, SearchServerOptions
 from service.server import Options, Server
 
@@ -55,7 +54,7 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
 def _make(options: Options | SearchServerOptions) -> Served:
     if isinstance(options, SearchServerOptions):
         return SearchServer(options)
-    return Server(options) if options.processes == 1 else Processes(options)
+    return Server(options)
 
 
 def _check_files(parser: ConfiguredParser, chosen: argparse.Namespace) -> None:

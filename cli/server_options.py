@@ -12,7 +12,6 @@ from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
 from croupier.transport import Security
 from service.connections import ConnectionLimits
-from service.doors import AUTO, KINDS
 from service.logs import FORMATS
 from service.search_server import SearchServerOptions
 from service.searching.pools import SearchOptions
@@ -25,7 +24,6 @@ MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
 MAX_SEARCH_SECONDS = 60  # As in the schema.
 MAX_SEARCHES = 10_000
 MAX_SEARCH_PROCESSES = 64
-MAX_PROCESSES = 64
 # So that match servers soon find search servers that were added.
 MAX_SEARCH_CONNECTION_SECONDS = 300.0
 _LIMITS = ConnectionLimits()
@@ -58,7 +56,6 @@ def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
     """Returns the options of the server; raises UsageError if they do not fit together."""
     if chosen.role == Role.SEARCH:
         return _search_server_options(chosen)
-    _check_processes(chosen)
     same = {name: value for name, value in vars(chosen).items() if name in Options._fields}
     host, port = chosen.listen
     return Options(
@@ -97,7 +94,6 @@ def _search_server_options(chosen: argparse.Namespace) -> SearchServerOptions:
         ),
         _tls_files(chosen),
         (host, chosen.metrics_port) if chosen.metrics_port else None,
-        chosen.grpc,
     )
 
 
@@ -111,15 +107,6 @@ def _add_role(parser: ConfiguredParser) -> None:
         Role.MATCH.value,
         choices=tuple(role.value for role in Role),
     )
-    parser.add_option(
-        group,
-        "--processes",
-        "processes that answer the calls of this server, which share its ports, its log, its "
-        "searches and the budgets of its callers; more than 1 add a process that supervises them",
-        str(Options().processes),
-        metavar="N",
-        type=arguments.whole(1, MAX_PROCESSES),
-    )
 
 
 def _add_addresses(parser: ConfiguredParser) -> None:
@@ -131,14 +118,6 @@ def _add_addresses(parser: ConfiguredParser) -> None:
         arguments.DEFAULT_ADDRESS,
         metavar="HOST:PORT",
         type=arguments.address,
-    )
-    parser.add_option(
-        group,
-        "--grpc",
-        "what serves gRPC: nghttp2, which needs a build with that library, or grpcio, which takes "
-        "twice the processor time; auto is nghttp2 where it is built (docs/operations.md)",
-        AUTO,
-        choices=KINDS,
     )
     web = WebOptions()
     parser.add_option(
@@ -474,16 +453,6 @@ def _web_options(chosen: argparse.Namespace) -> WebOptions | None:
     if chosen.web_origin or chosen.web_host:
         raise UsageError("--web-origin and --web-host need --web")
     return None
-
-
-def _check_processes(chosen: argparse.Namespace) -> None:
-    if chosen.processes == 1:
-        return
-    if not chosen.search_processes and not chosen.search_at:
-        # Each would search with threads of its own, and give every caller a share of these.
-        raise UsageError("--processes needs --search-processes or --search-at")
-    if 0 < chosen.max_connections < chosen.processes:
-        raise UsageError("--max-connections must not be less than --processes")
 
 
 def _search_security(chosen: argparse.Namespace) -> Security:

@@ -13,11 +13,8 @@ declare -A tests=(
     [facts]="tests/games/test_facts.py"
     [wire]="tests/service/wire tests/service/hosting/test_snapshots.py"
     [search]="tests/ai"
-    # The sanitizers keep what was freed, so memory grows; and a program takes long to start.
-    [http2]="tests/service/http2 --deselect tests/service/http2/test_door.py::test_calls_leave_nothing
-        --deselect tests/service/http2/test_door.py::test_an_address_that_is_taken_is_refused"
 )
-parts=(engine samplers hostile facts wire search http2)
+parts=(engine samplers hostile facts wire search)
 [ $# -eq 0 ] || parts=("$@")
 
 

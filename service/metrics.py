@@ -292,13 +292,6 @@ class Metrics:
         cached = self._gauge("croupier_match_cache_matches", "Matches in memory.")
         cached.set_function(matches)
 
-    def add_serving_processes(self, ready: Callable[[], int]) -> None:
-        """Adds how many of several processes take calls."""
-        serving = self._gauge(
-            "croupier_serving_processes", "Processes that take calls, of those of --processes."
-        )
-        serving.set_function(ready)
-
     def add_web(self, connections: Callable[[], int]) -> None:
         """Adds how many connections the door for browsers has."""
         opened = self._gauge("croupier_web_connections", "Connections of the door for browsers.")

@@ -47,16 +47,11 @@ MonitoringAddress: TypeAlias = tuple[str, int] | Path | None
 class Monitoring:
     """Answers for one server of any kind. Every method is called on the server's event loop."""
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        registry: SummedRegistry | None = None,
-        read_metrics: Application | None = None,
-    ) -> None:
-        """`registry` is what to tell instead of the metrics alone; `read_metrics` tells it."""
+    def __init__(self, metrics: Metrics, registry: SummedRegistry | None = None) -> None:
+        """`registry` is what to tell instead of the metrics alone."""
         self.state = "starting"  # READY, or what the server does instead of taking calls.
         self._metrics = metrics
-        self._read_metrics: Application = read_metrics or make_asgi_app(
+        self._read_metrics: Application = make_asgi_app(
             registry or metrics.registry, disable_compression=True
         )
         self._turned = time.monotonic()  # When the event loop was last seen to turn.

@@ -12,9 +12,9 @@ from croupier.v1 import hint_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.calls import Calls, Service
+from service.api.door import GrpcDoor
 from service.api.hint_service import HintService
 from service.connections import ConnectionLimits
-from service.doors import AUTO, make_door
 from service.metrics import Metrics
 from service.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
 from service.searching.models import open_models
@@ -38,7 +38,6 @@ class SearchServerOptions(NamedTuple):
     connections: ConnectionLimits = ConnectionLimits()
     tls: Files | None = None  # None: in the clear.
     metrics_at: MonitoringAddress = None
-    grpc: str = AUTO  # What serves gRPC (`service/doors.py`).
 
 
 class SearchServer:
@@ -60,7 +59,8 @@ class SearchServer:
         self._certificate = (
             Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
         )
-        self._door = make_door(options.grpc, self._calls, options.connections, self._certificate)
+        credentials = None if self._certificate is None else self._certificate.credentials()
+        self._door = GrpcDoor(self._calls, options.connections, credentials)
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError."""

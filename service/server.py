@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,18 +11,16 @@ from typing import NamedTuple
 from croupier.transport import CLEARTEXT, Security, is_local
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from service.admission.admission import Admission
-from service.admission.budgets import Accounts
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator
 from service.api.calls import Calls, Service
 from service.api.catalog_service import CatalogService
-from service.api.door import cannot_listen, check_free
+from service.api.door import GrpcDoor, cannot_listen, check_free
 from service.api.hint_service import HintService
 from service.api.match_service import MatchService
 from service.api.tokens import Tokens, read_key, read_operator_token
 from service.clock import Clock
 from service.connections import ConnectionLimits
-from service.doors import AUTO, make_door, resolve
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.idle_matches import IdleMatches
@@ -33,7 +30,7 @@ from service.hosting.retention import Retention
 from service.hosting.scheduler import Scheduler
 from service.hosting.sweep import Sweep
 from service.metrics import Metrics
-from service.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
+from service.monitoring import READY, Monitoring, add_rules_versions
 from service.searching.models import open_models
 from service.searching.own_threads import OwnThreads
 from service.searching.pools import SearchOptions, open_pools
@@ -85,8 +82,6 @@ class Options(NamedTuple):
     end_idle: float | None = 30 * 86400.0  # Seconds; None: never.
     max_default_actions: int = 20  # In a row, for one seat; 0: no limit.
     web: WebOptions | None = None  # None: gRPC only.
-    grpc: str = AUTO  # What serves gRPC (`service/doors.py`).
-    processes: int = 1  # That answer calls (`service/processes.py`).
 
     @property
     def searching(self) -> SearchOptions:
@@ -100,39 +95,24 @@ class Options(NamedTuple):
         )
 
 
-class Shared(NamedTuple):
-    """What a process has in common with the other processes of its server."""
-
-    processes: int  # How many there are.
-    accounts: Accounts  # Of the callers.
-    metrics_at: Path  # Where it tells its metrics, which are added to those of the others.
-    listening: socket.socket | None  # For browsers.
-    search_address: str  # Of the search processes; empty without them.
-
-
 class Server:
-    """One server, or one of the processes of it. It is started once and stopped once."""
+    """One server. It is started once and stopped once."""
 
     def __init__(
         self,
         options: Options,
         store: Store | None = None,
         clock: Clock | None = None,
-        shared: Shared | None = None,
     ) -> None:
-        """A store that is given is open, and is not closed. Raises OSError or ValueError.
-
-        With `shared`, this is one process of several.
-        """
+        """A store that is given is open, and is not closed. Raises OSError or ValueError."""
         self._options = options
-        self._shared = shared
         self._key = read_key(options.token_key_file) if options.token_key_file else None
         operator_file = options.operator_token_file
         self._operator_token = read_operator_token(operator_file) if operator_file else None
         self._models = open_models(options.learned)
         self.metrics = Metrics()
         add_rules_versions(self.metrics)
-        self._search_processes = None if shared else open_search_processes(options)
+        self._search_processes = open_search_processes(options)
         summed = None
         if self._search_processes is not None:
             summed = SummedRegistry(self.metrics.registry, self._search_processes.metrics)
@@ -146,12 +126,9 @@ class Server:
         self.matches = Matches(
             self._store, self.metrics, self._clock, options.max_default_actions, self._models
         )
-        self._own_threads = OwnThreads(open_pools(self._own_share(), self.metrics))
+        self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
         self._search_servers = self._open_search_servers()
-        self._has_search_processes = self._search_processes is not None or bool(
-            shared and shared.search_address
-        )
-        if self._has_search_processes:
+        if self._search_processes is not None:
             for kind in Kind:
                 self.metrics.search_threads(kind, 0)  # Those of the processes are added.
         searches = Searches(self._own_threads, self._search_servers)
@@ -169,33 +146,28 @@ class Server:
         )
         callers_file = options.callers_file
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
-        self._admission = Admission(callers, self.metrics, shared.accounts if shared else None)
+        self._admission = Admission(callers, self.metrics)
         self._calls = Calls(self.metrics, self._admission)
         self._searches = searches
-        self._door = make_door(
-            options.grpc,
+        self._door = GrpcDoor(
             self._calls,
             options.connections,
-            self._certificate,
+            None if self._certificate is None else self._certificate.credentials(),
             doors=1 if options.web is None else 2,
-            shares_port=shared is not None,
         )
         self._web = None
         if options.web is not None:
             context = None if self._certificate is None else self._certificate.context
-            listening = shared.listening if shared else None
-            self._web = web = WebDoor(
-                options.web, options.connections, self._calls, context, listening
-            )
+            self._web = web = WebDoor(options.web, options.connections, self._calls, context)
             self.metrics.add_web(lambda: web.connections)
         self.web_url = ""  # Of the table, when the server has started with a door for browsers.
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
         host, port = self._options.host, self._options.port
-        if self._shared is None:
-            check_free(host, port)
-        self._monitoring.start(self._metrics_at())
+        check_free(host, port)
+        metrics_port = self._options.metrics_port
+        self._monitoring.start((host, metrics_port) if metrics_port else None)
         self._start_search_servers()
         if self._own_store:
             await self._store.open()
@@ -205,37 +177,20 @@ class Server:
         services = self._make_services(tokens)
         if self._web is not None:
             await self._open_web(self._web, services)
-        if self._has_search_processes:
+        if self._search_processes is not None:
             await self._wait_for_search_processes()
         address = await self._door.open(f"{host}:{port}", services)
-        _log.info("gRPC is served by %s", resolve(self._options.grpc))
         self._scheduler.start()
         for sweep in self._sweeps():
             sweep.start()
         self._monitoring.state = READY
         return address
 
-    def _own_share(self) -> SearchOptions:
-        # What the threads of this process may use, which search only if no other process does.
-        searching = self._options.searching
-        if self._shared is None:
-            return searching
-        threads = searching.number_of_threads // self._shared.processes
-        return searching._replace(threads=max(1, threads))
-
-    def _metrics_at(self) -> MonitoringAddress:
-        if self._shared is not None:
-            return self._shared.metrics_at
-        host, port = self._options.host, self._options.metrics_port
-        return (host, port) if port else None
-
     def _open_search_servers(self) -> SearchServers | None:
-        options, processes, shared = self._options, self._search_processes, self._shared
+        options, processes = self._options, self._search_processes
         threads = options.searching.number_of_threads
         if processes is not None:
             return SearchServers(processes.address, threads, self.metrics)
-        if shared is not None and shared.search_address:
-            return SearchServers(shared.search_address, threads, self.metrics)
         if not options.search_at:
             return None
         security = options.search_security
@@ -334,20 +289,14 @@ class Server:
             await self._store.close()
         self._monitoring.stop()
 
-    def let_search_processes_stop(self) -> None:
-        """Accepts what the common search processes have found when they stop."""
-        if self._has_search_processes and self._search_servers is not None:
-            self._search_servers.let_stop()
-
     def _end_searches(self) -> None:
         # What the searches for hints have found is the answer. Bots decide again later.
         self._own_threads.end_searches(Kind.HINT)
         if self._search_servers is None:
             return
-        if self._has_search_processes:
+        if self._search_processes is not None:
             self._search_servers.let_stop()
-            if self._search_processes is not None:
-                self._search_processes.stop()
+            self._search_processes.stop()
         else:
             self._search_servers.end_searches()
 

@@ -53,12 +53,6 @@ class Certificate:
             self._refresh()
             return self._loaded.context
 
-    def http2_context(self) -> ssl.SSLContext:
-        """Returns the context for the next connection of HTTP/2."""
-        with self._lock:
-            self._refresh()
-            return self._loaded.http2_context
-
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
         # Differs whenever a file has changed, also if a symbolic link leads elsewhere now.
         return tuple(_stamp_of(path) for path in self._files if path is not None)
@@ -95,8 +89,7 @@ class Certificate:
         self._expiry(_expiry(self._files.cert, self._files.key))
         loaded = _Loaded(
             grpc.ssl_server_certificate_configuration([(key, cert)], roots),
-            _context(self._files, "http/1.1"),
-            _context(self._files, "h2"),
+            _context(self._files),
         )
         if self._stamp() != self._seen:
             raise ValueError("the files change at this moment")
@@ -108,13 +101,12 @@ class _Loaded(NamedTuple):
 
     configuration: grpc.ServerCertificateConfiguration
     context: ssl.SSLContext
-    http2_context: ssl.SSLContext
 
 
-def _context(files: Files, protocol: str) -> ssl.SSLContext:
+def _context(files: Files) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(files.cert, files.key, password=lambda: b"")
-    context.set_alpn_protocols([protocol])
+    context.set_alpn_protocols(["http/1.1"])
     if files.client_ca is not None:
         context.load_verify_locations(files.client_ca)
         context.verify_mode = ssl.CERT_REQUIRED

@@ -1,17 +1,15 @@
 """Fixtures that run real servers on real sockets, and the signal handling that tests rely on."""
 
-import os
 import signal
 
 import pytest
 
 from lab.postgresql import Postgres
-from tests.support.replicas import OPERATOR, PROCESSES, Cluster, Replica
-from tests.support.serving import GRPC, Client, Servers
+from tests.support.replicas import OPERATOR, Cluster, Replica
+from tests.support.serving import Client, Servers
 
 
 def pytest_configure():
-    os.environ["CROUPIER_GRPC"] = GRPC  # Of the servers that tests start as programs.
     # A shell makes background jobs ignore SIGINT. The programs that tests start would inherit this,
     # and tests interrupt them.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -74,12 +72,11 @@ def operator(tmp_path):
     return ("--operator-token-file", str(file))
 
 
-@pytest.fixture(params=["sqlite", "processes", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def cluster(request, replicas, operator, tmp_path):
-    """A server with a SQLite log, of one process or two, or two with one PostgreSQL database."""
+    """A server with a SQLite log, or two with one PostgreSQL database."""
     if request.param != "postgresql":
-        processes = PROCESSES if request.param == "processes" else ()
-        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"), *processes)]
+        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
     else:
         postgres = request.getfixturevalue("postgres")
         stores = [("--store", postgres.url(postgres.new_schema()))] * 2

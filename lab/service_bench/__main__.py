@@ -20,9 +20,6 @@ lab/service_bench/instructions.py); only if it is asked for.
 Hints: what a short hint costs beyond its search (see lab/service_bench/hints.py); only if it is
 asked for.
 
-Processes: what is played, at servers of several processes (see lab/service_bench/processes.py);
-only if it is asked for.
-
 Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
 SubmitAction with a log that is full of other matches.
 """
@@ -34,18 +31,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from lab.service_bench import hints, human, instructions, played, processes, scale
+from lab.service_bench import hints, human, instructions, played, scale
 from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, write_scripts
 from lab.service_bench.serve import ECHO
 from service import wire
-from service.doors import AUTO, KINDS
 
 _ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
 _WEB = "... by Connect"
 _PARTS = ("calls", "played", "matches")  # Others are measured only if they are asked for.
-_HUMAN, _INSTRUCTIONS, _PROCESSES, _HINTS = "human", "instructions", "processes", "hints"
+_HUMAN, _INSTRUCTIONS, _HINTS = "human", "instructions", "hints"
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
 _FULL_LOG_STREAMS = 16
@@ -70,17 +66,12 @@ def main() -> None:
             played.measure(directory, scripts, stores, tables, rounds, chosen.seconds, against)
         if _HUMAN in chosen.parts:
             scripts, matches, pace = _scripts(games), chosen.matches, chosen.pace
-            share, seconds, grpc = chosen.share, chosen.human_seconds, chosen.grpc
-            human.measure(directory, scripts, matches, pace, share, seconds, grpc)
+            share, seconds = chosen.share, chosen.human_seconds
+            human.measure(directory, scripts, matches, pace, share, seconds)
         if _HINTS in chosen.parts:
             hints.measure(directory, games, chosen.iterations, chosen.rounds, chosen.seconds)
         if _INSTRUCTIONS in chosen.parts:
             _instructions(directory, games, chosen.rounds)
-        if _PROCESSES in chosen.parts:
-            progress("writing matches")
-            scripts, rounds, counts = _scripts(games), chosen.rounds, chosen.processes
-            tables, stores = chosen.tables, chosen.stores
-            processes.measure(directory, scripts, stores, tables, rounds, chosen.seconds, counts)
         if "matches" in chosen.parts:
             _matches(directory, games)
             _full_log(chosen, directory, _scripts(games))
@@ -101,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--parts",
         nargs="+",
-        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _PROCESSES, _HINTS),
+        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _HINTS),
         default=_PARTS,
         help=f"what to measure (default: {' '.join(_PARTS)})",
     )
@@ -142,12 +133,6 @@ def _parser() -> argparse.ArgumentParser:
         help="how long they are played (default: %(default)s)",
     )
     add(
-        "--grpc",
-        choices=KINDS,
-        default=AUTO,
-        help="what serves gRPC to them (default: %(default)s)",
-    )
-    add(
         "--iterations",
         metavar="N",
         type=int,
@@ -160,15 +145,6 @@ def _parser() -> argparse.ArgumentParser:
         choices=played.STORES,
         default=("sqlite", "postgresql"),
         help="stores of the matches that are played (default: sqlite postgresql)",
-    )
-    add(
-        "--processes",
-        metavar="N",
-        nargs="+",
-        type=int,
-        default=(1, 2, 4),
-        help="numbers of processes, the first of which is what the others are compared with "
-        "(default: 1 2 4)",
     )
     add(
         "--streams",

@@ -26,13 +26,9 @@ def measure(
     pace: float,
     share: int,
     seconds: float,
-    grpc: str,
 ) -> None:
-    """Prints one row: `matches` with an action every `pace` seconds, `share` seats a connection.
-
-    `grpc` is what serves gRPC (`service/doors.py`).
-    """
-    with hosting(directory / "human", "sqlite", None, ("--grpc", grpc)) as server:
+    """Prints one row: `matches` with an action every `pace` seconds, `share` seats a connection."""
+    with hosting(directory / "human", "sqlite", None) as server:
         empty = server.memory()
         progress(f"creating {matches} matches")
         created = asyncio.run(create_matches(server.address, list(islice(cycle(scripts), matches))))

@@ -9,9 +9,6 @@ Lean clients keep the state of the game themselves: by read masks they get the e
 and the legal actions, and their streams skip their own actions. They have a bare pattern of their
 own, with one message for each action.
 
-Where the build has nghttp2, which is what plays then, all is also played on grpcio, beside the bare
-pattern there.
-
 On PostgreSQL, statements are counted, each of which is a round trip to the database; and players
 also play with two servers that share the database, a seat at each.
 """
@@ -37,7 +34,6 @@ from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script, submission
 from lab.service_bench.serve import ACT, FOLLOW, NO_SEAT, write_act, write_follow
 from lab.service_bench.servers import SUBMIT, Running, serving
-from service.doors import GRPCIO, has_nghttp2
 
 STORES = ("memory", "sqlite", "postgresql")
 
@@ -46,7 +42,6 @@ BARE = Pattern(ACT, FOLLOW)
 _THIS, _AGAINST, _BARE_NAME = "played", "... --against", "bare pattern"
 _LEAN, _LEAN_BARE = "lean", "bare, lean"
 _TWO = "two servers"
-_GRPCIO, _GRPCIO_BARE = "on grpcio", "bare, grpcio"  # The same on the other door.
 # What a client needs that keeps the state of the game itself.
 _LEAN_VIEW = ["view.deciders", "view.legal_actions", "view.result"]
 _MAX_ACTIONS_A_SECOND = 10_000  # This many are prepared.
@@ -156,9 +151,6 @@ def _measure(
     played = list(islice(cycle(scripts), count))
     with ExitStack() as stack:
         hosts = {_THIS: [stack.enter_context(hosting(place / "this", store, None))]}
-        if has_nghttp2():
-            options = ("--grpc", GRPCIO)
-            hosts[_GRPCIO] = [stack.enter_context(hosting(place / GRPCIO, store, None, options))]
         if store == "postgresql":
             hosts[_TWO] = stack.enter_context(_hosting_two(place / "two"))
         if checkout is not None:
@@ -170,12 +162,11 @@ def _measure(
                 matches = asyncio.run(create_matches(addresses[0], played, lean=lean))
                 players = Players(addresses, PLAY, matches, tables)
                 stack.callback(players.close)
-                if name in (_THIS, _GRPCIO):
+                if name == _THIS:
                     bare = bare_pattern(players.play(_WARM_SECONDS), matches, lean=lean)
                     bare_players = Players(addresses, BARE, bare, tables)
                     stack.callback(bare_players.close)
-                    bare_name = _GRPCIO_BARE if name == _GRPCIO else _BARE_NAME
-                    bare_name = _LEAN_BARE if lean else bare_name
+                    bare_name = _LEAN_BARE if lean else _BARE_NAME
                     subjects.append(Subject(bare_name, servers, bare_players, Counter()))
                 subjects.append(Subject(_LEAN if lean else name, servers, players, Counter()))
         for subject in subjects:
@@ -305,26 +296,15 @@ def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
     if name in (_BARE_NAME, _LEAN_BARE):
         return ""
     theirs = measured[name]
-    if name == _GRPCIO_BARE:
-        return f"bare pattern of it: {_shares(measured[_BARE_NAME], theirs)}"
     if name == _THIS:
-        compared = f"CPU {ratio(ours, measured[_BARE_NAME], 'cpu'):.2f} of the bare pattern"
-        if _GRPCIO_BARE in measured:
-            compared += f", {ratio(ours, measured[_GRPCIO_BARE], 'cpu'):.2f} of that on grpcio"
-        return compared
-    if name == _GRPCIO:
-        cpu = ratio(theirs, measured[_GRPCIO_BARE], "cpu")
-        return f"CPU {cpu:.2f} of its bare pattern; played of it: {_shares(ours, theirs)}"
+        return f"CPU {ratio(ours, measured[_BARE_NAME], 'cpu'):.2f} of the bare pattern"
     if name == _TWO:
         return f"of played: {_shares(theirs, ours)}"
     if name == _LEAN:
         cpu = ratio(theirs, measured[_LEAN_BARE], "cpu")
         return f"CPU {cpu:.2f} of its bare pattern; of played: {_shares(theirs, ours)}"
     lean = _shares(measured[_LEAN], theirs)
-    compared = f"played of it: {_shares(ours, theirs)}; lean of it: {lean}"
-    if _GRPCIO in measured:
-        compared += f"; on grpcio of it: {_shares(measured[_GRPCIO], theirs)}"
-    return compared
+    return f"played of it: {_shares(ours, theirs)}; lean of it: {lean}"
 
 
 def _shares(ones: Sequence[Figures], others: Sequence[Figures]) -> str:

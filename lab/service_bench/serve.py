@@ -7,7 +7,6 @@ Follow for the same match: to both, or to that of the other seat.
 
 import argparse
 import asyncio
-import importlib
 import logging
 import struct
 from collections import defaultdict
@@ -18,7 +17,6 @@ from typing import Any
 import grpc
 import uvloop
 
-from service.doors import AUTO, GRPCIO, KINDS, resolve
 from service.process import run
 from service.server import Options, Server
 from service.web.door import WebOptions
@@ -43,15 +41,10 @@ def main() -> None:
     parser.add_argument("--allow-seeds", action="store_true", help="as for croupier serve")
     parser.add_argument("--search-processes", type=int, default=Options().search_processes)
     parser.add_argument("--metrics-port", type=int, default=0, help="as for croupier serve")
-    parser.add_argument("--grpc", choices=KINDS, default=AUTO, help="as for croupier serve")
     chosen = parser.parse_args()
     logging.getLogger("service").setLevel(logging.WARNING)
     # The server offers no way to add a method, because only this benchmark needs one.
-    if resolve(chosen.grpc) == GRPCIO:
-        grpc.aio.server = _with_bare(grpc.aio.server)
-    else:
-        door: Any = importlib.import_module("service.http2.door")
-        door.Methods = _with_bare(door.Methods)
+    grpc.aio.server = _with_bare(grpc.aio.server)
     options = Options(
         port=0,
         store=chosen.store,
@@ -61,13 +54,12 @@ def main() -> None:
         web=WebOptions(port=0),
         search_processes=chosen.search_processes,
         metrics_port=chosen.metrics_port,
-        grpc=chosen.grpc,
     )
     uvloop.run(run(lambda: Server(options)))
 
 
 def _with_bare(make: Any) -> Any:
-    # Makes what takes methods, and adds the bare ones to it.
+    # Makes a server, and adds the bare methods to it.
     def make_with_bare(*arguments: Any, **options: Any) -> Any:
         made = make(*arguments, **options)
         bare = _Bare()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from lab.connections import children
 from lab.ports import free_port
 from lab.service_bench.scripts import KEY
 
@@ -57,6 +56,12 @@ class Running(NamedTuple):
     def memory(self) -> int:
         """Returns the resident memory in bytes, that of search processes included."""
         return sum(map(_memory, _with_children(self.pid)))
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, in ascending order (Linux)."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sorted(map(int, found))
 
 
 def _with_children(pid: int) -> list[int]:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from service.admission.budgets import (
-    Accounts,
     Budget,
     BudgetExhausted,
     BudgetLimits,
@@ -32,18 +31,13 @@ MAX_REFUSALS_WAITING = 5_000  # So that they cost at most some 100 MB; more come
 class Admission:
     """What the callers of a server may use. Most methods are about the current call."""
 
-    def __init__(
-        self, callers: Callers, metrics: Metrics, accounts: Accounts | None = None
-    ) -> None:
-        """`accounts` are those that this process shares with others.
-
-        Raises ValueError if a package is missing that the callers need.
-        """
+    def __init__(self, callers: Callers, metrics: Metrics) -> None:
+        """Raises ValueError if a package is missing that the callers need."""
         self._callers = callers
         self._keys = {key.name: key.limits for key in callers.keys.values()}
         self._signed_tokens = None if callers.jwt is None else _read_signed_tokens(callers.jwt)
         self.identification = Identification(callers, self._signed_tokens)
-        self._ledger = Ledger(self._limits, metrics, accounts=accounts)
+        self._ledger = Ledger(self._limits, metrics)
         self._refusals_waiting = 0
         self._closing = asyncio.Event()
 

@@ -6,15 +6,13 @@ cell rate algorithm, ATM Forum Traffic Management Specification 4.0, section 4.4
 known only afterwards, such as the seconds of a search, so a bucket can go into debt; that is why
 this is no library of rate limits, which can only ask in advance.
 
-A server counts for itself: behind n replicas a principal has up to n times its budgets. The
-processes of one server count together (`service/admission/shared_accounts.py`).
+A server counts for itself: behind n replicas a principal has up to n times its budgets.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import Protocol
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.principals import Kind, Principal
@@ -87,39 +85,8 @@ class BudgetExhausted(Refusal):
         )
 
 
-class Account(Protocol):
+class Account:
     """The usage of one principal. Times are those of the ledger's clock."""
-
-    refused_until: float  # When the refusals so far have come.
-
-    def full_at(self, budget: Budget) -> float:
-        """When the bucket of a budget will be full again; 0.0 if it was never used."""
-
-    def set_full_at(self, budget: Budget, at: float) -> None:
-        """Changes this."""
-
-    def held(self, budget: Budget) -> int:
-        """How many of a budget are held now."""
-
-    def hold(self, budget: Budget, more: int) -> None:
-        """Holds more of a budget, or with a negative number fewer."""
-
-
-class Accounts(Protocol):
-    """The usage of all principals."""
-
-    def lock(self) -> AbstractContextManager[object]:
-        """Entered while accounts are read and changed. No account is kept any longer than that."""
-
-    def make_room(self, now: float) -> None:
-        """Forgets accounts in which nothing is used, if there are many. Called without accounts."""
-
-    def account(self, principal: Principal) -> Account:
-        """The account of a principal, which is new if nothing is known of it."""
-
-
-class _OwnAccount:
-    """The usage of one principal, in the memory of this process."""
 
     __slots__ = ("_full_at", "_held", "refused_until")
 
@@ -129,15 +96,19 @@ class _OwnAccount:
         self.refused_until = 0.0
 
     def full_at(self, budget: Budget) -> float:
+        """When the bucket of a budget will be full again; 0.0 if it was never used."""
         return self._full_at.get(budget, 0.0)
 
     def set_full_at(self, budget: Budget, at: float) -> None:
+        """Changes this."""
         self._full_at[budget] = at
 
     def held(self, budget: Budget) -> int:
+        """How many of a budget are held now."""
         return self._held.get(budget, 0)
 
     def hold(self, budget: Budget, more: int) -> None:
+        """Holds more of a budget, or with a negative number fewer."""
         held = self._held.get(budget, 0) + more
         if held:
             self._held[budget] = held
@@ -153,18 +124,15 @@ class _OwnAccount:
         )
 
 
-class OwnAccounts:
-    """The accounts of a server that is one process."""
+class Accounts:
+    """The accounts of all principals that use something."""
 
     def __init__(self) -> None:
-        self._accounts: dict[Principal, _OwnAccount] = {}
+        self._accounts: dict[Principal, Account] = {}
         self._sweep_at = MAX_IDLE_ACCOUNTS
-        self._unlocked = nullcontext()
-
-    def lock(self) -> AbstractContextManager[object]:
-        return self._unlocked
 
     def make_room(self, now: float) -> None:
+        """Forgets accounts in which nothing is used, if there are many."""
         # When few accounts are idle, the next sweep is further away, so that sweeping costs little
         # for each new account.
         if len(self._accounts) < self._sweep_at:
@@ -176,10 +144,11 @@ class OwnAccounts:
         }
         self._sweep_at = max(MAX_IDLE_ACCOUNTS, 2 * len(self._accounts))
 
-    def account(self, principal: Principal) -> _OwnAccount:
+    def account(self, principal: Principal) -> Account:
+        """The account of a principal, which is new if nothing is known of it."""
         account = self._accounts.get(principal)
         if account is None:
-            account = self._accounts[principal] = _OwnAccount()
+            account = self._accounts[principal] = Account()
         return account
 
 
@@ -191,14 +160,13 @@ class Ledger:
         limits: Callable[[Principal], BudgetLimits],
         metrics: Metrics,
         now: Callable[[], float] = time.monotonic,
-        accounts: Accounts | None = None,
     ) -> None:
-        """`limits` gives the budgets of a principal; without `accounts` they are this process's."""
+        """`limits` gives the budgets of a principal."""
         self._limits = limits
         self._metrics = metrics
         metrics.add_budgets(Budget, Kind)
         self._now = now
-        self._accounts = accounts or OwnAccounts()
+        self._accounts = Accounts()
 
     def spend(self, payers: Sequence[Principal], budget: Budget, amount: float = 1.0) -> None:
         """Uses an amount of a budget of all payers; raises Refusal if one has too little left."""
@@ -207,20 +175,19 @@ class Ledger:
         now = self._now()
         self._accounts.make_room(now)
         spent = []
-        with self._accounts.lock():
-            for payer in payers:
-                limit = self._limits(payer).get(budget)
-                if limit is None:
-                    continue
-                window = WINDOWS[budget]
-                account = self._accounts.account(payer)
-                full_at = max(now, account.full_at(budget))
-                full_at += amount * window / limit if limit else 2 * window
-                if full_at - now > window + ROUNDING_SECONDS:
-                    self._refuse(payer, budget, limit, full_at - now - window)
-                spent.append((account, full_at))
-            for account, full_at in spent:
-                account.set_full_at(budget, full_at)
+        for payer in payers:
+            limit = self._limits(payer).get(budget)
+            if limit is None:
+                continue
+            window = WINDOWS[budget]
+            account = self._accounts.account(payer)
+            full_at = max(now, account.full_at(budget))
+            full_at += amount * window / limit if limit else 2 * window
+            if full_at - now > window + ROUNDING_SECONDS:
+                self._refuse(payer, budget, limit, full_at - now - window)
+            spent.append((account, full_at))
+        for account, full_at in spent:
+            account.set_full_at(budget, full_at)
 
     def check(self, payers: Sequence[Principal], budget: Budget) -> None:
         """Raises Refusal if a payer has nothing left of a budget that is charged afterwards."""
@@ -229,8 +196,7 @@ class Ledger:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
-            with self._accounts.lock():
-                full_at = max(now, self._accounts.account(payer).full_at(budget))
+            full_at = max(now, self._accounts.account(payer).full_at(budget))
             ahead = full_at - now - WINDOWS[budget]
             if ahead >= 0 or limit == 0:
                 self._refuse(payer, budget, limit, max(ahead, RETRY_SECONDS))
@@ -241,26 +207,24 @@ class Ledger:
         for payer in payers:
             limit = self._limits(payer).get(budget)
             if limit:
-                with self._accounts.lock():
-                    account = self._accounts.account(payer)
-                    full_at = max(now, account.full_at(budget))
-                    account.set_full_at(budget, full_at + amount * WINDOWS[budget] / limit)
+                account = self._accounts.account(payer)
+                full_at = max(now, account.full_at(budget))
+                account.set_full_at(budget, full_at + amount * WINDOWS[budget] / limit)
 
     @contextmanager
     def hold(self, payers: Sequence[Principal], budget: Budget) -> Iterator[None]:
         """Uses one of a budget of all payers until the block ends; raises Refusal."""
         held = []
-        with self._accounts.lock() if payers else nullcontext():
-            for payer in payers:
-                limit = self._limits(payer).get(budget)
-                if limit is None:
-                    continue
-                account = self._accounts.account(payer)
-                if account.held(budget) >= limit:
-                    self._refuse(payer, budget, limit, RETRY_SECONDS)
-                held.append(account)
-            for account in held:
-                account.hold(budget, 1)
+        for payer in payers:
+            limit = self._limits(payer).get(budget)
+            if limit is None:
+                continue
+            account = self._accounts.account(payer)
+            if account.held(budget) >= limit:
+                self._refuse(payer, budget, limit, RETRY_SECONDS)
+            held.append(account)
+        for account in held:
+            account.hold(budget, 1)
         try:
             yield
         finally:
@@ -271,13 +235,12 @@ class Ledger:
     def refusal_delay(self, payer: Principal) -> float:
         """Counts a refusal; returns in how many seconds it is due."""
         now = self._now()
-        with self._accounts.lock():
-            account = self._accounts.account(payer)
-            due = max(now, account.refused_until)
-            if due - now < MAX_REFUSAL_SECONDS:
-                calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
-                per_second = max(1.0, REFUSED_SHARE * calls)
-                account.refused_until = due + 1 / per_second
+        account = self._accounts.account(payer)
+        due = max(now, account.refused_until)
+        if due - now < MAX_REFUSAL_SECONDS:
+            calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
+            per_second = max(1.0, REFUSED_SHARE * calls)
+            account.refused_until = due + 1 / per_second
         return max(0.0, due - now - WINDOWS[Budget.CALLS])
 
     def check_count(self, payer: Principal, budget: Budget, count: int) -> None:
@@ -292,8 +255,7 @@ class Ledger:
 
     def held(self, payer: Principal, budget: Budget) -> int:
         """How many of a budget a payer holds now."""
-        with self._accounts.lock():
-            return self._accounts.account(payer).held(budget)
+        return self._accounts.account(payer).held(budget)
 
     def _refuse(self, payer: Principal, budget: Budget, limit: float, wait: float) -> None:
         self._metrics.over_budget(budget.value, payer.kind.value)

@@ -14,9 +14,8 @@ from service.api.calls import Calls, Service
 from service.api.handlers import ServiceHandlers
 from service.connections import ConnectionLimits, channel_options
 
-# Whether other processes may listen on the same port. Only the processes of one server may:
-# otherwise two servers could share a port without noticing.
-_SHARED_PORT = "grpc.so_reuseport"
+# Two servers must not share a port without noticing.
+_NO_SHARED_PORT = ("grpc.so_reuseport", 0)
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 _log = logging.getLogger(__name__)
@@ -31,20 +30,16 @@ class GrpcDoor:
         limits: ConnectionLimits,
         credentials: grpc.ServerCredentials | None = None,
         doors: int = 1,
-        *,
-        shares_port: bool = False,
     ) -> None:
         """Without `credentials` it serves in the clear. `doors` share the files of the process.
 
-        `shares_port`: other processes listen on the same port, and the system gives each new
-        connection to one of them. Raises ValueError if there are too few files.
+        Raises ValueError if there are too few files.
         """
         self._calls = calls
         self._credentials = credentials
-        self._shares_port = shares_port
         self._health = health.aio.HealthServicer()
-        shared = (_SHARED_PORT, int(shares_port))
-        self._server = grpc.aio.server(options=(shared, *channel_options(limits, doors)))
+        options = (_NO_SHARED_PORT, *channel_options(limits, doors))
+        self._server = grpc.aio.server(options=options)
 
     async def open(self, address: str, services: Sequence[Service]) -> str:
         """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
@@ -74,7 +69,7 @@ class GrpcDoor:
     def _listen(self, address: str) -> str:
         is_socket = address.startswith("unix:")
         host, _, port = address.rpartition(":")
-        if not is_socket and not self._shares_port:
+        if not is_socket:
             check_free(host, int(port))
         try:
             if self._credentials is not None:

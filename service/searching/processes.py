@@ -5,21 +5,25 @@ Searches leave the process that answers calls, so that both need not share an in
 
 import asyncio
 import json
+import logging
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 
 from service import logs, tracing
 from service.searching.pools import SearchOptions
 from service.searching.process_metrics import read_metrics
-from service.supervision import Supervision
 
+FIRST_PAUSE_SECONDS = 0.2  # Before an ended process is started again; each time twice as long,
+MAX_PAUSE_SECONDS = 10.0  # but at most this.
 KILL_SECONDS = 2.0  # After which a process that was told to stop is killed.
 MAX_FOLDER = 70  # Characters; with the name of a socket a path may have 107.
 MODULE = "service.search_process"
+
+_log = logging.getLogger(__name__)
 
 
 class SearchProcesses:
@@ -31,9 +35,10 @@ class SearchProcesses:
         Raises OSError if there is no directory for temporary files, or its path is too long.
         """
         self._options = options._replace(threads=max(1, options.number_of_threads // count))
-        self._folder = make_folder()
+        self._folder = _make_folder()
         self._sockets = [self._folder / f"search-{number}" for number in range(count)]
-        self._supervision = Supervision("a search process")
+        self._stopping = asyncio.Event()
+        self._keepers: list[asyncio.Task[None]] = []  # One for each process.
         self._processes: dict[Path, asyncio.subprocess.Process] = {}
 
     @property
@@ -43,12 +48,7 @@ class SearchProcesses:
 
     def metrics(self) -> Iterator[str]:
         """The metrics of each process that answers, in Prometheus's text format."""
-        return (text for _, text in self.metrics_by_process())
-
-    def metrics_by_process(self) -> Iterator[tuple[int, str]]:
-        """The same with the id of each process; the text is empty if it does not answer."""
-        for socket, process in list(self._processes.items()):
-            yield process.pid, read_metrics(_metrics_of(socket))
+        return (read_metrics(_metrics_of(socket)) for socket in list(self._processes))
 
     @property
     def pids(self) -> list[int]:
@@ -57,12 +57,11 @@ class SearchProcesses:
 
     def start(self) -> None:
         """Starts the processes."""
-        for socket in self._sockets:
-            self._supervision.keep(partial(self._run, socket))
+        self._keepers = [asyncio.create_task(self._keep(socket)) for socket in self._sockets]
 
     def stop(self) -> None:
         """Tells the processes to stop: what their searches have found is the answer."""
-        self._supervision.stop()
+        self._stopping.set()
         for process in self._processes.values():
             if process.stdin is not None:
                 process.stdin.close()
@@ -70,12 +69,30 @@ class SearchProcesses:
     async def close(self) -> None:
         """Returns when all processes have ended, which it enforces."""
         self.stop()
-        await self._supervision.close(KILL_SECONDS, self._kill)
+        if self._keepers:
+            _, late = await asyncio.wait(self._keepers, timeout=KILL_SECONDS)
+            if late:
+                for process in self._processes.values():
+                    process.kill()
+            await asyncio.gather(*self._keepers)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _kill(self) -> None:
-        for process in self._processes.values():
-            process.kill()
+    async def _keep(self, socket: Path) -> None:
+        # A process that ends soon after its start waits ever longer for the next one.
+        loop = asyncio.get_running_loop()
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopping.is_set():
+            began = loop.time()
+            status = await self._run(socket)
+            if self._stopping.is_set():
+                return
+            if loop.time() - began > MAX_PAUSE_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            _log.error("a search process ended with %d; it is started again", status)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._stopping.wait()
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
     async def _run(self, socket: Path) -> int:
         # It ends when its standard input does: also if this process is killed.
@@ -93,7 +110,7 @@ class SearchProcesses:
         self._processes[socket] = process
         try:
             assert process.stdin is not None
-            if self._supervision.stopping:
+            if self._stopping.is_set():
                 process.stdin.close()
             else:
                 told = {
@@ -109,7 +126,7 @@ class SearchProcesses:
             del self._processes[socket]
 
 
-def make_folder() -> Path:
+def _make_folder() -> Path:
     """A new folder for sockets, which only this user can enter; raises OSError."""
     folder = Path(tempfile.gettempdir())
     if len(str(folder)) > MAX_FOLDER:

@@ -41,23 +41,18 @@ class WebDoor:
         limits: ConnectionLimits,
         calls: Calls,
         context: Callable[[], ssl.SSLContext] | None,
-        listening: socket.socket | None = None,
     ) -> None:
-        """`context` gives the TLS context for the next connection; None: in the clear.
-
-        `listening` is a socket on which other processes accept connections too.
-        """
+        """`context` gives the TLS context for the next connection; None: in the clear."""
         self.options = options
         self._limits = limits
         self._calls = calls
         self._context = context
         self._connections: Connections | None = None
-        self._listening = listening
         self._acceptor: Acceptor | None = None
 
     async def start(self, services: Iterable[Service]) -> str:
         """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
-        listening = self._listening or open_port(self.options)
+        listening = _open_port(self.options)
         application = WebApplication(
             self._origins(), RpcApplication(self._calls, services), CountedSite(self._calls)
         )
@@ -78,8 +73,6 @@ class WebDoor:
         """Closes the port, and each connection when its response has been sent."""
         if self._acceptor is not None:
             await self._acceptor.close()
-        elif self._listening is not None:
-            self._listening.close()
         if self._connections is not None:
             await self._connections.close(seconds)
 
@@ -91,7 +84,7 @@ class WebDoor:
         return Origins(options.origins, names if options.hosts else None)
 
 
-def open_port(options: WebOptions) -> socket.socket:
+def _open_port(options: WebOptions) -> socket.socket:
     """A socket on the port of a door, or on the next best one; raises OSError."""
     host, port = options.host.strip("[]"), options.port
     try:

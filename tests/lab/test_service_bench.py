@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from croupier.v1 import match_pb2, match_pb2_grpc
-from lab.service_bench import duties, human, instructions, played, processes
+from lab.service_bench import duties, human, instructions, played
 from lab.service_bench.client import Client, Run
 from lab.service_bench.load import hosting
 from lab.service_bench.players import Players
@@ -128,7 +128,7 @@ def test_players_say_that_they_have_no_more_matches(tmp_path):
 
 def test_many_matches_are_played_at_the_speed_of_people(tmp_path, capsys):
     scripts = write_scripts("skystones", 2)
-    human.measure(tmp_path, scripts, 6, pace=0.2, share=4, seconds=1.0, grpc="grpcio")
+    human.measure(tmp_path, scripts, 6, pace=0.2, share=4, seconds=1.0)
     row = capsys.readouterr().out.splitlines()[-1].split()
     matches, connections, rate = (int(figure) for figure in row[:3])
     assert (matches, connections) == (6, 3)
@@ -148,12 +148,3 @@ def test_it_is_said_what_is_missing_to_count_instructions(tmp_path, monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(instructions.MissingTool, match="valgrind is missing"):
         instructions.measure(tmp_path, [], 1)
-
-
-def test_servers_of_several_processes_are_measured_in_turn(tmp_path, capsys):
-    processes.measure(tmp_path, write_scripts("skystones", 4), ["memory"], [2], 1, SECONDS, [1, 2])
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "memory" in line[:11]]
-    assert [row[1:4] for row in rows] == [[*"201"], [*"202"], [*"221"], [*"222"]]
-    for row in rows:
-        # Each of two matches has two connections.
-        assert sum(map(int, row[-1].split("+"))) == 4

@@ -26,7 +26,6 @@ def metrics():
     metrics.add_process()
     metrics.add_web(int)
     metrics.add_match_cache(int)
-    metrics.add_serving_processes(int)
     metrics.add_database(1, int, int, int)
     metrics.add_budgets(["calls"], ["address"])
     metrics.certificate_expires(0)

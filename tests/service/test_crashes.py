@@ -6,9 +6,8 @@ import random
 import pytest
 
 from lab.postgresql import Postgres
-from tests.support.chaos import ChaosRun, kill, kill_serving, pause, pause_serving
+from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.exports import check_log
-from tests.support.replicas import PROCESSES
 
 KILLS = int(os.environ.get("TEST_KILLS", "4"))
 TABLES = min(KILLS, 8)
@@ -77,25 +76,3 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
     check_log(pair[0], run, operator, tmp_path)
     for replica in pair:
         replica.end_well()
-
-
-CONNECTIONS = 3  # Of each match to a server of several processes, so that they differ in these.
-DISTURBANCES = (kill_serving, pause_serving, kill_serving, kill)
-
-
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
-def test_a_server_of_several_processes_loses_nothing(store, replicas, operator, request, tmp_path):
-    options = ("--store", "sqlite", "--data", str(tmp_path / "data"), *operator)
-    if store == "postgresql":
-        database = request.getfixturevalue("database")
-        options = ("--store", database.url(database.new_schema()), *operator)
-    replica = replicas(*options, *PROCESSES)
-    rng = random.Random(f"processes {store} {SEED}")
-    with ChaosRun(SEED, [replica.address] * CONNECTIONS, TABLES) as run:
-        for number in range(KILLS):
-            DISTURBANCES[number % len(DISTURBANCES)]([replica], rng, run)
-        replica.ready()
-        run.finish()
-    report_figures(run)
-    check_log(replica, run, operator, tmp_path)
-    replica.end_well()

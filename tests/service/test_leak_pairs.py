@@ -7,8 +7,7 @@ both, and the other seat, whose cards differ, makes a decision that shows the vi
 chance of the second match is drawn again until it does, too. Where that is impossible, such as when
 many cards are drawn, the second match is replaced by another world of the first.
 
-The matches are played over gRPC, over the door for browsers in JSON, and over gRPC at a server
-whose log another process would keep.
+The matches are played over gRPC, and over the door for browsers in JSON.
 
 All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
 errors with their details and metadata, hints, beliefs, refused records, the debug log and the
@@ -35,7 +34,6 @@ from service.web.door import WebOptions
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset_of
-from tests.support.stores import LinkedStore
 from tests.support.web import Method, WebClient
 from tests.support.worlds import another_world, with_secret
 
@@ -99,9 +97,6 @@ def pair_of_servers(servers, key, door):
     for _ in range(2):
         clock = ManualClock()
         store = MemoryStore()
-        if door == "linked":
-            store = LinkedStore(store)
-            servers.run(store.open())
         server, address = servers.start(
             store,
             clock,
@@ -371,7 +366,7 @@ def play_pair(pair, log, game_id, name, rng):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))
-@pytest.mark.parametrize("door", ["grpc", "web", "linked"])
+@pytest.mark.parametrize("door", ["grpc", "web"])
 def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, door):
     key = tmp_path / "key"
     key.write_bytes(bytes(range(32)))

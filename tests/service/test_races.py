@@ -11,24 +11,15 @@ from service import wire
 from tests.support.history import Decision, History, Write, violations
 from tests.support.observations import log_of, refusal_of
 from tests.support.play import note_on_failure, seeded
-from tests.support.replicas import PROCESSES, clients_of_each
 from tests.support.serving import TIMEOUT, Client, Player, ruleset_of
 
 RACES = int(os.environ.get("TEST_RACES", "300"))
 AT_ONCE = 4
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "sqlite-processes", "postgresql-processes"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def pair(request, replicas, tmp_path):
-    """Two clients of one server, of two processes of one, or of two servers."""
-    if request.param.endswith("-processes"):
-        store = ("--store", "sqlite", "--data", str(tmp_path / "data"))
-        if request.param.startswith("postgresql"):
-            postgres = request.getfixturevalue("postgres")
-            store = ("--store", postgres.url(postgres.new_schema()))
-        server = replicas(*store, *PROCESSES)
-        server.ready()
-        return list(clients_of_each(server).values())
+    """Two clients of one server, or of two servers."""
     if request.param == "sqlite":
         servers = [replicas("--store", "sqlite", "--data", str(tmp_path / "data"))] * 2
     else:

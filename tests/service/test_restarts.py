@@ -16,7 +16,6 @@ from tests.support.certificates import Authority
 from tests.support.chaos import ChaosRun, stop
 from tests.support.exports import check_log
 from tests.support.proxies import PROXIES, TlsProxy, missing
-from tests.support.replicas import PROCESSES
 from tests.support.road import Road
 
 STOPS = int(os.environ.get("TEST_STOPS", "2"))
@@ -27,7 +26,7 @@ ROUNDS = 2  # How often each replica is replaced.
 # In the short form one server must do: tests/service/test_proxies.py also stops servers on
 # PostgreSQL, behind all proxies.
 LONG = "TEST_STOPS" in os.environ
-STORES = ["sqlite", "processes", "postgresql"] if LONG else ["sqlite", "processes"]
+STORES = ["sqlite", "postgresql"] if LONG else ["sqlite"]
 # What a caller may get for an answer, by status and reason; docs/retries.md says what it means.
 EXPLAINED = {
     ("UNAVAILABLE", "SHUTTING_DOWN"),
@@ -66,9 +65,8 @@ class Asker:
 @pytest.mark.parametrize("store", STORES)
 def test_a_stopped_server_answers_everybody(store, replicas, operator, request, tmp_path):
     if store != "postgresql":
-        processes = PROCESSES if store == "processes" else ()
         data = ("--store", "sqlite", "--data", str(tmp_path / "data"))
-        servers = [replicas(*data, *operator, *processes)]
+        servers = [replicas(*data, *operator)]
     else:
         postgres = request.getfixturevalue("postgres")
         options = ("--store", postgres.url(postgres.new_schema()), *operator)

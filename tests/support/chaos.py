@@ -202,25 +202,6 @@ def pause(replica, rng, run):
     run.count("servers paused")
 
 
-def kill_serving(victims, rng, run):
-    """Kills one of the processes of a server while it serves; the server starts another one."""
-    (replica,) = victims
-    replica.ready()
-    run.wait_answers(rng.randint(1, 60), timeout=5)
-    replica.kill_serving(rng.choice(replica.serving()))
-    run.count("processes killed")
-
-
-def pause_serving(victims, rng, run):
-    """Pauses one of the processes of a server while the others serve, and resumes it."""
-    (replica,) = victims
-    replica.ready()
-    run.wait_answers(rng.randint(1, 60), timeout=5)
-    with replica.paused_serving(rng.choice(replica.serving())):
-        run.wait_answers(rng.randint(1, 60), timeout=2)
-    run.count("processes paused")
-
-
 # Time controls: a limit and its milliseconds, the increment, and the policy on expiry.
 _FORFEIT, _DEFAULT = (
     clock_pb2.ExpiryPolicy.EXPIRY_POLICY_FORFEIT,

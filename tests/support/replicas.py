@@ -5,20 +5,16 @@ import select
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
 
 from croupier.client import Client as PythonClient
 from croupier.client import Operator
-from croupier.v1.catalog_pb2 import ListGamesRequest
-from lab.connections import children, connections, serving_processes
 from lab.ports import free_port
+from lab.service_bench.servers import children
 from tests.support.serving import Client
 
 OPERATOR = "the-operator-of-the-servers-that-tests-kill"
 SERVE = (sys.executable, "-m", "cli", "serve")
 END = 30
-# Two processes that answer calls. They need a search process, or search servers.
-PROCESSES = ("--processes", "2", "--search-processes", "1")
 
 
 class Replica:
@@ -57,27 +53,6 @@ class Replica:
             for process in started:
                 assert _ends(process), "a process goes on without its server"
 
-    def serving(self):
-        """The ids of the processes that answer calls, of a server that has several."""
-        return serving_processes(self._process.pid)
-
-    def kill_serving(self, pid):
-        """Kills one of these processes; the server starts another one."""
-        with suppress(ProcessLookupError):
-            process = os.pidfd_open(pid)
-            os.kill(pid, signal.SIGKILL)
-            assert _ends(process)
-
-    @contextmanager
-    def paused_serving(self, pid):
-        """Stops one of these processes until the end of the block."""
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-
     def pause(self):
         """Stops the process until `resume`, as on a machine that is too busy."""
         self._process.send_signal(signal.SIGSTOP)
@@ -105,25 +80,6 @@ def _ends(process):
     ended = ends.poll(1000 * END)
     os.close(process)
     return bool(ended)
-
-
-def clients_of_each(replica):
-    """A client of each serving process of a server, by the process."""
-    clients, others = {}, []
-    counts = dict.fromkeys(replica.serving(), 0)
-    while len(clients) < len(counts):
-        # The system chooses a process for each connection.
-        client = Client(replica.address, (("grpc.use_local_subchannel_pool", 1),))
-        client.catalog.ListGames(ListGamesRequest(), timeout=END)
-        (pid,) = [pid for pid in counts if connections(pid, replica.address) > counts[pid]]
-        counts[pid] += 1
-        if pid in clients:
-            others.append(client)
-        else:
-            clients[pid] = client
-    for client in others:
-        client.channel.close()
-    return clients
 
 
 class Cluster:

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import re
 import threading
 import uuid
@@ -24,7 +23,6 @@ from croupier.v1 import (
 )
 from engine.position import Position
 from service import wire
-from service.doors import AUTO
 from service.hosting.events import serialize_events
 from service.hosting.views import serialize_view
 from service.search_server import SearchServer, SearchServerOptions
@@ -35,8 +33,6 @@ from tests.support.facts import facts_of
 from tests.support.play import game_of
 
 TIMEOUT = 30
-# What serves gRPC in tests that do not choose it: TEST_GRPC=grpcio runs them over that.
-GRPC = os.environ.get("TEST_GRPC", AUTO)
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 
@@ -99,7 +95,7 @@ class Servers:
 
     def start(self, store=None, clock=None, **options):
         """Starts a server on a free port, and returns it with its address."""
-        chosen = Options(port=0, **{"grpc": GRPC, **options})
+        chosen = Options(port=0, **options)
         server, address = self.run(self._start(store or MemoryStore(), chosen, clock))
         self._running.append(server)
         return server, address
@@ -107,7 +103,7 @@ class Servers:
     def start_search_server(self, tls=None, **options):
         """Starts a search server on a free port, and returns it with its address."""
         searching = SearchOptions(**options)
-        chosen = SearchServerOptions("127.0.0.1:0", searching, tls=tls, grpc=GRPC)
+        chosen = SearchServerOptions("127.0.0.1:0", searching, tls=tls)
         server, address = self.run(self._start_search_server(chosen))
         self._running.append(server)
         return server, address

@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-import socket
-from functools import partial
 
-from service.link import Link
 from service.store import (
     Entry,
     EntryKind,
@@ -15,9 +12,7 @@ from service.store import (
     MemoryStore,
     SqliteStore,
 )
-from service.store.keeper import StoreKeeper
 from service.store.postgresql import PostgresStore
-from service.store.remote import RemoteStore
 
 NOT_DUE = MatchStatus()
 NEVER_DUE = MatchStatus(was_due=False)
@@ -114,81 +109,3 @@ async def wait_past(store, match_id, version):
             await heard.past(version)
     finally:
         heard.stop()
-
-
-class LinkedStores:
-    """The stores of processes whose log another one keeps, with links between them as there are.
-
-    All of them are in one event loop. A store is closed before the log is.
-    """
-
-    def __init__(self, kept):
-        self._kept = kept
-        self.keeper = StoreKeeper(kept)
-        self._links = {}
-
-    async def open(self):
-        """Opens the log."""
-        await self._kept.open()
-
-    async def add(self, store_class=RemoteStore):
-        """The store of one more process."""
-        at_keeper = Link(lambda message: self.keeper.hear(number, message), lambda: None)
-        at_process = Link(lambda message: store.hear(message), lambda: None)
-        store = store_class(at_process.send)
-        number = self.keeper.add(at_keeper.send)
-        self._links[store] = number, at_keeper, at_process
-        loop = asyncio.get_running_loop()
-        for link, end in zip((at_keeper, at_process), socket.socketpair(), strict=True):
-            await loop.create_unix_connection(partial(_itself, link), sock=end)
-        return store
-
-    def remove(self, store):
-        """Ends to serve a process, which has been killed."""
-        number, at_keeper, at_process = self._links.pop(store)
-        self.keeper.remove(number)
-        at_keeper.close()
-        at_process.close()
-
-    async def close(self):
-        """Closes the links and the log."""
-        for _, *links in self._links.values():
-            for link in links:
-                link.close()
-        await self._kept.close()
-
-
-def _itself(link):
-    return link
-
-
-class LinkedStore(RemoteStore):
-    """The only store of a log that another process would keep; opened and closed with it."""
-
-    def __init__(self, kept):
-        self._stores = LinkedStores(kept)
-        self._link = None
-        super().__init__(lambda message: self._link(message))
-
-    async def open(self):
-        await self._stores.open()
-        store = await self._stores.add(self._become)
-        assert store is self
-
-    def _become(self, send):
-        self._link = send
-        return self
-
-    async def close(self):
-        await super().close()
-        await self._stores.close()
-
-
-class LinkedPlace:
-    """A SQLite log that is reached through its keeper."""
-
-    def __init__(self, directory):
-        self.directory = directory
-
-    def store(self):
-        return LinkedStore(SqliteStore(self.directory))

@@ -1,15 +1,13 @@
 """Budgets: what is refused, when it may come back, and what is forgotten."""
 
-import os
 import random
 
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 
-from service.admission import budgets, shared_accounts
-from service.admission.budgets import WINDOWS, Budget, Ledger, OwnAccounts
+from service.admission import budgets
+from service.admission.budgets import WINDOWS, Budget, Ledger
 from service.admission.principals import Kind, Principal
-from service.admission.shared_accounts import SharedAccounts
 from service.errors import Refusal
 from service.metrics import Metrics
 
@@ -34,15 +32,9 @@ def time():
     return Time()
 
 
-@pytest.fixture(params=["own", "shared"])
-def ledger(request, time):
-    """A ledger in the memory of this process, or in that which it shares with another one."""
-    accounts = None
-    if request.param == "shared":
-        file = shared_accounts.create(2)
-        request.addfinalizer(lambda: os.close(file))
-        accounts = SharedAccounts(file, 1, 2, time)
-    return Ledger(lambda principal: LIMITS[principal.kind], Metrics(), time, accounts)
+@pytest.fixture
+def ledger(time):
+    return Ledger(lambda principal: LIMITS[principal.kind], Metrics(), time)
 
 
 def retry_of(call, *arguments):
@@ -177,12 +169,11 @@ def _try(ledger):
 
 def test_idle_accounts_are_forgotten_and_others_are_not(time, monkeypatch):
     monkeypatch.setattr(budgets, "MAX_IDLE_ACCOUNTS", 100)
-    accounts = OwnAccounts()
-    ledger = Ledger(lambda principal: LIMITS[principal.kind], Metrics(), time, accounts)
+    ledger = Ledger(lambda principal: LIMITS[principal.kind], Metrics(), time)
     with ledger.hold([ONE], Budget.STREAMS):
         for number in range(10_000):
             time.now += 0.05
             spent(ledger, [HOME]) if number % 100 == 0 else None
             ledger.spend([Principal(Kind.SEAT, f"many/{number}")], Budget.CALLS)
-            assert len(accounts._accounts) <= 102
+            assert len(ledger._accounts._accounts) <= 102
         assert ledger.held(ONE, Budget.STREAMS) == 1

@@ -10,7 +10,6 @@ from tests.support.stores import (
     NEVER_DUE,
     NOT_DUE,
     Heard,
-    LinkedPlace,
     MemoryPlace,
     PostgresPlace,
     SqlitePlace,
@@ -23,14 +22,12 @@ from tests.support.stores import (
 SECONDS = 20
 
 
-@pytest.fixture(params=["memory", "sqlite", "linked", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def place(request, tmp_path):
     if request.param == "memory":
         return MemoryPlace()
     if request.param == "sqlite":
         return SqlitePlace(tmp_path / "log")
-    if request.param == "linked":
-        return LinkedPlace(tmp_path / "log")
     return PostgresPlace(request.getfixturevalue("postgres"))
 
 

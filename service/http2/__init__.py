@@ -1,1 +1,0 @@
-"""A door for gRPC on nghttp2 and the event loop, without the threads of grpcio."""
