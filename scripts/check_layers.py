@@ -18,7 +18,7 @@ from pathlib import Path
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
-    ("ai", "croupier", "service.current_call", "service.errors"),
+    ("ai", "croupier", "service.call", "service.errors"),
     (
         "service.clock",
         "service.connections",

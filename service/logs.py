@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from service.current_call import current_call
+from service.call import current_call
 
 FORMATS = ("text", "json")
 # How many lines about failed calls of a level may come at once, and in a second.

@@ -8,8 +8,10 @@ those of the bots that it sets off. Without `start` there are no spans, and no c
 import importlib.metadata
 import os
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from service.call import Call
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -61,29 +63,25 @@ def is_on() -> bool:
     return _tracer is not None
 
 
-def begin_call(
-    method: str, request_id: str, metadata: Iterable[tuple[str, str | bytes]]
-) -> "tuple[Span, str] | None":
-    """Begins the span of the current call; returns it with the id of its trace, if spans are made.
-
-    `method` is as "/croupier.v1.MatchService/GetView".
-    """
+def begin_call(call: Call) -> None:
+    """Begins the span of the current call, if spans are made."""
     if _tracer is None:
-        return None
+        return
     from opentelemetry import context, trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    sent = {key: value for key, value in metadata if key in HEADERS and isinstance(value, str)}
-    service, _, name = method.strip("/").partition("/")
-    span = _tracer.start_span(
-        method.strip("/"),
+    sent = {key: call.metadata[key] for key in HEADERS if key in call.metadata}
+    method = call.method.strip("/")
+    service, _, name = method.partition("/")
+    call.span = _tracer.start_span(
+        method,
         TraceContextTextMapPropagator().extract(sent, context.Context()),
         trace.SpanKind.SERVER,
-        {"rpc.service": service, "rpc.method": name, "croupier.request_id": request_id},
+        {"rpc.service": service, "rpc.method": name, "croupier.request_id": call.request_id},
     )
     # The task answers only this call, so nothing needs to be put back.
-    context.attach(trace.set_span_in_context(span))
-    return span, trace.format_trace_id(span.get_span_context().trace_id)
+    context.attach(trace.set_span_in_context(call.span))
+    call.trace_id = trace.format_trace_id(call.span.get_span_context().trace_id)
 
 
 def resume(span: "Span") -> None:
@@ -93,19 +91,19 @@ def resume(span: "Span") -> None:
     context.attach(trace.set_span_in_context(span))
 
 
-def end_call(span: "Span", code: str, reason: str, match: str, failed: bool) -> None:
-    """Ends the span of a call; `failed` says whether the server is at fault."""
+def end_call(call: Call, code: str, reason: str, failed: bool) -> None:
+    """Ends the span of a call, which has one; `failed` says whether the server is at fault."""
     from opentelemetry.trace import StatusCode
 
     told = {
         "rpc.response.status_code": code,
         "croupier.reason": reason,
-        "croupier.match": match,
+        "croupier.match": call.match,
     }
-    span.set_attributes({name: value for name, value in told.items() if value})
+    call.span.set_attributes({name: value for name, value in told.items() if value})
     if failed:
-        span.set_status(StatusCode.ERROR)
-    span.end()
+        call.span.set_status(StatusCode.ERROR)
+    call.span.end()
 
 
 def add_search(kind: str, game: str, arrived: float, began: float, iterations: int) -> None:

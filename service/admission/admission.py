@@ -1,8 +1,8 @@
 """Admission: identifies each call, and counts what it uses of its budgets."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from service.admission.budgets import (
@@ -12,13 +12,8 @@ from service.admission.budgets import (
     Ledger,
 )
 from service.admission.callers_file import Callers, Jwt
-from service.admission.identification import Identification, Metadata
-from service.admission.principals import (
-    Kind,
-    Principal,
-    current_payers,
-    current_principal,
-)
+from service.admission.identification import Identification
+from service.call import Call, Kind, Principal
 from service.errors import Refusal
 from service.metrics import Metrics
 
@@ -29,7 +24,7 @@ MAX_REFUSALS_WAITING = 5_000  # So that they cost at most some 100 MB; more come
 
 
 class Admission:
-    """What the callers of a server may use. Most methods are about the current call."""
+    """What the callers of a server may use."""
 
     def __init__(self, callers: Callers, metrics: Metrics) -> None:
         """Raises ValueError if a package is missing that the callers need."""
@@ -52,22 +47,20 @@ class Admission:
         if self._signed_tokens is not None:
             self._signed_tokens.close()
 
-    def admit(self, metadata: Metadata, peer: str) -> None:
-        """Identifies the current call and counts it; raises Refusal."""
+    def admit(self, call: Call) -> None:
+        """Identifies the caller of a call, and counts the call; raises Refusal."""
         try:
-            principal, payers = self.identification.identify(metadata, peer)
+            call.principal, call.payers = self.identification.identify(call)
         except Refusal:
             # Keys are guessed at the expense of the address.
-            self.admit_address(metadata, peer)
+            self.admit_address(call)
             raise
-        current_principal.set(principal)
-        current_payers.set(payers)
-        self._ledger.spend(payers, Budget.CALLS)
+        self._ledger.spend(call.payers, Budget.CALLS)
 
-    def admit_address(self, metadata: Metadata, peer: str) -> None:
+    def admit_address(self, call: Call) -> None:
         """Counts what is no call, such as a file, as one of its address; raises Refusal."""
-        payers = self.identification.address_payers(metadata, peer)
-        self._ledger.spend(payers, Budget.CALLS)
+        call.payers = self.identification.address_payers(call)
+        self._ledger.spend(call.payers, Budget.CALLS)
 
     async def wait_to_refuse(self, refusal: BudgetExhausted) -> None:
         """Returns when it is time for a refusal: at once if the caller had few of them.
@@ -86,29 +79,29 @@ class Admission:
         finally:
             self._refusals_waiting -= 1
 
-    def check_restriction(self, what: str) -> None:
+    def check_restriction(self, call: Call, what: str) -> None:
         """Raises Refusal if the operator restricts this to keys and the caller has none."""
-        self.identification.check_restriction(what, current_principal.get())
+        self.identification.check_restriction(what, call.principal)
 
-    def spend(self, budget: Budget, amount: float = 1.0) -> None:
+    def spend(self, call: Call, budget: Budget, amount: float = 1.0) -> None:
         """Uses an amount of a budget; raises Refusal if too little is left."""
-        self._ledger.spend(current_payers.get(), budget, amount)
+        self._ledger.spend(call.payers, budget, amount)
 
-    def check(self, budget: Budget) -> None:
+    def check(self, call: Call, budget: Budget) -> None:
         """Raises Refusal if nothing is left of a budget that is charged afterwards."""
-        self._ledger.check(current_payers.get(), budget)
+        self._ledger.check(call.payers, budget)
 
-    def charge(self, budget: Budget, amount: float) -> None:
+    def charge(self, call: Call, budget: Budget, amount: float) -> None:
         """Uses an amount of a budget that may be more than is left."""
-        self._ledger.charge(current_payers.get(), budget, amount)
+        self._ledger.charge(call.payers, budget, amount)
 
     @asynccontextmanager
     async def adding(
-        self, budget: Budget, count: Callable[[], Awaitable[int]]
+        self, call: Call, budget: Budget, count: Callable[[], Awaitable[int]]
     ) -> AsyncIterator[None]:
         """While the principal adds one to what it has, counted by `count`; raises Refusal."""
-        principal = current_principal.get()
-        if principal not in current_payers.get() or not self._ledger.limits(principal, budget):
+        principal = call.principal
+        if principal not in call.payers or not self._ledger.limits(principal, budget):
             yield
             return
         with self._ledger.hold([principal], budget):
@@ -116,11 +109,9 @@ class Admission:
             self._ledger.check_count(principal, budget, await count() + added)
             yield
 
-    @contextmanager
-    def hold(self, budget: Budget) -> Iterator[None]:
-        """Uses one of a budget until the block ends; raises Refusal."""
-        with self._ledger.hold(current_payers.get(), budget):
-            yield
+    def hold(self, call: Call, budget: Budget) -> AbstractContextManager[None]:
+        """Uses one of a budget until the block ends; raises Refusal when it is entered."""
+        return self._ledger.hold(call.payers, budget)
 
     def _limits(self, principal: Principal) -> BudgetLimits:
         if principal.kind is Kind.KEY:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.admission.principals import Kind, Principal
+from service.call import Kind, Principal
 from service.errors import Refusal
 from service.metrics import Metrics
 

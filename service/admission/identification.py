@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Callers, Key
-from service.admission.principals import Kind, Principal
+from service.call import Call, Kind, Principal
 from service.errors import Refusal
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ SIGNED_TOKEN_HEADER = "x-jwt-assertion"
 MAX_PLAYER_ID = 64
 
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 _IPV6_PREFIX = 64  # Bits; a household gets at least such a network.
 _MAX_CACHED = 8192
+_MAX_CACHED_LENGTH = 512  # Of what a caller sends, so that nobody fills the memory.
 
 
 class Peer(NamedTuple):
@@ -47,14 +47,15 @@ class Identification:
         self._signed_tokens = signed_tokens
         # The name of the seat in an "authorization" header; None if it holds no token of a seat.
         self.seat_of: Callable[[str], str | None] = lambda authorization: None
+        # A connection calls again and again with one or two tokens.
+        self._without_key = lru_cache(_MAX_CACHED)(self._identify_without_key)
 
-    def identify(self, metadata: Metadata, peer: str) -> tuple[Principal, tuple[Principal, ...]]:
+    def identify(self, call: Call) -> tuple[Principal, tuple[Principal, ...]]:
         """The principal of a call, and those whose budgets it uses: none for one without limits.
 
-        `peer` is as gRPC writes it. Raises Refusal for an API key or a signed token that is not
-        valid.
+        Raises Refusal for an API key or a signed token that is not valid.
         """
-        sent = _texts(metadata)
+        sent = call.metadata
         if KEY_HEADER in sent:
             key = self._key(sent[KEY_HEADER])
             paying = Principal(Kind.KEY, key.name)
@@ -67,17 +68,27 @@ class Identification:
             subject = self._signed_tokens.subject(sent[SIGNED_TOKEN_HEADER])
             principal = Principal(Kind.SUBJECT, subject)
             return principal, (principal,)
-        where = self._origin(sent, read_peer(peer))
-        seat = self.seat_of(sent.get("authorization", ""))
+        authorization = sent.get("authorization", "")
+        forwarded = sent.get(self._callers.forwarded_header, "")
+        if len(authorization) + len(forwarded) > _MAX_CACHED_LENGTH:
+            return self._identify_without_key(authorization, forwarded, call.peer)
+        return self._without_key(authorization, forwarded, call.peer)
+
+    def _identify_without_key(
+        self, authorization: str, forwarded: str, peer: str
+    ) -> tuple[Principal, tuple[Principal, ...]]:
+        where = self._origin(forwarded, read_peer(peer))
+        seat = self.seat_of(authorization)
         # Spectators share a token, so that only their addresses tell them apart.
         principal = where.principal if seat is None else Principal(Kind.SEAT, seat)
         if self._is_free(where):
             return principal, ()
         return principal, (where.principal,) if seat is None else (principal, where.principal)
 
-    def address_payers(self, metadata: Metadata, peer: str) -> tuple[Principal, ...]:
+    def address_payers(self, call: Call) -> tuple[Principal, ...]:
         """Whose budgets a call uses that is known by its address alone."""
-        where = self._origin(_texts(metadata), read_peer(peer))
+        forwarded = call.metadata.get(self._callers.forwarded_header, "")
+        where = self._origin(forwarded, read_peer(call.peer))
         return () if self._is_free(where) else (where.principal,)
 
     def check_restriction(self, what: str, principal: Principal) -> None:
@@ -101,13 +112,13 @@ class Identification:
             raise Refusal(ErrorReason.ERROR_REASON_KEY_INVALID, "this server knows no such API key")
         return key
 
-    def _origin(self, sent: dict[str, str], peer: Peer) -> Peer:
+    def _origin(self, forwarded: str, peer: Peer) -> Peer:
         # Proxies append the address that they see, so the origin is the last address that is not
         # itself a trusted proxy. Anything before it may be made up.
         trusted = self._callers.trusted_proxies
         if not trusted or not _is_in(peer.address, trusted):
             return peer
-        for hop in reversed(sent.get(self._callers.forwarded_header, "").split(",")):
+        for hop in reversed(forwarded.split(",")):
             found = _read_address(hop.strip())
             if found is None:
                 break
@@ -115,10 +126,6 @@ class Identification:
             if not _is_in(found, trusted):
                 break
         return peer
-
-
-def _texts(metadata: Metadata) -> dict[str, str]:
-    return {key: value for key, value in metadata if isinstance(value, str)}
 
 
 @lru_cache(_MAX_CACHED)

@@ -3,9 +3,8 @@
 import hmac
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.api.calls import Context
 from service.api.tokens import Tokens, read_bearer
-from service.current_call import note_match
+from service.call import Call
 from service.errors import Refusal
 from service.hosting.caller import Caller
 from service.hosting.match_state import MatchState
@@ -20,15 +19,15 @@ class Authenticator:
         self._matches = matches
         self._operator_token = operator_token
 
-    def is_operator(self, context: Context) -> bool:
+    def is_operator(self, call: Call) -> bool:
         """Whether the operator calls; raises Refusal if the call comes without a token."""
-        token = read_bearer(_authorization(context))
+        token = read_bearer(call.metadata.get("authorization", ""))
         operator = self._operator_token
         return operator is not None and hmac.compare_digest(token.encode(), operator.encode())
 
-    def admit_operator(self, context: Context) -> None:
+    def admit_operator(self, call: Call) -> None:
         """Raises Refusal unless the operator calls."""
-        if not self.is_operator(context):
+        if not self.is_operator(call):
             why = "this server has none: it was not started with --operator-token-file"
             raise Refusal(
                 ErrorReason.ERROR_REASON_NOT_OPERATOR,
@@ -36,15 +35,15 @@ class Authenticator:
                 + (f", and {why}" if self._operator_token is None else ""),
             )
 
-    async def admit(self, context: Context, match: str) -> Caller:
+    async def admit(self, call: Call, match: str) -> Caller:
         """The caller of a method about a match, whose name is "matches/{id}"; raises Refusal.
 
         Whether the token of the seat was replaced is for those to check who read the match
         (`Seats.check_token`).
         """
         match_id = match.removeprefix("matches/")
-        note_match(match_id)
-        caller = self._tokens.read(_authorization(context))
+        call.match = match_id
+        caller = self._tokens.read(call.metadata.get("authorization", ""))
         if caller.match_id != match_id:
             await self._matches.load(match_id)
             raise Refusal(
@@ -52,18 +51,9 @@ class Authenticator:
             )
         return caller
 
-    async def enter(self, context: Context, match: str) -> tuple[Caller, MatchState]:
+    async def enter(self, call: Call, match: str) -> tuple[Caller, MatchState]:
         """As `admit`, and the match as the log has it now; the token is the newest of its seat."""
-        caller = await self.admit(context, match)
+        caller = await self.admit(call, match)
         state = await self._matches.load(caller.match_id)
         state.seats.check_token(caller)
         return caller, state
-
-
-def _authorization(context: Context) -> str:
-    # The last header, if there are several.
-    sent = ""
-    for key, value in context.invocation_metadata() or ():
-        if key == "authorization":
-            sent = str(value)
-    return sent

@@ -8,9 +8,9 @@ caller the result: the servicer's response, or a Refusal.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -21,9 +21,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import tracing
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
-from service.admission.identification import Metadata
-from service.admission.principals import current_principal
-from service.current_call import CurrentCall
+from service.call import Call, current_call
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.logs import LineLimit
 from service.metrics import METHODS, Metrics
@@ -48,18 +46,31 @@ class Service(NamedTuple):
     descriptor: ServiceDescriptor
     servicer: object
 
+    def methods(self) -> "list[Method]":
+        """Its methods."""
+        return [Method(each, self.servicer) for each in self.descriptor.methods]
 
-class Context(Protocol):
-    """What can be asked about a call, through whichever door it came."""
 
-    def invocation_metadata(self) -> Metadata | None:
-        """The metadata, by keys in lower case."""
+class Method:
+    """A method, with what each of its calls would otherwise find out anew."""
 
-    def peer(self) -> str:
-        """The address of the other end of the connection, as gRPC writes it."""
+    def __init__(self, descriptor: MethodDescriptor, servicer: object) -> None:
+        """The servicer has a coroutine or an async generator of the method's name."""
+        self.descriptor = descriptor
+        self.path = f"/{descriptor.containing_service.full_name}/{descriptor.name}"
+        self.streams = descriptor.server_streaming
+        self.servicer: Any = getattr(servicer, descriptor.name)
+        self._request = GetMessageClass(descriptor.input_type)
 
-    def time_remaining(self) -> float | None:
-        """The seconds until the call's deadline; None if it has none."""
+    def read(self, data: bytes) -> Message:
+        """Parses a request; raises Refusal.
+
+        Requests come as bytes, so that one that cannot be parsed is an error like any other.
+        """
+        try:
+            return self._request.FromString(data)
+        except DecodeError:
+            raise unreadable() from None
 
 
 # The reasons for which the caller can do nothing.
@@ -109,79 +120,60 @@ class Calls:
             await asyncio.sleep(quiet / QUIET_PARTS)
             parts = parts + 1 if came == self._came else 0
 
-    async def answer(
-        self,
-        call: CurrentCall,
-        servicer: Callable[[Any, Context], Awaitable[Response]],
-        read: Callable[[], Message],
-        context: Context,
-    ) -> Response:
+    async def answer(self, call: Call, method: Method, read: Callable[[], Message]) -> Response:
         """The response to a unary call, which is the current one.
 
         `read` parses the request; it and this raise Refusal, whatever goes wrong.
         """
-        began = self._begin(call, context)
+        began = self._begin(call)
         try:
-            self._admit(call, context)
-            response = await servicer(_checked(read()), context)
+            self._admit(call)
+            response: Response = await method.servicer(_checked(read()), call)
         # Also the cancellation of a call whose caller has gone, which is counted.
         except BaseException as error:
-            raise await self._failed(call, error, began, context) from None
-        self._count(call, "OK", began)
-        self._tell(logging.DEBUG, call, "OK", "", began)
+            raise await self._failed(call, error, began) from None
+        self._end(call, "OK", "", began, logging.DEBUG)
         return response
 
     async def stream(
-        self,
-        call: CurrentCall,
-        servicer: Callable[[Any, Context], AsyncIterator[Response]],
-        read: Callable[[], Message],
-        context: Context,
+        self, call: Call, method: Method, read: Callable[[], Message]
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`."""
-        began = self._begin(call, context)
+        began = self._begin(call)
         try:
-            self._admit(call, context)
+            self._admit(call)
             request = _checked(read())
-            with self._admission.hold(Budget.STREAMS):
-                responses: Any = servicer(request, context)
-                async with aclosing(responses):
+            with self._admission.hold(call, Budget.STREAMS):
+                async with aclosing(method.servicer(request, call)) as responses:
                     async for response in responses:
                         yield response
         except BaseException as error:
-            raise await self._failed(call, error, began, context) from None
-        self._count(call, "OK", began)
-        self._tell(logging.DEBUG, call, "OK", "", began)
+            raise await self._failed(call, error, began) from None
+        self._end(call, "OK", "", began, logging.DEBUG)
 
-    async def admit_file(self, metadata: Metadata, peer: str) -> None:
+    async def admit_file(self, call: Call) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""
         try:
-            self._admission.admit_address(metadata, peer)
+            self._admission.admit_address(call)
         except BudgetExhausted as exhausted:
             await self._admission.wait_to_refuse(exhausted)
             raise
 
-    def _admit(self, call: CurrentCall, context: Context) -> None:
+    def _admit(self, call: Call) -> None:
         if self.draining:
             raise shutting_down()
-        self._admission.admit(context.invocation_metadata() or (), context.peer())
-        call.caller = current_principal.get()
+        self._admission.admit(call)
 
-    def _begin(self, call: CurrentCall, context: Context) -> float:
+    def _begin(self, call: Call) -> float:
         self._running += 1
-        if tracing.is_on():
-            metadata = context.invocation_metadata() or ()
-            traced = tracing.begin_call(call.method, call.request_id, metadata)
-            if traced is not None:
-                call.span, call.trace_id = traced
-        self._metrics.rpc_began(_short(call.method))
+        current_call.set(call)
+        tracing.begin_call(call)
+        self._metrics.rpc_began(call.method)
         self._came = time.perf_counter()
         return self._came
 
-    async def _failed(
-        self, call: CurrentCall, error: BaseException, began: float, context: Context
-    ) -> BaseException:
-        # What the door is told: a Refusal, or that the caller has gone.
+    async def _failed(self, call: Call, error: BaseException, began: float) -> BaseException:
+        # What the caller is told: a Refusal, or nothing if it has gone.
         if isinstance(error, Exception) and not isinstance(error, Refusal):
             # Whatever the error is, the caller gets an answer that reveals nothing of it.
             log_failure(call.method, error)
@@ -193,33 +185,28 @@ class Calls:
             self._metrics.refused(reason)
             level = logging.WARNING if error.reason in _SERVER_FAULTS else logging.INFO
         else:
-            left = context.time_remaining()
+            left = call.time_remaining()
             late = left is not None and left <= DEADLINE_TOLERANCE
             code = "DEADLINE_EXCEEDED" if late else "CANCELLED"
-            slow = (
-                time.perf_counter() - began >= ANSWER_SECONDS and not METHODS[_short(call.method)]
-            )
+            slow = time.perf_counter() - began >= ANSWER_SECONDS and not METHODS[call.method]
             level = logging.WARNING if late and slow else logging.DEBUG
         if level == logging.WARNING:
-            self._metrics.rpc_failed(_short(call.method))
+            self._metrics.rpc_failed(call.method)
         try:
             if isinstance(error, BudgetExhausted):
                 await self._admission.wait_to_refuse(error)
         finally:
-            self._count(call, code, began)
-            self._tell(level, call, code, reason, began)
+            self._end(call, code, reason, began, level)
         return error
 
-    def _count(self, call: CurrentCall, code: str, began: float) -> None:
+    def _end(self, call: Call, code: str, reason: str, began: float, level: int) -> None:
+        # Counts the end of a call, and tells the trace and the log of it.
         self._running -= 1
         self._ended.set()
         seconds = time.perf_counter() - began
-        self._metrics.rpc_ended(_short(call.method), code, call.protocol, seconds)
-
-    def _tell(self, level: int, call: CurrentCall, code: str, reason: str, began: float) -> None:
-        # Tells the trace and the log of the end of a call.
+        self._metrics.rpc_ended(call.method, code, call.protocol, seconds)
         if call.span is not None:
-            tracing.end_call(call.span, code, reason, call.match, level == logging.WARNING)
+            tracing.end_call(call, code, reason, level == logging.WARNING)
         # Strangers could fill the disk with lines, unless the operator wants to see all.
         if not _log.isEnabledFor(level):
             return
@@ -227,13 +214,13 @@ class Calls:
         if not _log.isEnabledFor(logging.DEBUG):
             left_out = self._line_limit.take(level)
         if left_out is not None:
-            _log_call(level, call, code, reason, began, left_out)
+            _log_call(level, call, code, reason, seconds, left_out)
 
 
 def _log_call(
-    level: int, call: CurrentCall, code: str, reason: str, began: float, left_out: int = 0
+    level: int, call: Call, code: str, reason: str, seconds: float, left_out: int = 0
 ) -> None:
-    milliseconds = 1000 * (time.perf_counter() - began)
+    milliseconds = 1000 * seconds
     fields = {"protocol": call.protocol, "code": code, "duration_ms": round(milliseconds, 3)}
     text = f"{call.method} {code}"
     if reason:
@@ -244,32 +231,6 @@ def _log_call(
         fields["left_out"] = left_out
         text += f", after {left_out} lines like it that were left out"
     _log.log(level, text, extra={"fields": fields})
-
-
-def _short(method: str) -> str:
-    # As the metrics name it: "MatchService/GetView".
-    return method.removeprefix(OUR_METHODS)
-
-
-def path_of(method: MethodDescriptor) -> str:
-    """The path of a method: that of gRPC."""
-    return f"/{method.containing_service.full_name}/{method.name}"
-
-
-def request_reader(method: MethodDescriptor) -> Callable[[bytes], Message]:
-    """What parses the requests of a method; it raises Refusal.
-
-    A door takes requests as bytes, so that one which cannot be parsed is an error like any other.
-    """
-    kind = GetMessageClass(method.input_type)
-
-    def read(data: bytes) -> Message:
-        try:
-            return kind.FromString(data)
-        except DecodeError:
-            raise unreadable() from None
-
-    return read
 
 
 def unreadable(why: str = "") -> Refusal:

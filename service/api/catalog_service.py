@@ -5,8 +5,8 @@ from engine.game import Game
 from engine.model import learned
 from service import wire
 from service.api import languages
-from service.api.calls import Context
 from service.api.languages import ENGLISH, Translation
+from service.call import Call
 from service.searching.models import Models
 
 
@@ -21,7 +21,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
         }
 
     async def ListGames(
-        self, request: catalog_pb2.ListGamesRequest, context: Context
+        self, request: catalog_pb2.ListGamesRequest, call: Call
     ) -> catalog_pb2.ListGamesResponse:
         response = catalog_pb2.ListGamesResponse(
             games=[self._game(game_id, request.language_code) for game_id in self._games]
@@ -31,7 +31,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
         return response
 
     async def GetGame(
-        self, request: catalog_pb2.GetGameRequest, context: Context
+        self, request: catalog_pb2.GetGameRequest, call: Call
     ) -> catalog_pb2.GetGameResponse:
         game_id = request.name.removeprefix("games/")
         if game_id not in self._games:

@@ -3,18 +3,16 @@
 import math
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from contextvars import copy_context
+from functools import partial
 
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
 from engine.model import learned
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
-from service.admission.principals import current_principal
 from service.api.authentication import Authenticator
-from service.api.calls import Context
 from service.api.hint_requests import (
     AskedPosition,
     check_search,
@@ -23,6 +21,7 @@ from service.api.hint_requests import (
     sent_position,
     write_search,
 )
+from service.call import Call
 from service.errors import Refusal
 from service.metrics import Metrics
 from service.searching.hints import Report
@@ -59,13 +58,13 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self._models = models
 
     async def SuggestAction(
-        self, request: hint_pb2.SuggestActionRequest, context: Context
+        self, request: hint_pb2.SuggestActionRequest, call: Call
     ) -> hint_pb2.SuggestActionResponse:
         began = time.monotonic()
         fields = read_mask(request.read_mask, hint_pb2.SuggestActionResponse)
         details = "hint" in fields and any(name in fields["hint"] for name in _DETAILS)
-        task = await self._task(request.search, SUGGESTION, context, details=details)
-        async with aclosing(self._reports(task)) as reports:
+        task = await self._task(request.search, SUGGESTION, call, details=details)
+        async with aclosing(self._reports(call, task)) as reports:
             async for report, final in reports:
                 if final:
                     delay = _delay(report, task.limits, time.monotonic() - began)
@@ -76,11 +75,11 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         raise AssertionError("the last report is final")
 
     async def AnalyzePosition(
-        self, request: hint_pb2.AnalyzePositionRequest, context: Context
+        self, request: hint_pb2.AnalyzePositionRequest, call: Call
     ) -> AsyncIterator[hint_pb2.AnalyzePositionResponse]:
         every = request.report_interval.ToNanoseconds() / 1e9 or REPORT_SECONDS
-        task = await self._task(request.search, ANALYSIS, context, every=every)
-        async with aclosing(self._reports(task)) as reports:
+        task = await self._task(request.search, ANALYSIS, call, every=every)
+        async with aclosing(self._reports(call, task)) as reports:
             async for report, final in reports:
                 yield hint_pb2.AnalyzePositionResponse(**report._asdict(), final_report=final)
 
@@ -88,20 +87,20 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         self,
         search: hint_pb2.Search,
         default: Limits,
-        context: Context,
+        call: Call,
         details: bool = True,
         every: float = 0.0,
     ) -> SearchTask:
-        left = context.time_remaining()
+        left = call.time_remaining()
         deadline = math.inf if left is None else time.monotonic() + left
-        asked = await self._asked_position(search, context)
+        asked = await self._asked_position(search, call)
         if not search.HasField("seed"):
             # Wherever it is searched, and however often it is begun, the search is the same.
             search.seed = secrets.randbits(64)
         if not search.HasField("evaluation_share"):
             search.evaluation_share = EVALUATION_SHARE
         return SearchTask(
-            asker=self._asker(context),
+            asker=self._asker(call),
             limits=read_limits(search, default),
             check=lambda: check_search(search, asked, details, self._models),
             write=lambda: write_search(search, asked),
@@ -109,38 +108,31 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             deadline=deadline,
             every=every,
             game=asked.view.game.id,
-            charge=self._charge(),
+            charge=partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
         )
 
-    async def _asked_position(self, search: hint_pb2.Search, context: Context) -> AskedPosition:
+    async def _asked_position(self, search: hint_pb2.Search, call: Call) -> AskedPosition:
         if search.WhichOneof("position") == "match_name":
             if self._authenticator is None:
                 raise Refusal(
                     ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
                     "a search server hosts no matches: send a view",
                 )
-            return hosted_position(*await self._authenticator.enter(context, search.match_name))
-        self._admission.check_restriction("hint_without_match")
+            return hosted_position(*await self._authenticator.enter(call, search.match_name))
+        self._admission.check_restriction(call, "hint_without_match")
         return sent_position(search.view)
 
-    def _asker(self, context: Context) -> Asker:
-        owner = current_principal.get()
+    def _asker(self, call: Call) -> Asker:
         if self._authenticator is None:
-            return read_asker(context.invocation_metadata() or (), owner)
-        return Asker(Kind.HINT, owner)
+            return read_asker(call.metadata, call.principal)
+        return Asker(Kind.HINT, call.principal)
 
-    def _charge(self) -> Callable[[float], object]:
-        context = copy_context()  # The search may end after its call.
-
-        def charge(seconds: float) -> None:
-            context.run(self._admission.charge, Budget.SEARCH_SECONDS, seconds)
-
-        return charge
-
-    async def _reports(self, task: SearchTask) -> AsyncGenerator[tuple[Report, bool], None]:
-        self._admission.check(Budget.SEARCH_SECONDS)
-        self._admission.spend(Budget.SEARCH_RATE)
-        with self._admission.hold(Budget.SEARCHES):
+    async def _reports(
+        self, call: Call, task: SearchTask
+    ) -> AsyncGenerator[tuple[Report, bool], None]:
+        self._admission.check(call, Budget.SEARCH_SECONDS)
+        self._admission.spend(call, Budget.SEARCH_RATE)
+        with self._admission.hold(call, Budget.SEARCHES):
             async with aclosing(self._searches.reports(task)) as reports:
                 async for report, final in reports:
                     yield report, final

@@ -16,13 +16,11 @@ from engine.game import SPECTATOR
 from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
-from service.admission.principals import Kind, current_payers, current_principal
 from service.api.authentication import Authenticator
-from service.api.calls import Context
 from service.api.pages import read_page, write_page_token
 from service.api.tokens import Tokens
+from service.call import Call, Kind
 from service.clock import Clock
-from service.current_call import note_match
 from service.errors import Refusal, invalid_field, shutting_down
 from service.hosting.caller import Caller, check_seat
 from service.hosting.events import serialize_events
@@ -63,7 +61,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self._clock = clock
 
     async def CreateMatch(
-        self, request: match_pb2.CreateMatchRequest, context: Context
+        self, request: match_pb2.CreateMatchRequest, call: Call
     ) -> match_pb2.CreateMatchResponse:
         seed = request.seed if request.HasField("seed") else None
         if seed is not None and not self._allow_seeds:
@@ -78,7 +76,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         if request.entropy_from_seats and (seed is not None or all(bots)):
             rule = "needs an open or invited seat, and excludes a seed"
             raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
-        self._admission.check_restriction("create_match")
+        self._admission.check_restriction(call, "create_match")
         state = await self._matches.create(
             request.ruleset,
             bots,
@@ -86,13 +84,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             request.entropy_from_seats,
             request.time_control if request.HasField("time_control") else None,
             self._tokens.id_source(request.request_id) if request.request_id else None,
-            self._creator(),
-            self._admit_new,
+            self._creator(call),
+            partial(self._admit_new, call),
             invited,
-            _key_name(),
+            _key_name(call),
         )
         match_id = state.header.match_id
-        note_match(match_id)
+        call.match = match_id
         return match_pb2.CreateMatchResponse(
             name=f"matches/{match_id}",
             seat_tokens=[
@@ -108,28 +106,26 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             ],
         )
 
-    def _creator(self) -> str:
-        # The pseudonym under which the log counts the live matches of the current principal.
-        if not current_payers.get():
-            return ""
-        return self._tokens.pseudonym(str(current_principal.get()))
+    def _creator(self, call: Call) -> str:
+        # The pseudonym under which the log counts the live matches of the principal.
+        return self._tokens.pseudonym(str(call.principal)) if call.payers else ""
 
     @asynccontextmanager
-    async def _admit_new(self, header: Header) -> AsyncIterator[None]:
+    async def _admit_new(self, call: Call, header: Header) -> AsyncIterator[None]:
         # While a match that does not exist yet is created.
-        self._admission.spend(Budget.MATCHES)
-        self._admission.spend(Budget.RULESET_BYTES, len(header.ruleset))
+        self._admission.spend(call, Budget.MATCHES)
+        self._admission.spend(call, Budget.RULESET_BYTES, len(header.ruleset))
         async with self._admission.adding(
-            Budget.LIVE_MATCHES, partial(self._matches.count_live, header.creator)
+            call, Budget.LIVE_MATCHES, partial(self._matches.count_live, header.creator)
         ):
             yield
 
     async def JoinMatch(
-        self, request: match_pb2.JoinMatchRequest, context: Context
+        self, request: match_pb2.JoinMatchRequest, call: Call
     ) -> match_pb2.JoinMatchResponse:
         joiner = self._tokens.read_invitation(request.invitation)
-        note_match(joiner.match_id)
-        await self._matches.join(joiner, _key_name(), self._tokens.join_id(request.request_id))
+        call.match = joiner.match_id
+        await self._matches.join(joiner, _key_name(call), self._tokens.join_id(request.request_id))
         state = await self._matches.load(joiner.match_id)
         return match_pb2.JoinMatchResponse(
             name=f"matches/{joiner.match_id}",
@@ -139,9 +135,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         )
 
     async def ReplaceSeatToken(
-        self, request: match_pb2.ReplaceSeatTokenRequest, context: Context
+        self, request: match_pb2.ReplaceSeatTokenRequest, call: Call
     ) -> match_pb2.ReplaceSeatTokenResponse:
-        caller = await self._authenticator.admit(context, request.name)
+        caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
         request_id = self._tokens.replacement_id(request.request_id)
         await self._matches.replace_token(caller, request_id)
@@ -149,33 +145,33 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return match_pb2.ReplaceSeatTokenResponse(seat_token=self._seat_token(replaced))
 
     async def GetMatch(
-        self, request: match_pb2.GetMatchRequest, context: Context
+        self, request: match_pb2.GetMatchRequest, call: Call
     ) -> match_pb2.GetMatchResponse:
-        state = await self._read(request.name, context)
+        state = await self._read(request.name, call)
         return match_pb2.GetMatchResponse(hosted_match=write_match(list_item(state), state.result))
 
-    async def _read(self, name: str, context: Context) -> MatchState:
+    async def _read(self, name: str, call: Call) -> MatchState:
         # A match that the operator and all holders of its tokens may know.
-        if self._authenticator.is_operator(context):
+        if self._authenticator.is_operator(call):
             match_id = name.removeprefix("matches/")
-            note_match(match_id)
+            call.match = match_id
             return await self._matches.load(match_id)
-        _, state = await self._authenticator.enter(context, name)
+        _, state = await self._authenticator.enter(call, name)
         return state
 
-    async def GetView(self, request: match_pb2.GetViewRequest, context: Context) -> bytes:
+    async def GetView(self, request: match_pb2.GetViewRequest, call: Call) -> bytes:
         fields = read_mask(request.read_mask, match_pb2.GetViewResponse)
         wanted = request.wait_for_version
         # Watched before it is read, so that no change falls between.
         with self._watch(request.name) if wanted else nullcontext() as watch:
-            caller, state = await self._authenticator.enter(context, request.name)
+            caller, state = await self._authenticator.enter(call, request.name)
             if watch is not None and state.version < wanted:
                 with (
-                    self._admission.hold(Budget.STREAMS),
+                    self._admission.hold(call, Budget.STREAMS),
                     self._metrics.watching(),
                     suppress(TimeoutError),
                 ):
-                    async with asyncio.timeout(_max_wait(context)):
+                    async with asyncio.timeout(_max_wait(call)):
                         while state.version < wanted and not (state.over or self._matches.closing):
                             state = await watch.newer(state)
                             state.seats.check_token(caller)
@@ -184,14 +180,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         fields.prune(response)
         return _write_view(state, caller.seat, fields) + response.SerializeToString()
 
-    async def SubmitAction(self, request: match_pb2.SubmitActionRequest, context: Context) -> bytes:
-        caller = await self._authenticator.admit(context, request.name)
+    async def SubmitAction(self, request: match_pb2.SubmitActionRequest, call: Call) -> bytes:
+        caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
         fields = read_mask(request.read_mask, match_pb2.SubmitActionResponse)
 
         def write(state: MatchState) -> bytes:
             response = _write_view(state, caller.seat, fields)
-            if "events" in fields:
+            if fields.all or "events" in fields:
                 response += serialize_events(state, state.version, caller.seat)
             return response
 
@@ -200,12 +196,12 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         )
 
     async def WatchMatch(
-        self, request: match_pb2.WatchMatchRequest, context: Context
+        self, request: match_pb2.WatchMatchRequest, call: Call
     ) -> AsyncIterator[bytes]:
         fields = read_mask(request.read_mask, match_pb2.WatchMatchResponse)
         # Watched before it is read, so that no change falls between.
         with self._watch(request.name) as watch:
-            caller, state = await self._authenticator.enter(context, request.name)
+            caller, state = await self._authenticator.enter(call, request.name)
             version = request.after_version if request.HasField("after_version") else -1
             if version > state.version:
                 raise Refusal(
@@ -214,17 +210,19 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                     metadata={"current_version": str(state.version)},
                 )
             sent = None if version < 0 else version
+            skip_own, viewer = request.skip_own_actions, caller.seat
             with self._metrics.watching():
                 while not self._matches.closing:
-                    # The view comes with the newest version, so that must be the newest there is.
-                    state = watch.newest(state)
                     state.seats.check_token(caller)
                     if version < state.version:
                         # Written only when it can be sent, so that a slow reader costs no memory.
                         version += 1
-                        if not (request.skip_own_actions and _is_own(state, version, caller.seat)):
-                            yield _write_change(state, version, caller.seat, fields)
+                        if not (skip_own and _is_own(state, version, viewer)):
+                            yield _write_change(state, version, viewer, fields)
                         sent = version
+                        # The view comes with the newest version, so that must be the newest there
+                        # is.
+                        state = watch.newest(state)
                     elif state.over:
                         return
                     else:
@@ -234,15 +232,15 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))
 
-    async def ResignMatch(self, request: match_pb2.ResignMatchRequest, context: Context) -> bytes:
-        caller = await self._authenticator.admit(context, request.name)
+    async def ResignMatch(self, request: match_pb2.ResignMatchRequest, call: Call) -> bytes:
+        caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
         return await self._matches.resign(caller, partial(_write_view, viewer=caller.seat))
 
     async def GetRecord(
-        self, request: match_pb2.GetRecordRequest, context: Context
+        self, request: match_pb2.GetRecordRequest, call: Call
     ) -> match_pb2.GetRecordResponse:
-        state = await self._read(request.name, context)
+        state = await self._read(request.name, call)
         if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
@@ -251,9 +249,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return match_pb2.GetRecordResponse(record=write_record(state))
 
     async def ContributeEntropy(
-        self, request: match_pb2.ContributeEntropyRequest, context: Context
+        self, request: match_pb2.ContributeEntropyRequest, call: Call
     ) -> bytes:
-        caller = await self._authenticator.admit(context, request.name)
+        caller = await self._authenticator.admit(call, request.name)
         check_seat(caller)
         if request.HasField("entropy_hash"):
             kind, data = EntryKind.ENTROPY_HASH, request.entropy_hash
@@ -263,12 +261,16 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         return await self._matches.contribute(caller, kind, data, write)
 
     async def Rematch(
-        self, request: match_pb2.RematchRequest, context: Context
+        self, request: match_pb2.RematchRequest, call: Call
     ) -> match_pb2.RematchResponse:
-        caller, state = await self._authenticator.enter(context, request.name)
+        caller, state = await self._authenticator.enter(call, request.name)
         check_seat(caller)
         rematch = await self._matches.rematch(
-            state, caller.seat, _key_name(), self._creator(), self._admit_new
+            state,
+            caller.seat,
+            _key_name(call),
+            self._creator(call),
+            partial(self._admit_new, call),
         )
         match_id, seat = rematch.header.match_id, 1 - caller.seat
         return match_pb2.RematchResponse(
@@ -281,9 +283,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         )
 
     async def ListMatches(
-        self, request: match_pb2.ListMatchesRequest, context: Context
+        self, request: match_pb2.ListMatchesRequest, call: Call
     ) -> match_pb2.ListMatchesResponse:
-        self._authenticator.admit_operator(context)
+        self._authenticator.admit_operator(call)
         query, size = read_page(request)
         # One match more than is shown tells whether another page follows.
         found = await self._matches.list_matches(query, size + 1)
@@ -298,26 +300,28 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
 
 # All responses with a view have it in a field of the same number, but that of WatchMatch.
 _VIEW = match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER
+_CHANGE_VERSION = match_pb2.WatchMatchResponse.VERSION_FIELD_NUMBER
+_CHANGE_VIEW = match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER
 
 
 def _write_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
     # The field `view` of a response.
-    if "view" not in fields:
+    if not fields.all and "view" not in fields:
         return b""
     return wire.field(_VIEW, serialize_view(state, viewer, fields["view"]))
 
 
 def _write_change(state: MatchState, version: int, viewer: int, fields: Fields) -> bytes:
     # A response of WatchMatch. The view comes with the newest version.
-    number = match_pb2.WatchMatchResponse
+    whole = fields.all
     response = b""
-    if version and "version" in fields:
-        response = wire.number_field(number.VERSION_FIELD_NUMBER, version)
-    if "events" in fields:
+    if version and (whole or "version" in fields):
+        response = wire.number_field(_CHANGE_VERSION, version)
+    if whole or "events" in fields:
         response += serialize_events(state, version, viewer)
-    if version == state.version and "view" in fields:
+    if version == state.version and (whole or "view" in fields):
         view = serialize_view(state, viewer, fields["view"])
-        response += wire.field(number.VIEW_FIELD_NUMBER, view)
+        response += wire.field(_CHANGE_VIEW, view)
     return response
 
 
@@ -327,15 +331,15 @@ def _is_own(state: MatchState, version: int, seat: int) -> bool:
     return entry is not None and (entry.kind, entry.seat) == (EntryKind.ACTION, seat)
 
 
-def _key_name() -> str:
-    # The name of the API key with which the current call comes, also where it names its player.
-    known = (current_principal.get(), *current_payers.get())
+def _key_name(call: Call) -> str:
+    # The name of the API key with which a call comes, also where it names its player.
+    known = (call.principal, *call.payers)
     return next((principal.name for principal in known if principal.kind == Kind.KEY), "")
 
 
-def _max_wait(context: Context) -> float:
+def _max_wait(call: Call) -> float:
     # The seconds that a call may wait so that it is answered before its deadline.
-    left = context.time_remaining()
+    left = call.time_remaining()
     if left is None:
         return MAX_WAIT_SECONDS
     return min(MAX_WAIT_SECONDS, left - min(ANSWER_SECONDS, left / 4))

@@ -1,6 +1,7 @@
 """The events of a hosted match, as messages: what a seat, or a spectator, saw happen."""
 
 from croupier.v1 import game_pb2, match_pb2
+from engine.events import TO_PUBLIC
 from service import wire
 from service.hosting.entropy import CONTRIBUTIONS, write_contribution
 from service.hosting.match_state import MatchState
@@ -9,37 +10,47 @@ from service.store import EntryKind
 _DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
 # SubmitActionResponse has the field of the same number.
 _EVENTS = match_pb2.WatchMatchResponse.EVENTS_FIELD_NUMBER
+_KEY = "events"  # In `MatchState.written`.
 
 
 def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
     """What a seat, or SPECTATOR, saw happen at a version: the field `events` of a response."""
     if version != state.version:
-        return _serialize_events(state, version, viewer)
-    events = state.written.get(viewer)
-    if events is None:
-        events = state.written[viewer] = _serialize_events(state, version, viewer)
+        return _serialize_events(state, version)[viewer]
+    # Once for all who follow the match.
+    written = state.written.get(_KEY)
+    if written is None:
+        written = state.written[_KEY] = _serialize_events(state, version)
+    events: bytes = written[viewer]
     return events
 
 
-def _serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
+def _serialize_events(state: MatchState, version: int) -> tuple[bytes, ...]:
+    # By viewer.
     happened = state.events(version)
     game = state.game
-    events = [
-        wire.serialize_event(game, event, version) for event in happened if event.seen_by(viewer)
-    ]
-    # The deal has no entry.
-    if version:
-        entry = state.entry(version)
-        if entry.kind != EntryKind.ACTION:
-            events[:0] = _of_service(state, version)
-        # An action without events is held until the other seat has decided too.
-        if not happened and entry.action and entry.kind in _DECISIONS:
-            decided = game_pb2.SeatDecided(seat=entry.seat)
-            events.append(_serialize(game_pb2.MatchEvent(version=version, seat_decided=decided)))
+    seen: tuple[list[bytes], ...] = ([], [], [])
+
+    def add(event: bytes, audience: int) -> None:
+        written = wire.field(_EVENTS, event)
+        for viewer, events in enumerate(seen):
+            if audience & (1 << viewer):
+                events.append(written)
+
+    entry = state.entry(version) if version else None  # The deal has none.
+    if entry is not None and entry.kind != EntryKind.ACTION:
+        for event in _of_service(state, version):
+            add(event, TO_PUBLIC)
+    for each in happened:
+        add(wire.serialize_event(game, each, version), each.audience)
+    # An action without events is held until the other seat has decided too.
+    if not happened and entry is not None and entry.action and entry.kind in _DECISIONS:
+        decided = game_pb2.SeatDecided(seat=entry.seat)
+        add(_serialize(game_pb2.MatchEvent(version=version, seat_decided=decided)), TO_PUBLIC)
     if state.over and version == state.version:
         ended = game_pb2.MatchEnded(result=state.result)
-        events.append(_serialize(game_pb2.MatchEvent(version=version, match_ended=ended)))
-    return b"".join([wire.field(_EVENTS, event) for event in events])
+        add(_serialize(game_pb2.MatchEvent(version=version, match_ended=ended)), TO_PUBLIC)
+    return tuple([b"".join(events) for events in seen])
 
 
 def _of_service(state: MatchState, version: int) -> list[bytes]:

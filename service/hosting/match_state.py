@@ -62,7 +62,7 @@ class MatchState(NamedTuple):
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
     # What `service/hosting/views.py` and `service/hosting/events.py` have written, by what it is.
-    written: dict[Any, bytes]
+    written: dict[Any, Any]
 
     @staticmethod
     def begin(header: Header) -> "MatchState":
@@ -425,8 +425,22 @@ def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
     clocks = state.clocks
     if clocks is not None:
         clocks = _restarted(clocks.after(entry.seat, entry.at), match, entry)
-    deciders, over = match.deciders, match.over
-    return _next(state, entry, events, match=match, clocks=clocks, deciders=deciders, over=over)
+    # Field by field, since nearly all entries are actions, and `_replace` takes four times as long.
+    return MatchState(
+        state.header,
+        state.game,
+        state.history.after(state.version, entry, events),
+        state.seats,
+        match,
+        state.contributions,
+        clocks,
+        state.version + 1,
+        match.deciders,
+        match.over,
+        state.early_end,
+        _count_default_actions(state.default_actions, entry),
+        {},
+    )
 
 
 def _restarted(clocks: Clocks | None, match: Match, entry: Entry) -> Clocks | None:

@@ -22,8 +22,8 @@ from contextlib import suppress
 
 from croupier.v1.error_pb2 import ErrorReason
 from service import tracing
+from service.call import Call, current_call
 from service.clock import Clock
-from service.current_call import CurrentCall, current_call
 from service.errors import Refusal, log_failure
 from service.hosting.bots import Bots
 from service.hosting.leases import LEASE_MILLISECONDS
@@ -74,7 +74,7 @@ class Scheduler:
         # Matches with a task that have changed since the task has looked at them.
         self._changed: set[str] = set()
         # The calls that have set off what the tasks do now.
-        self._causes: dict[str, CurrentCall | None] = {}
+        self._causes: dict[str, Call | None] = {}
         self._backlog = False  # Whether more matches are due than there was room for.
         self._wake = asyncio.Event()
         self._next_poll = 0

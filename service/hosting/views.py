@@ -9,7 +9,15 @@ from engine.game import SPECTATOR
 from service import wire
 from service.hosting.clocks import Clocks
 from service.hosting.match_state import MatchState
+from service.wire import field, number_field
 from service.wire.fields import ALL, Fields
+
+_NAME = game_pb2.View.NAME_FIELD_NUMBER
+_VERSION = game_pb2.View.VERSION_FIELD_NUMBER
+_SEAT = game_pb2.View.SEAT_FIELD_NUMBER
+_DECIDERS = game_pb2.View.DECIDERS_FIELD_NUMBER
+_RULESET = game_pb2.View.RULESET_FIELD_NUMBER
+_SEEDED = game_pb2.View.SEEDED_FIELD_NUMBER
 
 MAX_WRITTEN = 64  # Of one state: callers may want any fields.
 
@@ -27,36 +35,36 @@ def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> byte
 
 def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
     # In the order of the fields, as protobuf writes them.
-    match, deciders = state.match, state.deciders
+    match, deciders, header, version = state.match, state.deciders, state.header, state.version
+    whole = fields.all
     parts = []
-    if "name" in fields:
-        name = f"matches/{state.header.match_id}".encode()
-        parts.append(wire.field(game_pb2.View.NAME_FIELD_NUMBER, name))
-    if state.version and "version" in fields:
-        parts.append(wire.number_field(game_pb2.View.VERSION_FIELD_NUMBER, state.version))
-    if viewer != SPECTATOR and "seat" in fields:
-        parts.append(wire.number_field(game_pb2.View.SEAT_FIELD_NUMBER, viewer))
-    if deciders and "deciders" in fields:
-        parts.append(wire.field(game_pb2.View.DECIDERS_FIELD_NUMBER, bytes(deciders)))
-    if match is not None and viewer in deciders and "legal_actions" in fields:
+    if whole or "name" in fields:
+        parts.append(field(_NAME, b"matches/" + header.match_id.encode()))
+    if version and (whole or "version" in fields):
+        parts.append(number_field(_VERSION, version))
+    if viewer != SPECTATOR and (whole or "seat" in fields):
+        parts.append(number_field(_SEAT, viewer))
+    if deciders and (whole or "deciders" in fields):
+        parts.append(field(_DECIDERS, bytes(deciders)))
+    if match is not None and viewer in deciders and (whole or "legal_actions" in fields):
         parts.append(wire.write_legal_actions(state.game, match.legal(viewer)))
-    if state.over and "result" in fields:
+    if state.over and (whole or "result" in fields):
         parts.append(_write(game_pb2.View(result=state.result), fields))
-    if "ruleset" in fields:
-        ruleset = wire.field(game_pb2.View.RULESET_FIELD_NUMBER, state.header.ruleset)
-        parts.append(_prune(ruleset, fields, "ruleset"))
-    if state.clocks is not None and "clocks" in fields:
+    if whole or "ruleset" in fields:
+        ruleset = field(_RULESET, header.ruleset)
+        parts.append(ruleset if whole else _prune(ruleset, fields, "ruleset"))
+    if state.clocks is not None and (whole or "clocks" in fields):
         clocks = _write_clocks(state, state.clocks)
         parts.append(_write(game_pb2.View(clocks=clocks), fields))
-    if state.contributions is not None and "entropy_owed" in fields:
+    if state.contributions is not None and (whole or "entropy_owed" in fields):
         owed = state.contributions.owed
         parts.append(_write(game_pb2.View(entropy_owed=owed), fields))
-    if match is not None and state.game.id in fields:
+    if match is not None and (whole or state.game.id in fields):
         view = wire.write_view(state.game, match.view(viewer))
-        parts.append(_prune(view, fields, state.game.id))
-    if state.header.seeded and "seeded" in fields:
-        parts.append(wire.number_field(game_pb2.View.SEEDED_FIELD_NUMBER, 1))
-    if "players" in fields:
+        parts.append(view if whole else _prune(view, fields, state.game.id))
+    if header.seeded and (whole or "seeded" in fields):
+        parts.append(number_field(_SEEDED, 1))
+    if whole or "players" in fields:
         parts.append(state.seats.players)
     return b"".join(parts)
 
@@ -73,11 +81,11 @@ def _prune(part: bytes, fields: Fields, name: str) -> bytes:
 
 def serialize_position(state: MatchState, seat: int) -> bytes:
     """What a search for a seat needs to know of a dealt match: a View without all the rest."""
-    parts = [wire.number_field(game_pb2.View.SEAT_FIELD_NUMBER, seat)]
+    parts = [number_field(_SEAT, seat)]
     if state.version:
-        parts.append(wire.number_field(game_pb2.View.VERSION_FIELD_NUMBER, state.version))
-    parts.append(wire.field(game_pb2.View.DECIDERS_FIELD_NUMBER, bytes(state.deciders)))
-    parts.append(wire.field(game_pb2.View.RULESET_FIELD_NUMBER, state.header.ruleset))
+        parts.append(number_field(_VERSION, state.version))
+    parts.append(field(_DECIDERS, bytes(state.deciders)))
+    parts.append(field(_RULESET, state.header.ruleset))
     parts.append(wire.write_view(state.game, state.dealt().view(seat)))
     return b"".join(parts)
 

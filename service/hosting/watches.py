@@ -17,7 +17,8 @@ class Watch:
 
     def hand(self, state: MatchState) -> None:
         """Hands over a state, unless a newer one was."""
-        if self._newest is None or self._newest.version < state.version:
+        newest = self._newest
+        if newest is None or newest.version < state.version:
             self._newest = state
             self._wake()
 
@@ -46,10 +47,14 @@ class Watch:
 
     async def newer(self, state: MatchState) -> MatchState:
         """A state that is newer than `state`, once there is one; or `state`, if this was closed."""
-        while (newest := self.newest(state)) is state and not self._closed:
+        while True:
+            newest = self._newest
+            if newest is not None and newest.version > state.version:
+                return newest
+            if self._closed:
+                return state
             self._waiting = asyncio.get_running_loop().create_future()
             await self._waiting
-        return newest
 
 
 class Watches:

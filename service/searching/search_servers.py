@@ -20,7 +20,7 @@ from croupier.retry import may_pass
 from croupier.transport import CLEARTEXT, Security, channel_credentials
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from service import tracing
-from service.current_call import REQUEST_ID_HEADER, current_call
+from service.call import REQUEST_ID_HEADER, current_call
 from service.errors import Refusal, shutting_down
 from service.metrics import Metrics
 from service.searching.hints import Report

@@ -6,7 +6,7 @@ server (`service/searching/search_servers.py`). Both give the same hint.
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -43,9 +43,8 @@ class Asker(NamedTuple):
         )
 
 
-def read_asker(metadata: Iterable[tuple[str, str | bytes]], owner: Hashable) -> Asker:
+def read_asker(sent: Mapping[str, str], owner: Hashable) -> Asker:
     """The asker that a call names in its metadata, or one of a hint for `owner`."""
-    sent = {name: value for name, value in metadata if isinstance(value, str)}
     kind = Kind.BOT if sent.get(KIND_HEADER) == Kind.BOT.value else Kind.HINT
     rank = sent.get(RANK_HEADER, "")
     return Asker(kind, sent.get(OWNER_HEADER) or owner, int(rank) if rank.isdecimal() else 0)

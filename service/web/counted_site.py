@@ -4,6 +4,7 @@ from math import ceil
 
 from service.admission.budgets import BudgetExhausted
 from service.api.calls import Calls
+from service.call import Call
 from service.web.asgi import Receive, Scope, Send, respond_text
 from service.web.rpc import peer_of
 from service.web.site import Site
@@ -23,7 +24,7 @@ class CountedSite:
         ]
         host, port = scope["client"]
         try:
-            await self._calls.admit_file(headers, peer_of(host, str(port)))
+            await self._calls.admit_file(Call("", "", headers, peer_of(host, str(port))))
         except BudgetExhausted as refusal:
             later = b"%d" % ceil(refusal.wait)
             await respond_text(send, 429, str(refusal), [(b"retry-after", later)])

@@ -11,16 +11,14 @@ from connectrpc.errors import ConnectError, ErrorDetail
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.request import RequestContext
 from connectrpc.server import ConnectASGIApplication, Endpoint
-from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 from protobuf.wkt import Any as AnyDetail
 
-from service.admission.identification import Metadata
-from service.api.calls import Calls, Service, path_of
+from service.api.calls import Calls, Method, Service
+from service.call import REQUEST_ID_HEADER, Call
 from service.connections import MAX_REQUEST_BYTES
-from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
 from service.errors import Refusal
 from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader, is_json
 
@@ -32,9 +30,9 @@ class RpcApplication(ConnectASGIApplication[None]):
 
     def __init__(self, calls: Calls, services: Iterable[Service]) -> None:
         endpoints: dict[str, Any] = {
-            path_of(method): _endpoint(calls, method, getattr(service.servicer, method.name))
+            method.path: _endpoint(calls, method)
             for service in services
-            for method in service.descriptor.methods
+            for method in service.methods()
         }
         super().__init__(
             service=None,
@@ -50,23 +48,6 @@ class RpcApplication(ConnectASGIApplication[None]):
         return ""
 
 
-class _Context:
-    """A call that came over HTTP, as `Calls` and the servicers see it."""
-
-    def __init__(self, request: "RequestContext[Any, Any]") -> None:
-        self._request = request
-
-    def invocation_metadata(self) -> Metadata:
-        return self._request.request_headers.allitems()
-
-    def peer(self) -> str:
-        return peer_of(*(self._request.client_address or "").rpartition(":")[::2])
-
-    def time_remaining(self) -> float | None:
-        milliseconds = self._request.timeout_ms
-        return None if milliseconds is None else milliseconds / 1000
-
-
 def peer_of(host: str, port: str) -> str:
     """An address as gRPC writes it."""
     if ":" in host:
@@ -74,29 +55,29 @@ def peer_of(host: str, port: str) -> str:
     return f"ipv4:{host}:{port}"
 
 
-def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoint[Any, Any]":
-    path = path_of(method)
-    output = GetMessageClass(method.output_type)
-    safe = method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+def _endpoint(calls: Calls, method: Method) -> "Endpoint[Any, Any]":
+    descriptor = method.descriptor
+    output = GetMessageClass(descriptor.output_type)
+    safe = descriptor.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
     info = MethodInfo(
-        name=method.name,
-        service_name=method.containing_service.full_name,
-        input=GetMessageClass(method.input_type),
+        name=descriptor.name,
+        service_name=descriptor.containing_service.full_name,
+        input=GetMessageClass(descriptor.input_type),
         output=output,
         idempotency_level=IdempotencyLevel.NO_SIDE_EFFECTS if safe else IdempotencyLevel.UNKNOWN,
-        stream_type=StreamType.SERVER_STREAM if method.server_streaming else StreamType.UNARY,
+        stream_type=StreamType.SERVER_STREAM if method.streams else StreamType.UNARY,
     )
 
     async def answer(read: Reader, request: "RequestContext[Any, Any]") -> Answer:
         try:
-            call = _begin(path, request, read)
-            return Answer(await calls.answer(call, servicer, read, _Context(request)), output)
+            call = _begin(method.path, request, read)
+            return Answer(await calls.answer(call, method, read), output)
         except Refusal as refusal:
             raise connect_error(refusal) from None
 
     async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[Answer]:
-        call = _begin(path, request, read)
-        responses: Any = calls.stream(call, servicer, read, _Context(request))
+        call = _begin(method.path, request, read)
+        responses: Any = calls.stream(call, method, read)
         try:
             async with aclosing(responses):
                 async for response in responses:
@@ -104,13 +85,23 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
         except Refusal as refusal:
             raise connect_error(refusal) from None
 
-    if method.server_streaming:
+    if method.streams:
         return Endpoint.server_stream(method=info, function=stream)
     return Endpoint.unary(method=info, function=answer)
 
 
-def _begin(path: str, request: "RequestContext[Any, Any]", read: Reader) -> CurrentCall:
-    call = begin_call(path, _protocol(request, read), request.request_headers.allitems())
+def _begin(path: str, request: "RequestContext[Any, Any]", read: Reader) -> Call:
+    def time_remaining() -> float | None:
+        milliseconds = request.timeout_ms
+        return None if milliseconds is None else milliseconds / 1000
+
+    call = Call(
+        path,
+        _protocol(request, read),
+        request.request_headers.allitems(),
+        peer_of(*(request.client_address or "").rpartition(":")[::2]),
+        time_remaining,
+    )
     request.response_headers[REQUEST_ID_HEADER] = call.request_id
     return call
 

@@ -21,14 +21,14 @@ from engine import events, games
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.game import Game, SeatView
 from service.errors import Refusal, invalid_field
+from service.wire.encoding import field as field
+from service.wire.encoding import number_field as number_field
 from service.wire.translation import Translation
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
 _EVENTS_KEPT = 16384
-_VARINTS_KEPT = 16384
 _EVENT_VERSION = MatchEvent.VERSION_FIELD_NUMBER
-_LENGTH_DELIMITED = 2  # The wire type of messages, strings and bytes.
 
 
 class ViewModule(Protocol):
@@ -67,32 +67,6 @@ def _kind(message: Message) -> str:
     # An action of a game has one field: its kind.
     fields = message.ListFields()
     return str(fields[0][0].name) if fields else ""
-
-
-# Serialized messages that are concatenated are one message, with the fields of all of them; its
-# lists have the items of all of them, in order. So the parts that many messages share are kept
-# serialized, and a message is put together as bytes. Python takes ten times as long to make a small
-# message as to copy its bytes.
-
-
-def field(number: int, content: bytes) -> bytes:
-    """Serializes a message of only one field: a string, a list of numbers or a message."""
-    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(content)) + content
-
-
-def number_field(number: int, content: int) -> bytes:
-    """Serializes a message of only one field: a number that is not negative."""
-    return _varint(number << 3) + _varint(content)
-
-
-@lru_cache(maxsize=_VARINTS_KEPT)
-def _varint(number: int) -> bytes:
-    data = bytearray()
-    while number > 127:
-        data.append(number & 127 | 128)
-        number >>= 7
-    data.append(number)
-    return bytes(data)
 
 
 # Rulesets
@@ -229,12 +203,24 @@ def _view_field(game_id: str) -> int:
 
 def write_legal_actions(game: Game, actions: Iterable[int]) -> bytes:
     """Returns a serialized View with only these legal actions."""
-    return b"".join([_legal_action(game, action) for action in actions])
+    return b"".join(map(_legal_actions(game).__getitem__, actions))
 
 
-@lru_cache(maxsize=_ACTIONS_KEPT)
-def _legal_action(game: Game, action: int) -> bytes:
-    return View(legal_actions=[write_action(game, action)]).SerializeToString()
+class _LegalActions(dict[int, bytes]):
+    """Serialized Views with only one legal action of a game each, by the action."""
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+
+    def __missing__(self, action: int) -> bytes:
+        if len(self) >= _ACTIONS_KEPT:
+            self.clear()
+        view = View(legal_actions=[write_action(self._game, action)])
+        written = self[action] = view.SerializeToString()
+        return written
+
+
+_legal_actions = lru_cache(maxsize=_RULESETS_KEPT)(_LegalActions)
 
 
 def read_view(message: View, path: str) -> SeatView:

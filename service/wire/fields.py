@@ -18,11 +18,7 @@ class Fields:
 
     def __init__(self, tree: "dict[str, Fields] | None") -> None:
         self._tree = tree  # None: all fields.
-
-    @property
-    def all(self) -> bool:
-        """Whether these are all fields."""
-        return self._tree is None
+        self.all = tree is None  # Whether these are all fields.
 
     def __contains__(self, name: str) -> bool:
         return self._tree is None or name in self._tree

@@ -7,7 +7,7 @@ import pytest
 
 from service.admission.callers_file import read_callers_file
 from service.admission.identification import Identification
-from service.admission.principals import Kind, Principal
+from service.call import Call, Kind, Principal
 
 COMMAND = [sys.executable, "-m", "cli", "key"]
 
@@ -27,7 +27,8 @@ def test_its_output_is_a_callers_file(tmp_path, names_players):
     [entry] = callers.keys.values()
     assert (entry.name, entry.names_players) == ("studio", names_players)
     metadata = [("x-api-key", key)]
-    principal, _ = Identification(callers, None).identify(metadata, "ipv4:192.0.2.1:1")
+    call = Call("", "grpc", metadata, "ipv4:192.0.2.1:1")
+    principal, _ = Identification(callers, None).identify(call)
     assert principal == Principal(Kind.KEY, "studio")
     assert make("studio").stdout != make("studio").stdout
 

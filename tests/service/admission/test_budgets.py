@@ -7,7 +7,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 
 from service.admission import budgets
 from service.admission.budgets import WINDOWS, Budget, Ledger
-from service.admission.principals import Kind, Principal
+from service.call import Kind, Principal
 from service.errors import Refusal
 from service.metrics import Metrics
 

@@ -7,7 +7,7 @@ import pytest
 
 from service.admission.callers_file import Callers, Key
 from service.admission.identification import MAX_PLAYER_ID, Identification
-from service.admission.principals import Kind, Principal
+from service.call import Call, Kind, Principal
 from service.errors import Refusal
 
 STUDIO, PLAIN = "the studio's key", "another key"
@@ -28,7 +28,7 @@ def seat_of(authorization):
 def identify(*metadata, peer=PEER, callers=CALLERS):
     identification = Identification(callers, None)
     identification.seat_of = seat_of
-    return identification.identify(metadata, peer)
+    return identification.identify(Call("", "grpc", metadata, peer))
 
 
 def address(name):

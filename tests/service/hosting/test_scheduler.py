@@ -8,8 +8,8 @@ import pytest
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
+from service.call import Call, current_call
 from service.clock import Clock
-from service.current_call import begin_call, current_call
 from service.hosting import scheduler
 from service.hosting.bots import Bots
 from service.hosting.caller import Caller
@@ -372,10 +372,12 @@ def test_a_decision_belongs_to_the_call_that_came_while_the_bot_decided():
             ActingServer(store, bots=RecordingBots) as server,
         ):
             bots = server.scheduler._bots
-            creation = begin_call("Create", "test", ())
+            creation = Call("Create", "test")
+            current_call.set(creation)
             state = await create(server.matches, bots=(0, RANDOM))
             assert await bots.causes.get() is creation
-            submission = begin_call("Submit", "test", ())
+            submission = Call("Submit", "test")
+            current_call.set(submission)
             action = view_of(state, 0).legal_actions[0]
             caller = Caller(state.header.match_id, 0)
             await server.matches.submit(caller, state.version, action, "mine")

@@ -25,6 +25,7 @@ from service import wire
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
+from service.call import Call
 from service.metrics import Metrics
 from service.searching.hint_messages import write_beliefs
 from service.searching.hints import CheckedHintRequest, answer
@@ -329,14 +330,6 @@ def test_a_line_can_be_played_in_some_world(game_id):
 # Unread streams and cancelled searches
 
 
-class NoContext:
-    def time_remaining(self):
-        return None
-
-    def invocation_metadata(self):
-        return ()
-
-
 def view_of_many_actions():
     match = Match(wire.hosted_games()["skystones"](), bytes(32))
     assert len(match.legal(0)) > 10
@@ -358,7 +351,7 @@ def test_an_unread_stream_keeps_only_the_newest_report(client):
         )
         searches = Searches(OwnThreads({Kind.HINT: pool}))
         service = HintService(searches, Admission(Callers(), Metrics()), Metrics())
-        reports = service.AnalyzePosition(request, NoContext())
+        reports = service.AnalyzePosition(request, Call("AnalyzePosition", "test"))
         first = await anext(reports)
         assert not first.final_report
         await until_idle(pool)  # The search runs for nearly 2 seconds without a reader.

@@ -182,7 +182,7 @@ def test_a_killed_process_costs_no_error_and_is_replaced(servers):
     client = Client(address)
     player = client.create(ruleset_of("skystones"), seed=1).players[0]
     charged = []
-    server._admission.charge = lambda budget, seconds: charged.append(seconds)
+    server._admission.charge = lambda call, budget, seconds: charged.append(seconds)
     expected = as_bytes(player.hint(MANY, SEED).hint)
     pids = server._search_processes.pids
     for victim in pids:
@@ -342,12 +342,12 @@ def test_callers_share_a_search_server_fairly(start, tmp_path):
 
 def test_an_asker_survives_the_way_to_a_search_server():
     asker = Asker(Kind.BOT, "matches/a", 1)
-    read = read_asker(asker.metadata(), "nobody")
+    read = read_asker(dict(asker.metadata()), "nobody")
     assert (read.kind, read.rank) == (Kind.BOT, 1)
     assert read.owner != asker.owner  # Its name is not told.
-    assert read == read_asker(asker.metadata(), "somebody else")
-    assert read.owner != read_asker(asker._replace(owner="b").metadata(), "").owner
-    assert read_asker((), "nobody") == Asker(Kind.HINT, "nobody", 0)
+    assert read == read_asker(dict(asker.metadata()), "somebody else")
+    assert read.owner != read_asker(dict(asker._replace(owner="b").metadata()), "").owner
+    assert read_asker({}, "nobody") == Asker(Kind.HINT, "nobody", 0)
 
 
 # Fields of the response
