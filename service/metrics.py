@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import accumulate, product
 
 from google.rpc import code_pb2
+from grpc_health.v1 import health_pb2
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -39,9 +40,13 @@ from service.errors import CODES
 # Whether the responses are a stream, by the path of the method.
 METHODS = {
     f"/{service.full_name}/{method.name}": method.server_streaming
-    for module in (catalog_pb2, match_pb2, hint_pb2)
+    for module in (catalog_pb2, match_pb2, hint_pb2, health_pb2)
     for service in module.DESCRIPTOR.services_by_name.values()
     for method in service.methods
+}
+METHODS |= {
+    f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo": True
+    for version in ("v1", "v1alpha")
 }
 # How calls end: well, without an answer, or refused.
 ENDS = (

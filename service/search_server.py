@@ -78,7 +78,7 @@ class SearchServer:
         self._monitoring.state = "stopping"
         self._calls.drain()
         self._admission.close()
-        await self._door.begin_to_close()
+        self._door.begin_to_close()
         for kind in Kind:
             self._threads.end_searches(kind)
         await self._calls.wait_idle(until - time.monotonic())

@@ -264,7 +264,7 @@ class Server:
         self._monitoring.state = "stopping"
         self._calls.drain()
         self._admission.close()
-        await self._door.begin_to_close()
+        self._door.begin_to_close()
         self.matches.close()
         self._end_searches()
         for sweep in self._sweeps():

@@ -56,6 +56,7 @@ class Admission:
             self.admit_address(call)
             raise
         self._ledger.spend(call.payers, Budget.CALLS)
+        self._ledger.check(call.payers, Budget.PROCESSOR)
 
     def admit_address(self, call: Call) -> None:
         """Counts what is no call, such as a file, as one of its address; raises Refusal."""
@@ -73,11 +74,21 @@ class Admission:
             return
         self._refusals_waiting += 1
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(delay):
-                    await self._closing.wait()
+            await self._pass(delay)
         finally:
             self._refusals_waiting -= 1
+
+    async def wait_for(self, call: Call, budget: Budget) -> None:
+        """Returns when something is left of a budget that is charged afterwards."""
+        delay = self._ledger.delay(call.payers, budget)
+        if delay > 0:
+            await self._pass(delay)
+
+    async def _pass(self, seconds: float) -> None:
+        # Waits for some seconds, unless the server stops.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
 
     def check_restriction(self, call: Call, what: str) -> None:
         """Raises Refusal if the operator restricts this to keys and the caller has none."""

@@ -38,6 +38,7 @@ class Budget(StrEnum):
     SEARCH_SECONDS = "search_seconds_per_minute"
     SEARCH_RATE = "searches_per_second"
     LIVE_MATCHES = "live_matches"
+    PROCESSOR = "processor_milliseconds_per_second"
     STREAMS = "streams"
     SEARCHES = "searches"
 
@@ -49,13 +50,18 @@ WINDOWS: dict[Budget, float] = {
     Budget.RULESET_BYTES: 3600.0,
     Budget.SEARCH_SECONDS: 60.0,
     Budget.SEARCH_RATE: 1.0,
+    Budget.PROCESSOR: 1.0,
 }
+# How much of a budget can be used at once, as the seconds in which as much refills: all of it, but
+# for the processor, of which others wait for as much as one caller uses at once.
+BURSTS: dict[Budget, float] = {**WINDOWS, Budget.PROCESSOR: 0.2}
 DESCRIPTIONS: dict[Budget, str] = {
     Budget.CALLS: "calls per second",
     Budget.MATCHES: "new matches per hour",
     Budget.RULESET_BYTES: "bytes of rulesets per hour",
     Budget.SEARCH_SECONDS: "seconds of search per minute, for each thread",
     Budget.SEARCH_RATE: "searches per second",
+    Budget.PROCESSOR: "milliseconds of processor time per second",
     Budget.LIVE_MATCHES: "matches that are not over",
     Budget.STREAMS: "streams and waiting calls at once",
     Budget.SEARCHES: "searches at once, waiting ones included",
@@ -183,8 +189,9 @@ class Ledger:
             account = self._accounts.account(payer)
             full_at = max(now, account.full_at(budget))
             full_at += amount * window / limit if limit else 2 * window
-            if full_at - now > window + ROUNDING_SECONDS:
-                self._refuse(payer, budget, limit, full_at - now - window)
+            ahead = full_at - now - BURSTS[budget]
+            if ahead > ROUNDING_SECONDS:
+                self._refuse(payer, budget, limit, ahead)
             spent.append((account, full_at))
         for account, full_at in spent:
             account.set_full_at(budget, full_at)
@@ -196,10 +203,19 @@ class Ledger:
             limit = self._limits(payer).get(budget)
             if limit is None:
                 continue
-            full_at = max(now, self._accounts.account(payer).full_at(budget))
-            ahead = full_at - now - WINDOWS[budget]
+            ahead = self._accounts.account(payer).full_at(budget) - now - BURSTS[budget]
             if ahead >= 0 or limit == 0:
-                self._refuse(payer, budget, limit, max(ahead, RETRY_SECONDS))
+                self._refuse(payer, budget, limit, max(ahead, min(RETRY_SECONDS, BURSTS[budget])))
+
+    def delay(self, payers: Sequence[Principal], budget: Budget) -> float:
+        """In how many seconds all payers have something left of such a budget, 0.0 if now."""
+        now = self._now()
+        delays = (
+            self._accounts.account(payer).full_at(budget) - now - BURSTS[budget]
+            for payer in payers
+            if budget in self._limits(payer)
+        )
+        return max(0.0, *delays)
 
     def charge(self, payers: Sequence[Principal], budget: Budget, amount: float) -> None:
         """Uses an amount of a budget that may be more than is left."""

@@ -8,7 +8,7 @@ caller the result: the servicer's response, or a Refusal.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import tracing
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
+from service.api.metering import metered
 from service.call import Call, current_call
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.logs import LineLimit
@@ -45,20 +46,23 @@ class Service(NamedTuple):
 
     descriptor: ServiceDescriptor
     servicer: object
+    name: str = ""  # If it is not that of the descriptor.
 
     def methods(self) -> "list[Method]":
         """Its methods."""
-        return [Method(each, self.servicer) for each in self.descriptor.methods]
+        name = self.name or self.descriptor.full_name
+        return [Method(each, self.servicer, name) for each in self.descriptor.methods]
 
 
 class Method:
     """A method, with what each of its calls would otherwise find out anew."""
 
-    def __init__(self, descriptor: MethodDescriptor, servicer: object) -> None:
+    def __init__(self, descriptor: MethodDescriptor, servicer: object, service: str) -> None:
         """The servicer has a coroutine or an async generator of the method's name."""
         self.descriptor = descriptor
-        self.path = f"/{descriptor.containing_service.full_name}/{descriptor.name}"
+        self.path = f"/{service}/{descriptor.name}"
         self.streams = descriptor.server_streaming
+        self.takes_stream = descriptor.client_streaming
         self.servicer: Any = getattr(servicer, descriptor.name)
         self._request = GetMessageClass(descriptor.input_type)
 
@@ -128,28 +132,80 @@ class Calls:
         began = self._begin(call)
         try:
             self._admit(call)
-            response: Response = await method.servicer(_checked(read()), call)
+            carried_out: Any = self._carry_out(call, method, read)
+            if call.payers:
+                carried_out = metered(carried_out, self._charge(call))
+            response: Response = await carried_out
         # Also the cancellation of a call whose caller has gone, which is counted.
         except BaseException as error:
             raise await self._failed(call, error, began) from None
         self._end(call, "OK", "", began, logging.DEBUG)
         return response
 
+    async def _carry_out(self, call: Call, method: Method, read: Callable[[], Message]) -> Response:
+        response: Response = await method.servicer(_checked(read()), call)
+        return response
+
+    def _charge(self, call: Call) -> Callable[[float], None]:
+        charge = self._admission.charge
+        return lambda seconds: charge(call, Budget.PROCESSOR, 1000 * seconds)
+
     async def stream(
-        self, call: Call, method: Method, read: Callable[[], Message]
+        self, call: Call, method: Method, read: Callable[[], Any]
     ) -> AsyncIterator[Response]:
-        """The responses to a call whose responses are a stream; otherwise as `answer`."""
+        """The responses to a call whose responses are a stream; otherwise as `answer`.
+
+        If the requests are a stream too, `read` returns what `requests` does.
+        """
         began = self._begin(call)
         try:
             self._admit(call)
-            request = _checked(read())
             with self._admission.hold(call, Budget.STREAMS):
-                async with aclosing(method.servicer(request, call)) as responses:
+                responses: Any = self._responses(call, method, read)
+                if call.payers:
+                    responses = self._metered(call, responses)
+                async with aclosing(responses):
                     async for response in responses:
                         yield response
         except BaseException as error:
             raise await self._failed(call, error, began) from None
         self._end(call, "OK", "", began, logging.DEBUG)
+
+    async def _metered(
+        self, call: Call, responses: AsyncGenerator[Response, None]
+    ) -> AsyncIterator[Response]:
+        # A caller that has used more of the processor than it may waits for its next response.
+        charge = self._charge(call)
+        async with aclosing(responses):
+            while True:
+                try:
+                    response = await metered(anext(responses), charge)
+                except StopAsyncIteration:
+                    return
+                yield response
+                await self._admission.wait_for(call, Budget.PROCESSOR)
+
+    async def _responses(
+        self, call: Call, method: Method, read: Callable[[], Any]
+    ) -> AsyncIterator[Response]:
+        request = read() if method.takes_stream else _checked(read())
+        async with aclosing(method.servicer(request, call)) as responses:
+            async for response in responses:
+                yield response
+
+    async def requests(
+        self, call: Call, method: Method, sent: AsyncIterator[bytes]
+    ) -> AsyncIterator[Message]:
+        """The requests of a call that takes a stream of them, each of which counts as a call.
+
+        Raises Refusal.
+        """
+        first = True
+        async for data in sent:
+            if not first:
+                self._admission.spend(call, Budget.CALLS)
+            first = False
+            yield _checked(method.read(data))
 
     async def admit_file(self, call: Call) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""

@@ -1,22 +1,24 @@
 """The door for gRPC: a port, the services behind it, health and reflection."""
 
+import asyncio
 import logging
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
 
 from croupier.transport import is_loopback
 from service.api.calls import Calls, Service
+from service.api.grpc_services import HealthService, grpc_services
 from service.api.handlers import ServiceHandlers
 from service.connections import ConnectionLimits, channel_options
 
 # Two servers must not share a port without noticing.
 _NO_SHARED_PORT = ("grpc.so_reuseport", 0)
-_SERVING = health_pb2.HealthCheckResponse.SERVING
+# What grpcio itself takes to end calls that are cut off.
+END_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class GrpcDoor:
         """
         self._calls = calls
         self._credentials = credentials
-        self._health = health.aio.HealthServicer()
+        self._health: HealthService | None = None
         options = (_NO_SHARED_PORT, *channel_options(limits, doors))
         self._server = grpc.aio.server(options=options)
 
@@ -47,24 +49,22 @@ class GrpcDoor:
         Raises OSError if the address cannot be used.
         """
         names = [service.descriptor.full_name for service in services]
-        self._server.add_generic_rpc_handlers([ServiceHandlers(self._calls, services)])
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection(
-            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
-        )
+        self._health, more = grpc_services(names)
+        self._server.add_generic_rpc_handlers([ServiceHandlers(self._calls, [*services, *more])])
         address = self._listen(address)
         await self._server.start()
-        for name in ("", *names):
-            await self._health.set(name, _SERVING)
         return address
 
-    async def begin_to_close(self) -> None:
-        """Tells those who ask about health that this server is going."""
-        await self._health.enter_graceful_shutdown()
+    def begin_to_close(self) -> None:
+        """Tells those who watch its health that this server is going."""
+        if self._health is not None:
+            self._health.stop()
 
     async def close(self, grace: float) -> None:
         """Closes the port; calls that run have `grace` seconds to end."""
-        await self._server.stop(grace)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace + END_SECONDS):
+                await self._server.stop(grace)
 
     def _listen(self, address: str) -> str:
         is_socket = address.startswith("unix:")

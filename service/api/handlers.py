@@ -37,7 +37,7 @@ class ServiceHandlers(grpc.GenericRpcHandler):
 
 
 def _handler(calls: Calls, method: Method) -> Any:
-    path, read = method.path, method.read
+    path = method.path
 
     def call_of(context: GrpcContext) -> Call:
         metadata = context.invocation_metadata() or ()
@@ -49,15 +49,18 @@ def _handler(calls: Calls, method: Method) -> Any:
         # its time.
         context.set_trailing_metadata(_returned(call))
         try:
-            return await calls.answer(call, method, partial(read, data))
+            return await calls.answer(call, method, partial(method.read, data))
         except Refusal as refusal:
             await _abort(context, refusal, call)
             raise
 
-    async def stream(data: bytes, context: GrpcContext) -> AsyncIterator[Response]:
+    async def stream(sent: Any, context: GrpcContext) -> AsyncIterator[Response]:
+        # `sent` is one request, or a stream of them.
         call = call_of(context)
         await context.send_initial_metadata(_returned(call))
-        responses: Any = calls.stream(call, method, partial(read, data))
+        requests = partial(calls.requests, call, method, sent)
+        read = requests if method.takes_stream else partial(method.read, sent)
+        responses: Any = calls.stream(call, method, read)
         try:
             async with aclosing(responses):
                 async for response in responses:
@@ -66,6 +69,8 @@ def _handler(calls: Calls, method: Method) -> Any:
             await _abort(context, refusal, call)
             raise
 
+    if method.takes_stream:
+        return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialize)
     if method.streams:
         return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
     return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
