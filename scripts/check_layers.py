@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "service.clock",
         "service.connections",
         "service.logs",
+        "service.metering",
         "service.metrics",
         "service.tracing",
         "service.validation",

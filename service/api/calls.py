@@ -21,10 +21,10 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import tracing
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
-from service.api.metering import metered
 from service.call import Call, current_call
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.logs import LineLimit
+from service.metering import metered
 from service.metrics import METHODS, Metrics
 from service.validation import first_violation
 

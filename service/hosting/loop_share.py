@@ -9,9 +9,10 @@ begin in the order in which they are asked for.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import partial
-from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias, TypeVar, TypeVarTuple
+
+from service.metering import metered
 
 BUSY_SHARE = 0.15  # Of the loop's time, while calls come in.
 IDLE_SHARE = 0.75
@@ -56,7 +57,8 @@ class LoopShare:
 
     async def run_now(self, duty: Callable[[*_Arguments], _Duty[_T]], *args: *_Arguments) -> _T:
         """Runs a duty that somebody waits for, at once; other duties wait longer for it."""
-        return await _Measured(duty(*args), self._timer, self._spend)
+        result: _T = await metered(duty(*args), self._spend, self._timer)
+        return result
 
     def _spend(self, seconds: float) -> None:
         self._spent += seconds
@@ -66,39 +68,3 @@ class LoopShare:
         before, self._calls = self._calls, self._count_calls()
         share = IDLE_SHARE if self._calls == before else BUSY_SHARE
         await self._sleep(min(spent / share - spent, MAX_PAUSE_SECONDS))
-
-
-class _Measured(Generic[_T]):
-    """Awaits a coroutine, and adds up the time that its steps take on the event loop."""
-
-    def __init__(
-        self,
-        coroutine: _Duty[_T],
-        timer: Callable[[], float],
-        spend: Callable[[float], None],
-    ) -> None:
-        self._coroutine = coroutine
-        self._timer = timer
-        self._spend = spend
-
-    def __await__(self) -> Generator[Any, None, _T]:
-        step: Callable[[], Any] = partial(self._coroutine.send, None)
-        while True:
-            began = self._timer()
-            try:
-                awaited = step()
-            except StopIteration as stop:
-                result: _T = stop.value
-                return result
-            finally:
-                self._spend(self._timer() - began)
-            try:
-                yield awaited
-            except GeneratorExit:
-                self._coroutine.close()
-                raise
-            # Such as a cancellation: it goes where the coroutine waits.
-            except BaseException as error:
-                step = partial(self._coroutine.throw, error)
-            else:
-                step = partial(self._coroutine.send, None)
