@@ -18,7 +18,7 @@ from pathlib import Path
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
-    ("ai", "croupier", "service.current_call", "service.errors"),
+    ("ai", "croupier", "service.current_call", "service.errors", "service.log_writer"),
     (
         "service.clock",
         "service.connections",
