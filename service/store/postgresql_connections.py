@@ -54,13 +54,9 @@ class Connections:
     async def open(self) -> None:
         """Brings the tables up to date and opens the pool; raises OSError or ValueError."""
         try:
-            connection = await asyncpg.connect(
-                self._url, timeout=CONNECT_SECONDS, target_session_attrs=PRIMARY
-            )
-            try:
+            await _check_sessions(self._url)
+            async with _connected(self._url) as connection:
                 await tables.migrate(connection)
-            finally:
-                await connection.close()
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=0,
@@ -240,6 +236,36 @@ class Backoff:
     def answered(self) -> None:
         """The database answered."""
         self._seconds = MIN_RETRY_SECONDS
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Any]:
+    # A connection without statements that outlast a transaction, for the start of a server.
+    connection = await asyncpg.connect(
+        url, timeout=CONNECT_SECONDS, target_session_attrs=PRIMARY, statement_cache_size=0
+    )
+    try:
+        yield connection
+    finally:
+        await connection.close(timeout=CONNECT_SECONDS)
+
+
+async def _check_sessions(url: str) -> None:
+    # Raises OSError if a pooler lends a session of the database to each transaction. Settings,
+    # prepared statements and LISTEN would not last, which would be noticed under load only.
+    processes = []
+    async with _connected(url) as one, _connected(url) as other:
+        # A pooler that lends the same session again lends it to both; one that takes turns lends
+        # two to one of them.
+        for connection in (one, other, other, one):
+            async with connection.transaction():
+                processes.append(await connection.fetchval("SELECT pg_backend_pid()"))
+    first, *others, last = processes
+    if first != last or others != [others[0]] * 2 or first in others:
+        raise OSError(
+            "the pooler in front of it lends its connections to single transactions: name the "
+            "database itself in the URL, or let the pooler keep sessions (pool_mode = session)"
+        )
 
 
 async def listening_connection(url: str) -> Any:
