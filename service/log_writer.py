@@ -20,13 +20,22 @@ LAST_SECONDS = 1.0  # For which a process that ends waits for the reader.
 _log = logging.getLogger(__name__)
 
 
+def standard_error() -> logging.Handler:
+    """A handler that writes to standard error."""
+    try:
+        return LogWriter(sys.stderr.fileno())
+    except (AttributeError, OSError):
+        # It is closed, or replaced by what is no file and so has no reader.
+        return logging.StreamHandler()
+
+
 class LogWriter(logging.Handler):
     """A handler that never blocks, and ends with its process whether or not the log is read."""
 
-    def __init__(self, file: int | None = None, most: int = MAX_LINES) -> None:
-        """Writes to an open file, by default standard error; `most` lines wait for its reader."""
+    def __init__(self, file: int, most: int = MAX_LINES) -> None:
+        """Writes to an open file; `most` lines wait for its reader."""
         super().__init__()
-        self._file = sys.stderr.fileno() if file is None else file
+        self._file = file
         self._lines: queue.Queue[str | None] = queue.Queue(most)
         self._left_out = 0
         # A daemon, since a process that ends would wait for any other thread, for ever if it must.

@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import threading
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -28,20 +30,20 @@ class Pipe:
         self.log.addHandler(self.writer)
 
     def fill(self):
-        """Fills the pipe, so that the next write blocks."""
+        """Fills the pipe with empty lines, so that the next write blocks."""
         os.set_blocking(self._end, False)
-        try:
-            while True:
-                os.write(self._end, b"x" * 100 + b"\n")
-        except BlockingIOError:
-            os.set_blocking(self._end, True)
+        for size in (4096, 1):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(self._end, b"\n" * size)
+        os.set_blocking(self._end, True)
 
     def read(self, last):
-        """The lines up to the first that contains a text, without those that filled the pipe."""
+        """The lines up to the first that contains a text, without the empty ones."""
         lines = []
         while not lines or last not in lines[-1]:
             lines.append(self.reader.readline().rstrip("\n"))
-        return [line for line in lines if not line.startswith("x")]
+        return [line for line in lines if line]
 
     def close(self):
         self.writer.close()
@@ -74,17 +76,20 @@ def test_lines_come_in_their_order(piped):
 def test_lines_that_do_not_fit_are_counted(piped, caplog):
     pipe = piped(10)
     pipe.fill()
+    pipe.log.info("the first")
+    until = time.monotonic() + END
+    while not pipe.writer._lines.empty():
+        assert time.monotonic() < until
+    # Now the thread waits for the reader.
     for number in range(1000):
         pipe.log.info("line %d", number)
     with caplog.at_level(logging.WARNING, logger="service.log_writer"):
-        written = pipe.read("line 9")
+        lines = [f"line {number}" for number in range(10)]
+        assert pipe.read("line 9") == ["the first", *lines]
         pipe.log.info("the last")
-        written += pipe.read("the last")
-    written = [line for line in written if line.startswith("line ")]
-    # Those that waited, and those that the thread had already taken.
-    assert 10 <= len(written) < 1000
-    (told,) = caplog.messages
-    assert told == f"{1000 - len(written)} lines were left out: nobody read the log"
+        assert pipe.read("the last") == ["the last"]
+        pipe.writer.close()
+    assert caplog.messages == ["990 lines were left out: nobody read the log"]
 
 
 def test_a_reader_that_has_gone_is_no_error(piped):
