@@ -28,7 +28,8 @@ class ActionResult(NamedTuple):
     # The iterations that played the action, of those in which it was available.
     visits: int
     availability: int
-    # The mean of its scores, from 0 to 1, and the standard deviation of that mean.
+    # The mean of its scores, from 0 to 1, and the standard deviation of that mean. After few visits
+    # the estimate of it may be larger than that of any value from 0 to 1, which is 0.5.
     expected_score: float
     deviation: float
     # The probability with which to play it.

@@ -1,6 +1,27 @@
-"""Runs `croupier` as `python -m cli`."""
+"""The program `croupier`, also as `python -m cli`."""
 
-from cli.main import main
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def main() -> None:
+    """Runs one command and exits with its status."""
+    if sys.argv[1:2] == ["serve"]:
+        # A start takes a second or more. A signal would be lost meanwhile if this is the first
+        # process of a container: the kernel ignores what that one does not handle.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _exit)
+    from cli.main import main as run
+
+    run()
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    # Nobody waits for an answer yet. In the middle of an import an exception might be swallowed.
+    os._exit(0)
+
 
 if __name__ == "__main__":
     main()

@@ -36,7 +36,9 @@ __all__ = [
     "add_server",
     "address",
     "ascending",
+    "check_data",
     "default_data",
+    "directory",
     "duration",
     "duration_or_never",
     "even",
@@ -57,10 +59,18 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 HASH_BYTES = 32
 
 
-def default_data() -> Path:
-    """Returns the default directory of the log: the XDG base directory for data."""
-    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return Path(home) / "croupier"
+def default_data() -> str:
+    """Returns the default directory of the log, under the XDG base directory for data."""
+    return f"{os.environ.get('XDG_DATA_HOME') or '~/.local/share'}/croupier"
+
+
+def check_data(store: str, data: Path) -> None:
+    """Raises UsageError if a log would be in a directory under an unknown home directory."""
+    if store == "sqlite" and str(data).startswith("~"):
+        raise UsageError(
+            f"argument --data: the home directory, and so {data}, is unknown: name a directory, or "
+            "set HOME"
+        )
 
 
 # Types of arguments: functions of a text that raise ArgumentTypeError
@@ -79,6 +89,14 @@ def port(text: str) -> int:
     if not text.isdecimal() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 0 to {MAX_PORT}")
     return int(text)
+
+
+def directory(text: str) -> Path:
+    """Reads the path of a directory; ~ at its beginning stays if there is no home directory."""
+    path = os.path.expanduser(text)
+    # An empty HOME would name the root, and a relative one whatever directory the process is in.
+    homeless = not os.path.isabs(os.environ.get("HOME", "/"))
+    return Path(text if homeless and text.startswith("~") else path)
 
 
 def even(text: str) -> int:

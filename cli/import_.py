@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli import arguments, verify
 from cli.arguments import CommandError, Commands
@@ -38,7 +37,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        type=Path,
+        type=arguments.directory,
         default=arguments.default_data(),
         help='the directory of "sqlite" (default: %(default)s)',
     )
@@ -47,6 +46,7 @@ def add_parser(commands: Commands) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Adds the matches and prints how many."""
+    arguments.check_data(chosen.store, chosen.data)
     verified = verify.verify_all(chosen.records)
     if verified is None:
         raise CommandError("nothing was imported")

@@ -39,7 +39,15 @@ def read(path: Path) -> MatchRecord:
             json_format.ParseDict(parsed, record)
         else:
             record.ParseFromString(data)
-    except (json_format.ParseError, DecodeError, ValueError, RecursionError) as error:
+    # ParseDict raises one of several errors, depending on what is wrong.
+    except (
+        json_format.ParseError,
+        ArithmeticError,
+        DecodeError,
+        RecursionError,
+        SystemError,
+        ValueError,
+    ) as error:
         what = " ".join(str(error).split())
         raise ValueError(f"it is not a record: {what}") from None
     return record

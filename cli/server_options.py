@@ -56,6 +56,7 @@ def read_options(chosen: argparse.Namespace) -> Options | SearchServerOptions:
     """Returns the options of the server; raises UsageError if they do not fit together."""
     if chosen.role == Role.SEARCH:
         return _search_server_options(chosen)
+    arguments.check_data(chosen.store, chosen.data)
     same = {name: value for name, value in vars(chosen).items() if name in Options._fields}
     host, port = chosen.listen
     return Options(
@@ -237,10 +238,10 @@ def _add_matches(parser: ConfiguredParser) -> None:
         "--data",
         'the directory of "sqlite", which one server at a time can use; the server creates it if '
         "it is missing",
-        str(arguments.default_data()),
+        arguments.default_data(),
         "$XDG_DATA_HOME/croupier, or ~/.local/share/croupier",
         metavar="DIR",
-        type=Path,
+        type=arguments.directory,
     )
     parser.add_option(
         group,

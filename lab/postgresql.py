@@ -19,8 +19,11 @@ _SCHEMAS = itertools.count()
 class Postgres:
     """A PostgreSQL server that can be stopped and started again."""
 
-    def __init__(self) -> None:
-        """Starts a server; raises ImportError if its programs are not installed."""
+    def __init__(self, primary: "Postgres | None" = None) -> None:
+        """Starts a server, or a standby that follows another one.
+
+        Raises ImportError if its programs are not installed.
+        """
         # Only the programs of the wheel are used. Its Python code would keep files elsewhere.
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or spec.origin is None:
@@ -42,10 +45,17 @@ class Postgres:
         self._data.mkdir()
         if self._as:
             os.chown(self._data, self._as["user"], self._as["group"])
-        self._run("initdb", "-D", self._data, "-U", "croupier", "-A", "trust", "-N", "--no-locale")
+        self._data.chmod(0o700)
+        if primary is None:
+            options = ("-U", "croupier", "-A", "trust", "-N", "--no-locale")
+            self._run("initdb", "-D", self._data, *options)
+        else:
+            where = ("-h", primary._data, "-U", "croupier", "-D", self._data)
+            self._run("pg_basebackup", *where, "-R", "-c", "fast", "--no-sync")
+            self.socket.with_name(f"{self.socket.name}.lock").unlink()  # The primary's.
         self.start()
 
-    def _run(self, program: str, *arguments: str | Path) -> None:
+    def _run(self, program: str, *arguments: str | Path) -> str:
         done = subprocess.run(
             [self.programs / program, *arguments],
             cwd=self._data,
@@ -54,7 +64,9 @@ class Postgres:
             timeout=END,
             **self._as,
         )
-        assert done.returncode == 0, done.stdout.decode()
+        said = str(done.stdout.decode())
+        assert done.returncode == 0, said
+        return said
 
     def start(self) -> None:
         """Starts the server, and returns when it answers."""
@@ -93,9 +105,23 @@ class Postgres:
         where = f"host={host or self._data}&port={port}"
         return f"postgresql://croupier@/postgres?{where}&search_path={schema}"
 
+    def execute(self, command: str) -> str:
+        """Executes a statement, and returns its rows as a text."""
+        where = ("-h", self._data, "-U", "croupier", "-d", "postgres")
+        return self._run("psql", *where, "-Atc", command).strip()
+
     def new_schema(self) -> str:
         """Creates an unused schema, and returns its name."""
         schema = f"test{next(_SCHEMAS)}"
-        command = f"CREATE SCHEMA {schema}"
-        self._run("psql", "-h", self._data, "-U", "croupier", "-d", "postgres", "-c", command)
+        self.execute(f"CREATE SCHEMA {schema}")
         return schema
+
+    def take_over(self, primary: "Postgres") -> None:
+        """Takes writes from now on, with all that its primary has written, which takes none."""
+        primary.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        primary.execute("SELECT pg_reload_conf()")
+        written = primary.execute("SELECT pg_current_wal_lsn()")
+        # What is written later would be lost.
+        while self.execute(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") != "t":
+            pass
+        self._run("pg_ctl", "-D", self._data, "-w", "promote")

@@ -18,7 +18,7 @@ from pathlib import Path
 # not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "croupier.v1"),
-    ("ai", "croupier", "service.call", "service.errors"),
+    ("ai", "croupier", "service.call", "service.errors", "service.log_writer"),
     (
         "service.clock",
         "service.connections",
@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "service.metering",
         "service.metrics",
         "service.tracing",
+        "service.sizes",
         "service.validation",
     ),
     ("service.store", "service.wire", "service.admission", "service.sockets", "service.accepting"),

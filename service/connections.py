@@ -19,7 +19,9 @@ KEEPALIVE_TIMEOUT_SECONDS = 20.0
 # A client that asks more often than this, three times, is disconnected.
 MIN_PING_SECONDS = 10.0
 MAX_METADATA_BYTES = 8 << 10
-MAX_REQUEST_BYTES = 1 << 20  # The largest request is a view, sent for a hint.
+# Of any request, also when it is decompressed: the largest is a view, sent for a hint. Each method
+# has a limit of its own (`service/sizes.py`).
+MAX_REQUEST_BYTES = 320 << 10
 
 
 class ConnectionLimits(NamedTuple):

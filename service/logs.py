@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from service.call import current_call
+from service.log_writer import standard_error
 
 FORMATS = ("text", "json")
 # How many lines about failed calls of a level may come at once, and in a second.
@@ -32,7 +33,7 @@ def configure(format: str, level: str) -> None:
     """Writes the log to standard error; `format` is one of FORMATS."""
     global _chosen
     _chosen = (format, level)
-    handler = logging.StreamHandler()
+    handler = standard_error()
     handler.setFormatter(JsonFormatter() if format == "json" else TextFormatter())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("service").setLevel(level.upper())

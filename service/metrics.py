@@ -7,6 +7,7 @@ protocol and code, but not by all three.
 
 import importlib.metadata
 import platform
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -323,6 +324,7 @@ class Metrics:
             "1 from when the log could not be read or written until it can be again, else 0.",
             "kind",
         )
+        self.unreadable_since: float | None = None  # By time.monotonic, while reads of it fail.
         self._store_statements = self._counter(
             "croupier_store_statements", "Statements that were sent to the database.", "purpose"
         )
@@ -494,3 +496,5 @@ class Metrics:
     def store_failing(self, kind: str, failing: bool) -> None:
         """Whether the log can be read or written now, as far as is known."""
         self._store_failing.labels(kind).set(failing)
+        if kind == "read":
+            self.unreadable_since = time.monotonic() if failing else None

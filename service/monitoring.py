@@ -4,7 +4,7 @@
 |---|---|
 | `/metrics` | the metrics, for Prometheus |
 | `/livez` | 200, or 503 if the event loop of the server has stood still for LIVE_SECONDS |
-| `/readyz` | 200 while the server takes calls; 503 while it starts or stops |
+| `/readyz` | 200 while the server takes calls; 503 while it starts, stops or cannot read its log |
 
 A thread of its own answers, so that the metrics can be read also while the event loop is busy. The
 connections have the limits of the door for browsers: no reader can hold up another one.
@@ -35,6 +35,7 @@ LAG_SAMPLE_SECONDS = 0.1
 MAX_CONNECTIONS = 64
 IDLE_SECONDS = 60.0
 READY = "ready"
+UNREADABLE_SECONDS = 10.0  # After which a server that cannot read its log is not ready.
 
 _log = logging.getLogger(__name__)
 
@@ -110,13 +111,20 @@ class Monitoring:
         elif path == "/metrics":
             await self._read_metrics(scope, receive, send)
         elif path == "/readyz":
-            await respond_text(send, 200 if self.state == READY else 503, self.state)
+            state = self._readiness()
+            await respond_text(send, 200 if state == READY else 503, state)
         else:
             still = time.monotonic() - self._turned
             if still < LIVE_SECONDS:
                 await respond_text(send, 200, "live")
             else:
                 await respond_text(send, 503, f"the event loop has stood still for {still:.0f} s")
+
+    def _readiness(self) -> str:
+        since = self._metrics.unreadable_since
+        if self.state == READY and since and time.monotonic() - since > UNREADABLE_SECONDS:
+            return "the log cannot be read"
+        return self.state
 
 
 def add_rules_versions(metrics: Metrics) -> None:

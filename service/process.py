@@ -39,14 +39,16 @@ async def run(make_server: Callable[[], Served]) -> None:
     raise_file_limit()
     server = make_server()
     server.metrics.add_process()
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     try:
         address = await server.start()
     except (OSError, ValueError):
         await server.stop()
         raise
+    # Up to here a signal ends the process at once, since nobody waits for an answer: see
+    # `cli/__main__.py`.
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     settle()
     print(f"croupier serves on {address}", flush=True)
     if server.web_url:

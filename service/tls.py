@@ -105,6 +105,8 @@ class _Loaded(NamedTuple):
 
 def _context(files: Files) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    # As gRPC does. Not every Python has it as its default.
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(files.cert, files.key, password=lambda: b"")
     context.set_alpn_protocols(["http/1.1"])
     if files.client_ca is not None:

@@ -52,7 +52,7 @@ def first_violation(message: Message) -> Violation | None:
 
 # The options that hold the rules; their types are not those that the stubs of protobuf expect.
 _OF_MESSAGE: Any = validate_pb2.message
-_OF_FIELD: Any = validate_pb2.field
+OF_FIELD: Any = validate_pb2.field
 _OF_ONEOF: Any = validate_pb2.oneof
 
 # Whether what a field holds surely breaks no rule. Most are methods of C: a call of them is short.
@@ -136,7 +136,7 @@ def _of_oneof(oneof: OneofDescriptor) -> tuple[str, bool, dict[str, _Test | None
 
 def _of_field(field: FieldDescriptor) -> tuple[_Test | None, bool]:
     # The test of what a field holds, and whether it must be set.
-    rules: validate_pb2.FieldRules = field.GetOptions().Extensions[_OF_FIELD]
+    rules: validate_pb2.FieldRules = field.GetOptions().Extensions[OF_FIELD]
     names = {rule.name for rule, _ in rules.ListFields()}
     if not names <= {"required", "repeated", *_COMPILED}:
         raise _UncompiledRuleError

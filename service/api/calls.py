@@ -26,6 +26,7 @@ from service.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.logs import LineLimit
 from service.metering import metered
 from service.metrics import METHODS, Metrics
+from service.sizes import largest_size
 from service.validation import first_violation
 
 OUR_METHODS = "/croupier.v1."
@@ -36,6 +37,10 @@ ANSWER_SECONDS = 1.0
 # by the time that the call was on its way.
 DEADLINE_TOLERANCE = 0.1
 QUIET_PARTS = 10
+# The size of a request may be so many times that of the largest by the schema of this server, and
+# so much more, for what newer clients add.
+ROOM = 1.25
+ROOM_BYTES = 1 << 10
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
@@ -65,12 +70,15 @@ class Method:
         self.takes_stream = descriptor.client_streaming
         self.servicer: Any = getattr(servicer, descriptor.name)
         self._request = GetMessageClass(descriptor.input_type)
+        self.max_bytes = round(ROOM * largest_size(descriptor.input_type)) + ROOM_BYTES
 
     def read(self, data: bytes) -> Message:
         """Parses a request; raises Refusal.
 
         Requests come as bytes, so that one that cannot be parsed is an error like any other.
         """
+        if len(data) > self.max_bytes:
+            raise unreadable(f"it has {len(data)} bytes, and no request more than {self.max_bytes}")
         try:
             return self._request.FromString(data)
         except DecodeError:

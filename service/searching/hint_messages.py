@@ -8,6 +8,10 @@ from engine.sampler import Beliefs
 from service import wire
 
 MAX_LINES = 32  # Actions that have a line.
+# No value from 0 to 1 has a larger standard deviation, but after few visits the search's estimate
+# of what a score may still change by is larger. Ties do not depend on this limit: two scores differ
+# by no more than two deviations if one of them has it.
+MAX_DEVIATION = 0.5
 
 STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
     StopReason.ITERATIONS: hint_pb2.STOP_REASON_ITERATIONS,
@@ -55,7 +59,7 @@ def write_hint(
             visits=each.visits,
             availability=each.availability,
             expected_score=each.expected_score,
-            deviation=each.deviation,
+            deviation=min(each.deviation, MAX_DEVIATION),
             probability=each.probability,
             tied=each.tied,
         )

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ ANSWER_SECONDS = 10.0
 IDLE_SECONDS = 300.0  # A connection that was not used for so long is not used again.
 MIN_RETRY_SECONDS = 0.05
 MAX_RETRY_SECONDS = 5.0
+# Of several hosts in the URL, or of several servers behind one, the one that takes writes.
+PRIMARY = "read-write"
 
 # How the database fails. The internal error is that of a connection which the database has told to
 # end, and which has not ended yet.
@@ -30,23 +32,31 @@ FAILURES = (
 )
 
 
+# With which the database says that it ends a connection, or takes none. It need not say so at once.
+_ENDED = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+)
+
+
 class Connections:
     """A pool of connections to a database, which is left alone for a while when it fails."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._pool: Any = None
+        self._kept: list[KeptConnection] = []
         self.waiting = 0  # For a connection.
         self._backoff = Backoff()
 
     async def open(self) -> None:
         """Brings the tables up to date and opens the pool; raises OSError or ValueError."""
         try:
-            connection = await asyncpg.connect(self._url, timeout=CONNECT_SECONDS)
-            try:
+            await _check_sessions(self._url)
+            async with _connected(self._url) as connection:
                 await tables.migrate(connection)
-            finally:
-                await connection.close()
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=0,
@@ -54,6 +64,7 @@ class Connections:
                 max_inactive_connection_lifetime=IDLE_SECONDS,
                 timeout=CONNECT_SECONDS,
                 command_timeout=ANSWER_SECONDS,
+                target_session_attrs=PRIMARY,
                 init=_require_durability,
                 reset=_reset_nothing,
                 server_settings={"application_name": "croupier"},
@@ -61,6 +72,8 @@ class Connections:
         except FAILURES as error:
             # Without the URL, which may hold a password.
             what = str(error) or "no answer"
+            if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+                what = "it takes no writes, as a standby"
             raise OSError(f"cannot use the PostgreSQL database: {what}") from None
 
     @property
@@ -95,6 +108,13 @@ class Connections:
             self.waiting -= 1
         try:
             yield connection
+            check_primary(connection)
+        except asyncpg.ReadOnlySQLTransactionError:
+            await self.leave()
+            raise
+        except _ENDED:
+            connection.terminate()
+            raise
         except (asyncpg.InternalClientError, TypeError) as error:
             # asyncpg does not know what to expect of a connection that was told to end.
             connection.terminate()
@@ -109,7 +129,14 @@ class Connections:
 
     def keep_one(self) -> "KeptConnection":
         """A connection besides the pool."""
-        return KeptConnection(self._url, self._backoff)
+        self._kept.append(KeptConnection(self._url, self._backoff, self.leave))
+        return self._kept[-1]
+
+    async def leave(self) -> None:
+        """Replaces all connections before they are used again: the database has moved."""
+        await self._pool.expire_connections()
+        for kept in self._kept:
+            kept.expired = True
 
 
 class KeptConnection:
@@ -119,19 +146,24 @@ class KeptConnection:
     rows by keys, so each is planned once (`_PLAN_ONCE`).
     """
 
-    def __init__(self, url: str, backoff: "Backoff") -> None:
+    def __init__(
+        self, url: str, backoff: "Backoff", on_moved: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`on_moved` is called when the database takes no writes here any more."""
         self._url = url
         self._backoff = backoff
+        self._on_moved = on_moved
         self._connection: Any = None
         self._used = 0.0
+        self.expired = False  # Whether it is to be replaced before it is used again.
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator[Any]:
         """The connection; raises Refusal while the database is left alone, or one of FAILURES."""
         self._backoff.check()
         now = time.monotonic()
-        if self._connection is not None and now - self._used > IDLE_SECONDS:
-            # A router between may have forgotten it, and would drop what is sent.
+        # A router between may have forgotten an idle one, and would drop what is sent.
+        if self.expired or now - self._used > IDLE_SECONDS:
             self.close()
         self._used = now
         if self._connection is None or self._connection.is_closed():
@@ -145,6 +177,7 @@ class KeptConnection:
                 raise
         try:
             yield self._connection
+            check_primary(self._connection)
         except BaseException as error:
             if not isinstance(error, asyncpg.DiskFullError) and not (
                 isinstance(error, Exception) and tables.is_fault_of_ours(error)
@@ -153,6 +186,8 @@ class KeptConnection:
                 self.close()
             if isinstance(error, TimeoutError):
                 self._backoff.failed()
+            if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                await self._on_moved()
             if isinstance(error, TypeError):
                 # asyncpg does not know what to expect of a connection that was told to end.
                 raise asyncpg.InternalClientError(str(error)) from None
@@ -168,6 +203,7 @@ class KeptConnection:
 
     def close(self) -> None:
         """Ends the connection."""
+        self.expired = False
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
@@ -202,6 +238,36 @@ class Backoff:
         self._seconds = MIN_RETRY_SECONDS
 
 
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Any]:
+    # A connection without statements that outlast a transaction, for the start of a server.
+    connection = await asyncpg.connect(
+        url, timeout=CONNECT_SECONDS, target_session_attrs=PRIMARY, statement_cache_size=0
+    )
+    try:
+        yield connection
+    finally:
+        await connection.close(timeout=CONNECT_SECONDS)
+
+
+async def _check_sessions(url: str) -> None:
+    # Raises OSError if a pooler lends a session of the database to each transaction. Settings,
+    # prepared statements and LISTEN would not last, which would be noticed under load only.
+    processes = []
+    async with _connected(url) as one, _connected(url) as other:
+        # A pooler that lends the same session again lends it to both; one that takes turns lends
+        # two to one of them.
+        for connection in (one, other, other, one):
+            async with connection.transaction():
+                processes.append(await connection.fetchval("SELECT pg_backend_pid()"))
+    first, *others, last = processes
+    if first != last or others != [others[0]] * 2 or first in others:
+        raise OSError(
+            "the pooler in front of it lends its connections to single transactions: name the "
+            "database itself in the URL, or let the pooler keep sessions (pool_mode = session)"
+        )
+
+
 async def listening_connection(url: str) -> Any:
     """A connection that is not of the pool, to wait for notifications."""
     return await _connect(url, tables.LISTENER)
@@ -212,8 +278,22 @@ async def _connect(url: str, name: str) -> Any:
         url,
         timeout=CONNECT_SECONDS,
         command_timeout=ANSWER_SECONDS,
+        target_session_attrs=PRIMARY,
         server_settings={"application_name": name},
     )
+
+
+def check_primary(connection: Any) -> None:
+    """Raises one of FAILURES if a connection that was used is to a server that takes no writes.
+
+    A database may have moved to another server, behind the same address. Without this, its previous
+    server would be asked for ever, and might not know what is new.
+    """
+    # Servers tell of a change of these settings with their next answer.
+    settings = connection.get_settings()
+    for name in ("in_hot_standby", "default_transaction_read_only"):
+        if getattr(settings, name, "off") == "on":
+            raise asyncpg.ReadOnlySQLTransactionError(f"{name} is on")
 
 
 def is_of_the_database(error: Exception) -> bool:

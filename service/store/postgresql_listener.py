@@ -15,7 +15,7 @@ from typing import Any
 from service.metrics import Metrics
 from service.store import postgresql_tables as tables
 from service.store.changes import Changes
-from service.store.postgresql_connections import Backoff, listening_connection
+from service.store.postgresql_connections import Backoff, check_primary, listening_connection
 
 CHANNEL = "croupier"
 POLL_SECONDS = 2.0
@@ -77,6 +77,7 @@ class NotificationListener:
     async def _poll(self, connection: Any) -> None:
         self._metrics.store_statement("poll")
         self.others = await tables.count_listeners(connection) > 0
+        check_primary(connection)
         watched = list(self._changes.watched())
         if not watched:
             return

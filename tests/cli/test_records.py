@@ -507,7 +507,12 @@ def test_verify_names_the_fault_and_exits_with_1(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"{", b'{"unknown": 1}', b"\xff" * 40, b"[1]", b'{"name": 5}']
+    "content",
+    [
+        *(b"", b"{}", b"{", b'{"unknown": 1}', b"\xff" * 40, b"[1]", b'{"name": 5}'),
+        b'{"\\udc00": 1}',
+        b'{"seats": [{"bot": {"strength": 1e400}}]}',
+    ],
 )
 def test_a_file_that_holds_no_record_is_not_true(tmp_path, content, capsys):
     path = tmp_path / "what.json"

@@ -9,6 +9,7 @@ import random
 import zlib
 from functools import cached_property
 
+from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 from ai.search import search
@@ -32,6 +33,7 @@ from service.hosting.records import write_record
 from service.searching.pool import Limits
 from service.store import Entry, EntryKind, Header, ListedMatch, Query
 from service.validation import first_violation
+from service.web import protojson
 from tests.support.facts import facts_of
 from tests.support.play import game_of, seeded
 
@@ -427,6 +429,24 @@ class Requests(Target):
         return data[:1] + mutator.mutate(kind, data[1:], other[1:] if same else b"")
 
 
+class Json(Target):
+    """Requests in JSON, after a byte that chooses the method."""
+
+    def seeds(self):
+        for data in Requests().seeds():
+            request = Requests.kinds[data[0]].FromString(data[1:])
+            yield data[:1] + json_format.MessageToJson(request, indent=None).encode()
+
+    def run(self, data):
+        if not data:
+            raise Refused
+        kind = Requests.kinds[data[0] % len(Requests.kinds)]
+        message = refusing(protojson.parse, kind, data[1:])
+        again = protojson.parse(kind, json_format.MessageToJson(message).encode())
+        # As bytes, since NaN does not equal itself.
+        assert again.SerializeToString() == message.SerializeToString()
+
+
 class TokensInHeaders(Target):
     """Tokens of callers, as the header has them."""
 
@@ -452,5 +472,6 @@ TARGETS = {
     "records": Records,
     "snapshots": Snapshots,
     "requests": Requests,
+    "json": Json,
     "tokens": TokensInHeaders,
 }

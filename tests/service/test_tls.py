@@ -2,16 +2,23 @@
 
 import logging
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
 import threading
+import urllib.request
+from ssl import TLSVersion
+from urllib.parse import urlsplit
 
 import grpc
 import pytest
 
 from croupier.client import Client, CroupierError
+from lab.ports import free_port
 from service import tls
 from service.metrics import Metrics
+from service.web.door import WebOptions
 from tests.support.certificates import Authority
 from tests.support.server_process import END, ServerProcess, refused_start
 from tests.support.serving import TIMEOUT
@@ -119,6 +126,40 @@ def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stran
         ):
             client.games()
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+
+
+# Versions
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("door", ["grpc", "web"])
+def test_tls_before_1_2_is_refused(servers, authority, door):
+    server, address = servers.start(tls=tls.Files(*authority.issue()), web=WebOptions(port=0))
+    url = address if door == "grpc" else urlsplit(server.web_url).netloc
+    context = ssl.create_default_context(cafile=authority.cert)
+    # A client that would speak any version.
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    served = set()
+    for version in (TLSVersion.TLSv1, TLSVersion.TLSv1_1, TLSVersion.TLSv1_2, TLSVersion.TLSv1_3):
+        context.minimum_version = TLSVersion.MINIMUM_SUPPORTED
+        context.maximum_version = version
+        context.minimum_version = version
+        with socket.create_connection(("127.0.0.1", url.rpartition(":")[2]), TIMEOUT) as raw:
+            try:
+                with context.wrap_socket(raw, server_hostname="localhost") as connection:
+                    served.add(connection.version())
+            except (ssl.SSLError, OSError):
+                continue
+    servers.stop(server)
+    assert served == {"TLSv1.2", "TLSv1.3"}
+
+
+def test_metrics_are_in_the_clear_whatever_the_doors_speak(servers, authority):
+    port = free_port()
+    server, _ = servers.start(tls=tls.Files(*authority.issue()), metrics_port=port)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=TIMEOUT) as answer:
+        assert answer.read().strip() == b"ready"
+    servers.stop(server)
 
 
 # New files

@@ -36,6 +36,10 @@ class Proxy:
         self.drop()
         self._home.cleanup()
 
+    def turn_to(self, target):
+        """Passes new connections on to another socket; those that exist stay."""
+        self._target = target
+
     def drop(self):
         """Breaks all connections."""
         for stream in self._streams:

@@ -103,6 +103,18 @@ def check_hint_of_ending(hint):
         assert each.probability == 0 or each.expected_score == pytest.approx(best)
 
 
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_no_score_deviates_more_than_a_score_can(client, game_id):
+    largest = 0
+    for seed in range(5):
+        table = client.create(ruleset_of(game_id), seed=seed)
+        player = table.players[table.spectator.view().deciders[0]]
+        for iterations in (4, 16, 64):
+            hint = player.hint(hint_pb2.SearchLimits(iterations=iterations), seed).hint
+            largest = max(largest, *(each.deviation for each in hint.actions))
+    assert largest == 0.5
+
+
 def test_another_seed_may_get_another_hint(client):
     view = client.create(ruleset_of("champion_chess"), seed=1).players[0].view()
     hints = {as_bytes(client.hint(view, LIMITS, seed).hint) for seed in range(4)}

@@ -1,0 +1,82 @@
+"""A log is never put under a home directory that nobody knows."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.server_process import END, ServerProcess
+
+COMMAND = [sys.executable, "-m", "cli"]
+SERVE = ("serve", "--listen", "127.0.0.1:0", "--web", "off", "--metrics-port", "0")
+HOMELESS = {"no absolute path": {"HOME": "nowhere"}, "empty": {"HOME": ""}}
+
+
+def environment(**variables):
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return kept | variables
+
+
+def unknown_user():
+    return next(number for number in range(60_000, 70_000) if not known(number))
+
+
+def known(number):
+    try:
+        return pwd.getpwuid(number)
+    except KeyError:
+        return None
+
+
+def is_refused(folder, variables, *arguments, command=COMMAND):
+    done = subprocess.run(
+        [*command, *arguments],
+        env=environment(**variables),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=END,
+    )
+    assert done.returncode == 2, done
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("croupier: argument --data: the home directory, and so ~/")
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("home", HOMELESS)
+def test_a_log_under_an_unknown_home_is_refused_by_option(tmp_path, home):
+    record = tmp_path.parent / "record.json"
+    for variables in ({}, {"XDG_DATA_HOME": "~/data"}, {"CROUPIER_DATA": "~/data"}):
+        is_refused(tmp_path, HOMELESS[home] | variables, *SERVE)
+    is_refused(tmp_path, HOMELESS[home], "import", "--data", "~/data", str(record))
+
+
+def test_a_user_that_the_system_does_not_know_has_no_home(tmp_path):
+    other_user = ("unshare", "--user", f"--map-user={unknown_user()}")
+    if not shutil.which("unshare") or subprocess.run([*other_user, "true"]).returncode:
+        pytest.skip("this machine permits no user namespaces (unshare --user --map-user)")
+    is_refused(tmp_path, {}, *SERVE, command=[*other_user, *COMMAND])
+
+
+def test_a_tilde_is_the_home_directory_wherever_it_comes_from(tmp_path):
+    home = tmp_path / "home"
+    variables = environment(HOME=str(home), CROUPIER_DATA="~/data")
+    with ServerProcess(environment=variables) as server:
+        server.stop()
+    assert (home / "data" / "croupier.db").exists()
+
+
+def test_who_keeps_nothing_needs_no_home():
+    with subprocess.Popen(
+        [*COMMAND, *SERVE, "--store", "memory"],
+        env=environment(HOME=""),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout.readline().startswith("croupier serves on ")
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(END) == 0

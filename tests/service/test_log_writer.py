@@ -1,0 +1,126 @@
+"""A log that nobody reads stops no server, and what is lost of it is counted."""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from croupier.v1 import catalog_pb2
+from service.log_writer import LogWriter
+from tests.support.server_process import COMMAND, END
+from tests.support.serving import Client
+
+PIPE_BYTES = 64 << 10
+
+
+class Pipe:
+    """A pipe whose writer is a log."""
+
+    def __init__(self, most):
+        out, self._end = os.pipe()
+        self.reader = os.fdopen(out)
+        self.writer = LogWriter(self._end, most)
+        self.log = logging.Logger("piped")
+        self.log.addHandler(self.writer)
+
+    def fill(self):
+        """Fills the pipe with empty lines, so that the next write blocks."""
+        os.set_blocking(self._end, False)
+        for size in (4096, 1):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(self._end, b"\n" * size)
+        os.set_blocking(self._end, True)
+
+    def read(self, last):
+        """The lines up to the first that contains a text, without the empty ones."""
+        lines = []
+        while not lines or last not in lines[-1]:
+            lines.append(self.reader.readline().rstrip("\n"))
+        return [line for line in lines if line]
+
+    def close(self):
+        self.writer.close()
+        self.reader.close()
+        os.close(self._end)
+
+
+@pytest.fixture
+def piped():
+    pipes = []
+
+    def piped(most):
+        pipes.append(Pipe(most))
+        return pipes[-1]
+
+    yield piped
+    for pipe in pipes:
+        pipe.close()
+
+
+def test_lines_come_in_their_order(piped):
+    pipe = piped(1000)
+    for number in range(500):
+        pipe.log.info("line %d", number)
+    pipe.log.info("of \udc00 \u00e9\n%s", "two lines")
+    lines = pipe.read("two lines")
+    assert lines == [*(f"line {number}" for number in range(500)), "of \\udc00 \u00e9", "two lines"]
+
+
+def test_lines_that_do_not_fit_are_counted(piped, caplog):
+    pipe = piped(10)
+    pipe.fill()
+    pipe.log.info("the first")
+    until = time.monotonic() + END
+    while not pipe.writer._lines.empty():
+        assert time.monotonic() < until
+    # Now the thread waits for the reader.
+    for number in range(1000):
+        pipe.log.info("line %d", number)
+    with caplog.at_level(logging.WARNING, logger="service.log_writer"):
+        lines = [f"line {number}" for number in range(10)]
+        assert pipe.read("line 9") == ["the first", *lines]
+        pipe.log.info("the last")
+        assert pipe.read("the last") == ["the last"]
+        pipe.writer.close()
+    assert caplog.messages == ["990 lines were left out: nobody read the log"]
+
+
+def test_a_reader_that_has_gone_is_no_error(piped):
+    pipe = piped(10)
+    pipe.reader.close()
+    for number in range(100):
+        pipe.log.info("line %d", number)
+    pipe.writer.close()
+    assert not pipe.writer._thread.is_alive()
+
+
+@pytest.mark.parametrize("read_later", [False, True], ids=["never", "later"])
+def test_a_server_whose_log_nobody_reads_serves_and_stops(read_later):
+    options = ("--metrics-port", "0", "--store", "memory", "--log-level", "debug")
+    server = subprocess.Popen(
+        [*COMMAND, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    watchdog = threading.Timer(END, server.kill)
+    watchdog.start()
+    try:
+        address = re.fullmatch(r"croupier serves on (\S+)\n", server.stdout.readline())[1]
+        client = Client(address)
+        # Each call is a line of more than 100 bytes.
+        for _ in range(2 * PIPE_BYTES // 100):
+            client.catalog.ListGames(catalog_pb2.ListGamesRequest(), timeout=END)
+        client.close()
+        server.send_signal(signal.SIGTERM)
+        if read_later:
+            assert server.stderr.read().count("ListGames OK") >= 2 * PIPE_BYTES // 100
+        assert server.wait(END) == 0
+    finally:
+        watchdog.cancel()
+        server.kill()
+        server.communicate()
