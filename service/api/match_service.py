@@ -26,7 +26,6 @@ from service.hosting.caller import Caller, check_seat
 from service.hosting.events import serialize_events
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.records import write_record
 from service.hosting.resources import list_item, write_match
 from service.hosting.views import serialize_view
 from service.hosting.watches import Watch
@@ -218,6 +217,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         # Written only when it can be sent, so that a slow reader costs no memory.
                         version += 1
                         if not (skip_own and _is_own(state, version, viewer)):
+                            if not state.knows_events(version):
+                                await self._matches.recall_events(state, version)
                             yield _write_change(state, version, viewer, fields)
                         sent = version
                         # The view comes with the newest version, so that must be the newest there
@@ -237,16 +238,15 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         check_seat(caller)
         return await self._matches.resign(caller, partial(_write_view, viewer=caller.seat))
 
-    async def GetRecord(
-        self, request: match_pb2.GetRecordRequest, call: Call
-    ) -> match_pb2.GetRecordResponse:
+    async def GetRecord(self, request: match_pb2.GetRecordRequest, call: Call) -> bytes:
         state = await self._read(request.name, call)
         if not state.over:
             raise Refusal(
                 ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
                 "the record holds hidden cards: it is for matches that are over",
             )
-        return match_pb2.GetRecordResponse(record=write_record(state))
+        record = await self._matches.record(state)
+        return wire.field(match_pb2.GetRecordResponse.RECORD_FIELD_NUMBER, record)
 
     async def ContributeEntropy(
         self, request: match_pb2.ContributeEntropyRequest, call: Call

@@ -1,7 +1,5 @@
 """The history of a match: its entries, what each led to, and the requests that were carried out."""
 
-from collections.abc import Sequence
-
 from engine.events import Event
 from service.store import Entry
 
@@ -39,11 +37,4 @@ class History:
         history.events.append(events)
         if entry.request_id:
             history.requests[entry.seat, entry.request_id] = version + 1
-        return history
-
-    def after_skipped(self, entries: Sequence[Entry]) -> "History":
-        """The history of a match without entries, with those that its snapshot has skipped."""
-        history = self
-        for version, entry in enumerate(entries):
-            history = history.after(version, entry, None)
         return history

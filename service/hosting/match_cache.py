@@ -5,6 +5,8 @@ from collections import OrderedDict
 from service.hosting.match_state import MatchState
 
 MAX_CACHED = 1024  # Others are replayed from the log.
+# Of all cached matches together; each takes about a kilobyte. A match can have 160,000.
+MAX_ENTRIES = 250_000
 
 
 class MatchCache:
@@ -16,6 +18,7 @@ class MatchCache:
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, MatchState] = OrderedDict()
+        self._entries = 0
 
     def __len__(self) -> int:
         return len(self._states)
@@ -33,17 +36,21 @@ class MatchCache:
         cached = self._states.get(match_id)
         if cached is None or cached.version < state.version:
             self._states[match_id] = state
+            self._entries += state.version - (0 if cached is None else cached.version)
         if used or cached is None:
             self._states.move_to_end(match_id, last=used)
-        if len(self._states) > MAX_CACHED:
-            self._states.popitem(last=False)
+        while len(self._states) > MAX_CACHED or self._entries > MAX_ENTRIES:
+            _, dropped = self._states.popitem(last=False)
+            self._entries -= dropped.version
 
     def drop(self, match_id: str) -> None:
         """Forgets a match."""
-        self._states.pop(match_id, None)
+        dropped = self._states.pop(match_id, None)
+        if dropped is not None:
+            self._entries -= dropped.version
 
     def drop_ended(self, before: int) -> None:
         """Forgets the matches that ended before a time."""
         for match_id, state in list(self._states.items()):
             if state.over and state.time < before:
-                del self._states[match_id]
+                self.drop(match_id)

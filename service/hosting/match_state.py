@@ -1,7 +1,7 @@
 """The state of a match as its log tells it, and how each kind of entry changes it."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from service.hosting import snapshots
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import History
+from service.hosting.long_work import Work, finish_now
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
 
@@ -93,26 +94,33 @@ class MatchState(NamedTuple):
 
     @staticmethod
     def load(stored: StoredMatch) -> "MatchState":
+        """The match as it is stored; as `loading`, at once."""
+        return finish_now(MatchState.loading(stored))
+
+    @staticmethod
+    def loading(stored: StoredMatch) -> Work["MatchState"]:
         """The match as it is stored; its snapshot, if it fits, spares most of the work."""
         state = MatchState.begin(stored.header)
         entries, snapshot = stored.entries, stored.snapshot
         if snapshot is None or snapshot.version > len(entries):
-            return state.after(*entries)
+            return (yield from state.replaying(entries))
         control = None if state.clocks is None else state.clocks.control
         read = snapshots.read(stored.header, state.game, control, snapshot)
         if read is None:
-            return state.after(*entries)
+            return (yield from state.replaying(entries))
         match, clocks = read
         skipped, rest = entries[: snapshot.version], entries[snapshot.version :]
         if skipped and _ends_early(skipped[-1]):
             # Such an entry does not change what a snapshot holds.
             rest.insert(0, skipped.pop())
-        seats, default_actions = state.seats, (0, 0)
-        for version, entry in enumerate(skipped, 1):
-            seats = seats.after(version, entry)
+        history, seats, default_actions = state.history, state.seats, (0, 0)
+        for version, entry in enumerate(skipped):
+            history = history.after(version, entry, None)
+            seats = seats.after(version + 1, entry)
             default_actions = _count_default_actions(default_actions, entry)
+            yield
         state = state._replace(
-            history=state.history.after_skipped(skipped),
+            history=history,
             seats=seats,
             match=match,
             contributions=None,
@@ -122,7 +130,7 @@ class MatchState(NamedTuple):
             over=match.over,
             default_actions=default_actions,
         )
-        return state.after(*rest)
+        return (yield from state.replaying(rest))
 
     def snapshot(self) -> Snapshot:
         """What spares replaying the match. Only for a match that is dealt."""
@@ -142,16 +150,24 @@ class MatchState(NamedTuple):
             state = _AFTER[entry.kind](state, entry)
         return state
 
+    def replaying(self, entries: Iterable[Entry]) -> Work["MatchState"]:
+        """As `after`."""
+        state = self
+        for entry in entries:
+            state = state.after(entry)
+            yield
+        return state
+
     def after_action(self, entry: Entry, action: int) -> "MatchState":
         """As `after`, for one entry that holds an action, and which action that is."""
         _check_clocks(self, entry)
         return _played(self, entry, action)
 
-    def at(self, version: int) -> "MatchState":
+    def going_back(self, version: int) -> Work["MatchState"]:
         """The match as it was at a version."""
         if version == self.version:
             return self
-        return MatchState.begin(self.header).after(*self.entries[:version])
+        return (yield from MatchState.begin(self.header).replaying(self.entries[:version]))
 
     # What the match is
 
@@ -219,10 +235,18 @@ class MatchState(NamedTuple):
 
     def events(self, version: int) -> tuple[Event, ...]:
         """The events of a version; those of version 0 are the deal."""
-        if self.history.events[version] is None:
-            replayed = MatchState.begin(self.header).after(*self.entries)
-            self.history.events[: self.version + 1] = replayed.history.events
+        if not self.knows_events(version):
+            finish_now(self.recalling_events())
         return self.history.events[version] or ()
+
+    def knows_events(self, version: int) -> bool:
+        """Whether the events of a version need no replay."""
+        return self.history.events[version] is not None
+
+    def recalling_events(self) -> Work[None]:
+        """Finds the events of all versions that a snapshot has skipped."""
+        replayed = yield from MatchState.begin(self.header).replaying(self.entries)
+        self.history.events[: self.version + 1] = replayed.history.events
 
     def version_of(self, seat: int, request_id: str) -> int | None:
         """The version that a request of a seat has made, if it was carried out."""

@@ -24,8 +24,10 @@ from service.hosting.creation import (
     rematch_header,
 )
 from service.hosting.leases import leased_status
+from service.hosting.long_work import LongWork
 from service.hosting.match_cache import MAX_CACHED, MatchCache
 from service.hosting.match_state import MatchState
+from service.hosting.records import writing_record
 from service.hosting.requests import Commit, Reply
 from service.hosting.watches import Watch, Watches
 from service.metrics import Metrics
@@ -86,6 +88,7 @@ class Matches:
         self._metrics = metrics
         self._clock = clock or Clock()
         self._cache = MatchCache()
+        self._long_work = LongWork()
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
         self._watches = Watches()
@@ -249,7 +252,7 @@ class Matches:
             if not entries:
                 self._watches.publish(state)
                 return state
-            state = state.after(*entries)
+            state = await self._long_work.finish(state.replaying(entries))
         self._cache.put(state, used=used)
         self._watches.publish(state)
         return state
@@ -266,7 +269,20 @@ class Matches:
                 "there is no such match",
                 metadata={"match": f"matches/{match_id}"},
             )
-        return MatchState.load(stored)
+        return await self._long_work.finish(MatchState.loading(stored))
+
+    async def recall_events(self, state: MatchState, version: int) -> None:
+        """Finds the events of a version of a match, if a snapshot has skipped them."""
+        if state.knows_events(version):
+            return
+        async with self._lock(state.header.match_id):
+            if not state.knows_events(version):
+                await self._long_work.finish(state.recalling_events())
+
+    async def record(self, state: MatchState) -> bytes:
+        """The record of a match that is over, as a serialized MatchRecord."""
+        await self.recall_events(state, 0)
+        return await self._long_work.finish(writing_record(state))
 
     def watch(self, match_id: str) -> AbstractContextManager[Watch]:
         """A watch of a match, which need not exist; its waiting ends when the server shuts down."""
@@ -419,7 +435,7 @@ class Matches:
                     # caller may have been replaced.
                     latest = await self.load(match_id)
                     if latest.version == state.version:
-                        return write(outcome.state)
+                        return write(await self._answered(outcome))
                     state = latest
                     continue
                 committing = self._commit(outcome.state)
@@ -428,6 +444,13 @@ class Matches:
                 if await committing:
                     return response
                 state = await self._load_latest(state)
+
+    async def _answered(self, reply: Reply) -> MatchState:
+        # The match with which a request is answered, with its events.
+        state = await self._long_work.finish(reply.state.going_back(reply.version))
+        if not state.knows_events(state.version):
+            await self._long_work.finish(state.recalling_events())
+        return state
 
     async def _commit_expiry(self, state: MatchState, expiry: Entry) -> MatchState:
         # The match with an expiry, or as another server has made it.

@@ -5,15 +5,22 @@ import hashlib
 from croupier.v1 import match_pb2
 from service import wire
 from service.hosting.entropy import write_contribution
+from service.hosting.long_work import Work, finish_now
 from service.hosting.match_state import MatchState
 from service.hosting.seats import write_seats
 from service.store import Entry, EntryKind
 
+_DIGEST = match_pb2.MatchRecord.DIGEST_FIELD_NUMBER
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
 
 
 def write_record(state: MatchState) -> match_pb2.MatchRecord:
     """Everything that happened, hidden cards and all. Only for a match that is over."""
+    return match_pb2.MatchRecord.FromString(finish_now(writing_record(state)))
+
+
+def writing_record(state: MatchState) -> Work[bytes]:
+    """As `write_record`, serialized."""
     header = state.header
     record = match_pb2.MatchRecord(
         name=f"matches/{header.match_id}",
@@ -35,8 +42,9 @@ def write_record(state: MatchState) -> match_pb2.MatchRecord:
             record.entries.add(version=version).MergeFrom(_write_entry(state.entry(version)))
         for event in wire.write_recorded_events(state.game, state.events(version), version):
             record.entries.add(version=version, event=event)
-    record.digest = digest(record)
-    return record
+        yield
+    written = record.SerializeToString(deterministic=True)
+    return written + wire.field(_DIGEST, _digest(written))
 
 
 def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
@@ -67,4 +75,8 @@ def digest(record: match_pb2.MatchRecord) -> bytes:
     whole = match_pb2.MatchRecord()
     whole.CopyFrom(record)
     whole.ClearField("digest")
-    return hashlib.sha256(_DIGEST_DOMAIN + whole.SerializeToString(deterministic=True)).digest()
+    return _digest(whole.SerializeToString(deterministic=True))
+
+
+def _digest(written: bytes) -> bytes:
+    return hashlib.sha256(_DIGEST_DOMAIN + written).digest()

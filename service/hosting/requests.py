@@ -1,5 +1,6 @@
 """Requests that change a match: what each makes of a match state, before anything is written."""
 
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from croupier.v1.error_pb2 import ErrorReason
@@ -14,9 +15,10 @@ from service.store import Entry, EntryKind
 
 
 class Reply(NamedTuple):
-    """The request changes nothing now: the state with which it is answered."""
+    """The request changes nothing now."""
 
     state: MatchState
+    version: int  # It is answered with the match as it was at this version.
 
 
 class Commit(NamedTuple):
@@ -77,7 +79,7 @@ def _reply_again(state: MatchState, version: int, entry: Entry) -> Reply:
             ErrorReason.ERROR_REASON_REQUEST_ID_REUSED,
             "this request_id was used for another action or another version",
         )
-    return Reply(state.at(version))
+    return Reply(state, version)
 
 
 def contribute_entropy(
@@ -85,9 +87,10 @@ def contribute_entropy(
 ) -> Reply | Commit:
     """Adds a seat's hash of its entropy, or the entropy, at a time; raises Refusal."""
     entry = Entry(kind, seat, at, data)
-    # When it was made does not matter.
-    if any(each._replace(at=entry.at) == entry for each in state.entries):
-        return Reply(state)
+    # When it was made does not matter. Nothing is contributed after the deal.
+    before = takewhile(lambda each: each.kind != EntryKind.ACTION, state.history.entries)
+    if any(each._replace(at=entry.at) == entry for each in islice(before, state.version)):
+        return Reply(state, state.version)
     check_running(state)
     return Commit(state.after(entry))
 
@@ -98,7 +101,7 @@ def resign(state: MatchState, at: int, seat: int) -> Reply | Commit:
     Raises Refusal if it is over, unless that is because this seat has resigned.
     """
     if state.resigned == seat:
-        return Reply(state)
+        return Reply(state, state.version)
     check_running(state)
     return Commit(state.after(Entry(EntryKind.RESIGNATION, seat, at)))
 
@@ -111,11 +114,11 @@ def join(state: MatchState, at: int, seat: int, key_name: str, request_id: str) 
     """
     missing = seat in state.seats.missing
     if not request_id and (state.over or not missing):
-        return Reply(state)
+        return Reply(state, state.version)
     if not missing:
         joined = state.version_of(seat, request_id)
         if joined is not None and state.entry(joined).kind == EntryKind.JOIN:
-            return Reply(state)
+            return Reply(state, state.version)
         raise Refusal(
             ErrorReason.ERROR_REASON_INVITATION_USED,
             "the invitation was used with another request_id: somebody else sits in the seat",
@@ -132,9 +135,9 @@ def replace_token(state: MatchState, at: int, caller: Caller, request_id: str) -
     seat, generation = caller.seat, state.seats.generations[caller.seat]
     replaced = state.version_of(seat, request_id)
     if replaced is not None and caller.generation == generation - 1:
-        later = state.entries[replaced:]
-        if not any(entry.kind == EntryKind.TOKEN and entry.seat == seat for entry in later):
-            return Reply(state)
+        later = [version for version in state.seats.replacements if version > replaced]
+        if not any(state.entry(version).seat == seat for version in later):
+            return Reply(state, state.version)
     state.seats.check_token(caller)
     check_running(state)
     if replaced is not None:

@@ -11,6 +11,7 @@ from engine.game import SPECTATOR
 from service import wire
 from service.hosting.caller import Caller
 from service.hosting.idle_matches import BATCH, IdleMatches
+from service.hosting.long_work import finish_now
 from service.hosting.loop_share import LoopShare
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
@@ -93,7 +94,7 @@ def test_a_match_is_ended_when_nothing_has_happened_for_long_enough(place):
             await hosting.idle.sweep()
             result = await hosting.result(left)
             assert result.reason == IDLE
-            (loser,) = (await hosting.matches.load(left)).at(0).deciders
+            (loser,) = finish_now((await hosting.matches.load(left)).going_back(0)).deciders
             assert list(result.scores) == [float(loser != 0), float(loser != 1)]
             assert await hosting.result(played) is None
             clock.advance(HOUR)
