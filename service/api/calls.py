@@ -25,7 +25,6 @@ from service.admission.identification import Metadata
 from service.admission.principals import current_principal
 from service.current_call import CurrentCall
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
-from service.logs import LineLimit
 from service.metrics import METHODS, Metrics
 from service.validation import first_violation
 
@@ -79,7 +78,6 @@ class Calls:
         self._metrics = metrics
         self._admission = admission
         self._running = 0
-        self._line_limit = LineLimit()
         self._came = 0.0  # When the newest call came, by time.perf_counter.
         self._ended = asyncio.Event()  # Set with the end of each call.
         self.draining = False  # Whether calls are refused.
@@ -220,19 +218,11 @@ class Calls:
         # Tells the trace and the log of the end of a call.
         if call.span is not None:
             tracing.end_call(call.span, code, reason, call.match, level == logging.WARNING)
-        # Strangers could fill the disk with lines, unless the operator wants to see all.
-        if not _log.isEnabledFor(level):
-            return
-        left_out: int | None = 0
-        if not _log.isEnabledFor(logging.DEBUG):
-            left_out = self._line_limit.take(level)
-        if left_out is not None:
-            _log_call(level, call, code, reason, began, left_out)
+        if _log.isEnabledFor(level):
+            _log_call(level, call, code, reason, began)
 
 
-def _log_call(
-    level: int, call: CurrentCall, code: str, reason: str, began: float, left_out: int = 0
-) -> None:
+def _log_call(level: int, call: CurrentCall, code: str, reason: str, began: float) -> None:
     milliseconds = 1000 * (time.perf_counter() - began)
     fields = {"protocol": call.protocol, "code": code, "duration_ms": round(milliseconds, 3)}
     text = f"{call.method} {code}"
@@ -240,9 +230,6 @@ def _log_call(
         fields["reason"] = reason
         text += f" ({reason})"
     text += f" {milliseconds:.1f} ms"
-    if left_out:
-        fields["left_out"] = left_out
-        text += f", after {left_out} lines like it that were left out"
     _log.log(level, text, extra={"fields": fields})
 
 
