@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 ACCEPT_AGAIN_SECONDS = 0.1
 
@@ -82,7 +82,7 @@ class Acceptor:
     """Accepts connections on sockets that listen, until it is closed."""
 
     def __init__(
-        self, listening: Iterable[socket.socket], admit: Callable[[socket.socket], None]
+        self, listening: Iterable[socket.socket], admit: Callable[[socket.socket, Any], None]
     ) -> None:
         self._listening = list(listening)
         self._tasks = [asyncio.create_task(accept(each, admit)) for each in self._listening]
@@ -97,16 +97,16 @@ class Acceptor:
             listening.close()
 
 
-async def accept(listening: socket.socket, admit: Callable[[socket.socket], None]) -> None:
-    """Hands over the connections that it accepts, until it is cancelled.
+async def accept(listening: socket.socket, admit: Callable[[socket.socket, Any], None]) -> None:
+    """Hands over the connections that it accepts, with their addresses, until it is cancelled.
 
     A server of asyncio would count a connection only when its handshake is over.
     """
     loop = asyncio.get_running_loop()
     while True:
         try:
-            accepted, _ = await loop.sock_accept(listening)
+            accepted, address = await loop.sock_accept(listening)
         except OSError:  # The other end has gone, or the process has too many files.
             await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
             continue
-        admit(accepted)
+        admit(accepted, address)

@@ -151,6 +151,16 @@ class Calls:
         self._count(call, "OK", began)
         self._tell(logging.DEBUG, call, "OK", "", began)
 
+    async def admit(self, call: CurrentCall, context: Context) -> None:
+        """Admits a call before its request is there; raises Refusal.
+
+        `answer` and `stream` admit all others, and count what becomes of every call.
+        """
+        try:
+            self._admit(call, context)
+        except Refusal as refusal:
+            raise await self._failed(call, refusal, self._begin(call, context), context) from None
+
     async def admit_file(self, metadata: Metadata, peer: str) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""
         try:
@@ -162,8 +172,9 @@ class Calls:
     def _admit(self, call: CurrentCall, context: Context) -> None:
         if self.draining:
             raise shutting_down()
-        self._admission.admit(context.invocation_metadata() or (), context.peer())
-        call.caller = current_principal.get()
+        if not call.caller:
+            self._admission.admit(context.invocation_metadata() or (), context.peer())
+            call.caller = current_principal.get()
 
     def _begin(self, call: CurrentCall, context: Context) -> float:
         self._running += 1

@@ -1,13 +1,14 @@
 """Our services over Connect, gRPC-Web and JSON, answered by the servicers that answer gRPC."""
 
+import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
-from urllib.parse import quote
 
 from connectrpc.code import Code
 from connectrpc.compression.gzip import GzipCompression
 from connectrpc.errors import ConnectError, ErrorDetail
+from connectrpc.interceptor import MetadataInterceptor
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.request import RequestContext
 from connectrpc.server import ConnectASGIApplication, Endpoint
@@ -20,8 +21,9 @@ from protobuf.wkt import Any as AnyDetail
 from service.admission.identification import Metadata
 from service.api.calls import Calls, Service, path_of
 from service.connections import MAX_REQUEST_BYTES
-from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call
+from service.current_call import REQUEST_ID_HEADER, CurrentCall, begin_call, current_call
 from service.errors import Refusal
+from service.web.asgi import peer_of
 from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader, is_json
 
 GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
@@ -39,8 +41,9 @@ class RpcApplication(ConnectASGIApplication[None]):
         super().__init__(
             service=None,
             endpoints=lambda _: endpoints,
+            interceptors=[_Forgetting(), _Admission(calls)],
             read_max_bytes=MAX_REQUEST_BYTES,
-            compressions=[GzipCompression(GZIP_LEVEL)],
+            compressions=[Gzip(GZIP_LEVEL)],
             codecs=[BinaryCodec(), JsonCodec()],
         )
 
@@ -48,6 +51,63 @@ class RpcApplication(ConnectASGIApplication[None]):
     def path(self) -> str:
         """The prefix of the paths of all services."""
         return ""
+
+
+class Gzip(GzipCompression):
+    """The library's, for requests in one piece.
+
+    The time for many small pieces one after the other grows with the square of their number.
+    """
+
+    def decompress(
+        self, data: bytes | bytearray | memoryview, read_max_bytes: int | None = None
+    ) -> bytes:
+        unpacking = zlib.decompressobj(wbits=31)
+        unpacked = unpacking.decompress(data, 0 if read_max_bytes is None else read_max_bytes + 1)
+        if read_max_bytes is not None and len(unpacked) > read_max_bytes:
+            raise ConnectError(
+                Code.RESOURCE_EXHAUSTED, f"a message may have {read_max_bytes} bytes"
+            )
+        if not unpacking.eof or unpacking.unused_data:
+            raise ValueError("the data is not one gzip member")
+        return unpacked
+
+
+class _Forgetting(MetadataInterceptor[None]):
+    """Forgets where an error came from: the library holds it in a frame that it refers to."""
+
+    async def on_start(self, ctx: "RequestContext[Any, Any]") -> None:
+        """Nothing is needed."""
+
+    async def on_end(
+        self, token: None, ctx: "RequestContext[Any, Any]", error: Exception | None
+    ) -> None:
+        if isinstance(error, ConnectError):
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+
+
+class _Admission(MetadataInterceptor[None]):
+    """Admits calls before the library reads, unpacks and parses their requests."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def on_start(self, ctx: "RequestContext[Any, Any]") -> None:
+        headers = ctx.request_headers
+        path = f"/{ctx.method.service_name}/{ctx.method.name}"
+        call = begin_call(path, _protocol(headers.get("content-type", "")), headers.allitems())
+        ctx.response_headers[REQUEST_ID_HEADER] = call.request_id
+        try:
+            await self._calls.admit(call, _Context(ctx))
+        except Refusal as refusal:
+            raise connect_error(refusal) from None
+
+
+def _protocol(content_type: str) -> str:
+    # As the metrics name it. JSON is also a form of Connect, but not the one of its libraries.
+    if content_type.startswith("application/grpc-web"):
+        return "grpc-web"
+    return "json" if "json" in content_type else "connect"
 
 
 class _Context:
@@ -60,22 +120,14 @@ class _Context:
         return self._request.request_headers.allitems()
 
     def peer(self) -> str:
-        return peer_of(*(self._request.client_address or "").rpartition(":")[::2])
+        return peer_of((self._request.client_address or "").rpartition(":")[0])
 
     def time_remaining(self) -> float | None:
         milliseconds = self._request.timeout_ms
         return None if milliseconds is None else milliseconds / 1000
 
 
-def peer_of(host: str, port: str) -> str:
-    """An address as gRPC writes it."""
-    if ":" in host:
-        return f"ipv6:{quote(f'[{host}]')}:{port}"
-    return f"ipv4:{host}:{port}"
-
-
 def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoint[Any, Any]":
-    path = path_of(method)
     output = GetMessageClass(method.output_type)
     safe = method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
     info = MethodInfo(
@@ -89,14 +141,13 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
 
     async def answer(read: Reader, request: "RequestContext[Any, Any]") -> Answer:
         try:
-            call = _begin(path, request, read)
-            return Answer(await calls.answer(call, servicer, read, _Context(request)), output)
+            response = await calls.answer(_call(read), servicer, read, _Context(request))
+            return Answer(response, output)
         except Refusal as refusal:
             raise connect_error(refusal) from None
 
     async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[Answer]:
-        call = _begin(path, request, read)
-        responses: Any = calls.stream(call, servicer, read, _Context(request))
+        responses: Any = calls.stream(_call(read), servicer, read, _Context(request))
         try:
             async with aclosing(responses):
                 async for response in responses:
@@ -109,17 +160,12 @@ def _endpoint(calls: Calls, method: MethodDescriptor, servicer: Any) -> "Endpoin
     return Endpoint.unary(method=info, function=answer)
 
 
-def _begin(path: str, request: "RequestContext[Any, Any]", read: Reader) -> CurrentCall:
-    call = begin_call(path, _protocol(request, read), request.request_headers.allitems())
-    request.response_headers[REQUEST_ID_HEADER] = call.request_id
+def _call(read: Reader) -> CurrentCall:
+    call = current_call.get()
+    assert call is not None  # Since it was admitted.
+    if is_json(read):  # By GET, too.
+        call.protocol = "json"
     return call
-
-
-def _protocol(request: "RequestContext[Any, Any]", read: Reader) -> str:
-    # As the metrics name it. JSON is also a form of Connect, but not the one of its libraries.
-    if request.request_headers.get("content-type", "").startswith("application/grpc-web"):
-        return "grpc-web"
-    return "json" if is_json(read) else "connect"
 
 
 CODES: Mapping[int, Code] = {

@@ -3,7 +3,6 @@
 import shutil
 import socket
 import ssl
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,7 +14,7 @@ from service.web.door import WebOptions
 from service.web.messages import MAX_JSON_BYTES
 from tests.support.certificates import Authority
 from tests.support.serving import TIMEOUT, Client, ruleset_of
-from tests.support.web import Caller, Failed, path_of
+from tests.support.web import Caller, Failed, connect, path_of, read_all
 
 LIST = path_of("CatalogService.ListGames")
 POST = (
@@ -42,22 +41,6 @@ def start(web_servers):
     yield start
     for server in started:
         web_servers.stop(server)
-
-
-def connect(url):
-    parts = urlsplit(url)
-    return socket.create_connection((parts.hostname, parts.port), timeout=TIMEOUT)
-
-
-def read_all(connection):
-    """What comes until the server closes the connection."""
-    data = b""
-    try:
-        while received := connection.recv(65536):
-            data += received
-    except ConnectionResetError:
-        pass
-    return data
 
 
 def list_games(url):
