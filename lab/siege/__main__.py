@@ -104,7 +104,7 @@ async def _besiege(name: str, by: str, seconds: float) -> Phases:
             peace = await measure(PEACE)
             before = server.memory()
             attacking = asyncio.get_running_loop().run_in_executor(
-                pool, attack, name, server.address, attacker, seconds + 4.0
+                pool, attack, name, server.address, attacker, seconds + 4.0, fortress.web
             )
             await others.measure(3.0)
             siege = await measure("siege")

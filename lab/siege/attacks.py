@@ -18,6 +18,7 @@ from grpc_status import rpc_status
 
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
 from lab.siege.places import Metadata, Place, channel, relayed
+from lab.siege.web_attacks import WEB_ATTACKS
 
 SILENT = 3_000
 SELF_PLAYING = 1_000
@@ -34,9 +35,13 @@ T = TypeVar("T")
 class Attacker:
     """One caller, who keeps count of what became of its calls."""
 
-    def __init__(self, address: str, near: str, place: Place, seconds: float) -> None:
-        """`near` is an address from which calls reach the server from the place's host."""
+    def __init__(self, address: str, near: str, place: Place, seconds: float, web: str) -> None:
+        """`near` is an address from which calls reach the server from the place's host.
+
+        `web` is the address of the door for browsers.
+        """
         self.address = address
+        self.web = web
         self.near = near
         self.place = place
         self.end = time.monotonic() + seconds
@@ -353,17 +358,18 @@ ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
         stream_resets,
         watchers,
         calls,
+        *WEB_ATTACKS,
     )
 }
 
 
-def attack(name: str, address: str, place: Place, seconds: float) -> Outcomes:
+def attack(name: str, address: str, place: Place, seconds: float, web: str) -> Outcomes:
     """Attacks for so many seconds; returns what became of the calls."""
 
     async def run() -> Outcomes:
         random.seed(name)
         async with relayed(address, place) as near:
-            attacker = Attacker(address, near, place, seconds)
+            attacker = Attacker(address, near, place, seconds, web)
             await ATTACKS[name](attacker)
         return attacker.outcomes
 
