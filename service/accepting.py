@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
 ACCEPT_AGAIN_SECONDS = 0.1
-# Soon enough for the system to take little at once: 0.1 ms for each MB.
-GIVE_BACK_SECONDS = 0.2
+# Often enough to give back little at once, which takes 0.1 ms for each MB.
+GIVE_BACK_SECONDS = 1.0
 
 # glibc keeps what was freed below something that is in use: hundreds of MB after thousands of TLS
 # connections. Other libraries have no such function.

@@ -46,7 +46,28 @@ PROTOCOLS = ("grpc", "connect", "grpc-web", "json")
 REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reason in CODES)
 # That the door for browsers, Connect and HTTP itself answer with.
 WEB_STATUSES = (
-    *(200, 204, 304, 400, 401, 403, 404, 405, 409, 415, 421, 429, 431, 499, 500, 501, 503, 504),
+    *(
+        200,
+        204,
+        304,
+        400,
+        401,
+        403,
+        404,
+        405,
+        409,
+        413,
+        414,
+        415,
+        421,
+        429,
+        431,
+        499,
+        500,
+        501,
+        503,
+        504,
+    ),
 )
 GAMES = tuple(field.name for field in game_pb2.Ruleset.DESCRIPTOR.oneofs[0].fields)
 MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")

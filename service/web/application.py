@@ -36,6 +36,7 @@ NOT_STORED = (b"cache-control", b"no-store")
 # to everybody until a newer server takes over.
 STORED = (b"cache-control", b"public, max-age=300")
 MAX_PATH = 100  # Characters of a path in the log.
+MAX_QUERY_BYTES = 2 << 10  # Of a call by GET: the library reads all parameters first.
 
 
 class WebApplication:
@@ -144,6 +145,9 @@ class WebApplication:
         kinds = [text for name, text in scope["headers"] if name == b"content-type"]
         if any(kind.partition(b"+")[0] == b"application/grpc" for kind in kinds):
             await respond_text(send, 415, "gRPC has a port of its own; here is gRPC-Web")
+            return
+        if len(scope["query_string"]) > MAX_QUERY_BYTES:
+            await respond_text(send, 414, "a call that needs so much is made by POST")
             return
         if not all(value.isascii() for _, value in scope["headers"]):
             await respond_text(send, 400, "headers must be ASCII")

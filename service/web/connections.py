@@ -6,7 +6,6 @@ says, and one request at a time. What neither of them limits is limited here.
 
 import asyncio
 import logging
-import re
 import socket
 import ssl
 import sys
@@ -15,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import h11
-from h11 import _readers
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
@@ -24,6 +22,7 @@ from service.accepting import OpenConnections
 from service.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES
 from service.sockets import drop_unsent
 from service.web.asgi import UNREADABLE, Application
+from service.web.parser import Parser
 
 # A request must have arrived completely by then, or its connection is closed. The largest one takes
 # that long at 35 kB/s.
@@ -33,23 +32,10 @@ STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
 # Of a whole request, however it is cut into chunks, and with what may follow the last one.
 MAX_BYTES = 4 * MAX_REQUEST_BYTES
-MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
-MAX_CHUNKS = 1000  # Of a request. Each takes as long as a short call takes to be read.
 # Of all requests that have come in part. Beyond this, those that are larger than one piece of data
 # are given up, so that small ones still get through.
 MAX_ARRIVING_BYTES = 64 << 20
 PIECE_BYTES = 64 << 10
-
-_BLANK_LINE = re.compile(rb"\n\r?\n")
-# h11 tries every way to divide a run of spaces between two parts of a line that has an error: some
-# seconds for 32 KiB of them. These take the same lines, and try one way.
-_readers.header_field_re = re.compile(
-    rb"(?P<field_name>[-!#$%&'*+.^_`|~0-9a-zA-Z]+):[ \t]*+"
-    rb"(?P<field_value>(?:[^\x00\s]+(?:[ \t]+[^\x00\s]+)*)?)[ \t]*+"
-)
-_readers.chunk_header_re = re.compile(
-    rb"(?P<chunk_size>[0-9A-Fa-f]{1,20})(?P<chunk_ext>;[^\n]*(?=\r\n))?[ \t]*+\r\n"
-)
 
 
 class Connections:
@@ -111,45 +97,12 @@ class Connections:
             connection.abort()
 
 
-class _Parser(h11.Connection):
-    """h11's, with limits also for what comes in one piece."""
-
-    def __init__(self) -> None:
-        super().__init__(h11.SERVER, MAX_HEADER_BYTES)
-        self._chunks = 0
-
-    def next_event(self) -> Any:
-        if self.their_state is h11.IDLE:
-            self._chunks = 0
-            if self.waiting > MAX_HEADER_BYTES:
-                begin = self.trailing_data[0][:MAX_HEADER_BYTES]
-                if not _BLANK_LINE.search(begin):
-                    raise h11.RemoteProtocolError("too large", 431)
-        event = super().next_event()
-        if isinstance(event, h11.Data) and event.chunk_start:
-            self._chunks += 1
-            if self._chunks > MAX_CHUNKS:
-                raise h11.RemoteProtocolError("too many chunks")
-        return event
-
-    @property
-    def waiting(self) -> int:
-        """How many bytes were received and are not read yet."""
-        return len(self._receive_buffer)
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether a request has come in part."""
-        state = self.their_state
-        return state is h11.SEND_BODY or (state is h11.IDLE and bool(self.waiting))
-
-
 class HttpConnection(H11Protocol):
     """A connection: uvicorn's, with limits of time and size."""
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections.config, connections.state, {})
-        self.conn: _Parser = _Parser()
+        self.conn: Parser = Parser()
         self._all = connections
         self._accepted: socket.socket | None = None  # Until a transport has it.
         self._address: Any = None
@@ -278,7 +231,7 @@ class HttpConnection(H11Protocol):
         assert isinstance(error, h11.RemoteProtocolError)
         error.__traceback__ = None  # It would hold this connection, and itself.
         self.app_state[UNREADABLE] = error.error_status_hint
-        self.conn = _Parser()
+        self.conn = Parser()
         self.conn.receive_data(b"GET / HTTP/1.0\r\n\r\n")
         self.handle_events()
 

@@ -27,6 +27,7 @@ from service.web.asgi import peer_of
 from service.web.messages import Answer, BinaryCodec, JsonCodec, Reader, is_json
 
 GZIP_LEVEL = 1  # Of the higher levels, none makes a view much smaller.
+MAX_UNPACKED_BYTES = 128 << 10  # Ten times the largest view as JSON.
 
 
 class RpcApplication(ConnectASGIApplication[None]):
@@ -43,7 +44,7 @@ class RpcApplication(ConnectASGIApplication[None]):
             endpoints=lambda _: endpoints,
             interceptors=[_Forgetting(), _Admission(calls)],
             read_max_bytes=MAX_REQUEST_BYTES,
-            compressions=[Gzip(GZIP_LEVEL)],
+            compressions=[Gzip(GZIP_LEVEL, MAX_UNPACKED_BYTES)],
             codecs=[BinaryCodec(), JsonCodec()],
         )
 
@@ -54,22 +55,27 @@ class RpcApplication(ConnectASGIApplication[None]):
 
 
 class Gzip(GzipCompression):
-    """The library's, for requests in one piece.
+    """The library's, but a request is in one piece, and unpacks to less than others may have.
 
-    The time for many small pieces one after the other grows with the square of their number.
+    To unpack takes longer than all else that is done before a request is read; the time for many
+    small pieces one after the other grows with the square of their number.
     """
+
+    def __init__(self, level: int, most: int | None = None) -> None:
+        """Requests may unpack to `most` bytes; None: to as many as the library says."""
+        super().__init__(level)
+        self._most = most
 
     def decompress(
         self, data: bytes | bytearray | memoryview, read_max_bytes: int | None = None
     ) -> bytes:
+        most = self._most or read_max_bytes or 0  # 0: no limit.
         unpacking = zlib.decompressobj(wbits=31)
-        unpacked = unpacking.decompress(data, 0 if read_max_bytes is None else read_max_bytes + 1)
-        if read_max_bytes is not None and len(unpacked) > read_max_bytes:
-            raise ConnectError(
-                Code.RESOURCE_EXHAUSTED, f"a message may have {read_max_bytes} bytes"
-            )
+        unpacked = unpacking.decompress(data, most and most + 1)
+        if most and len(unpacked) > most:
+            raise ConnectError(Code.RESOURCE_EXHAUSTED, f"what is packed may have {most} bytes")
         if not unpacking.eof or unpacking.unused_data:
-            raise ValueError("the data is not one gzip member")
+            raise ValueError("what is packed must be complete and in one piece")
         return unpacked
 
 

@@ -12,6 +12,7 @@ from service.tls import Files
 from service.web import connections
 from service.web.door import WebOptions
 from service.web.messages import MAX_JSON_BYTES
+from service.web.parser import MAX_HEADER_BYTES
 from tests.support.certificates import Authority
 from tests.support.serving import TIMEOUT, Client, ruleset_of
 from tests.support.web import Caller, Failed, connect, path_of, read_all
@@ -115,7 +116,7 @@ def test_an_idle_connection_is_closed(start):
 @pytest.mark.parametrize("header", [b"x: %s", b"x", b"%s: x"], ids=["value", "many", "name"])
 @pytest.mark.parametrize("end", [b"\r\n\r\n{}", b""], ids=["complete", "endless"])
 def test_large_headers_are_refused(start, header, end):
-    size = connections.MAX_HEADER_BYTES
+    size = MAX_HEADER_BYTES
     line = header % (b"y" * size) if b"%" in header else b"\r\n".join([b"x: y"] * (size // 4))
     with connect(start()) as connection:
         connection.sendall(POST + line + end)

@@ -19,9 +19,10 @@ from service.admission.budgets import Budget
 from service.connections import MAX_REQUEST_BYTES, ConnectionLimits
 from service.logs import JsonFormatter, TextFormatter
 from service.web import connections
-from service.web.connections import MAX_CHUNKS, Connections
+from service.web.connections import Connections
 from service.web.door import WebOptions
-from service.web.rpc import Gzip
+from service.web.parser import MAX_CHUNKS, MAX_HEADER_BYTES, MAX_HEADERS, Parser
+from service.web.rpc import MAX_UNPACKED_BYTES, Gzip
 from service.web.site import Site
 from tests.support.server_process import ServerProcess
 from tests.support.serving import TIMEOUT, ruleset_of
@@ -131,9 +132,11 @@ NO_CALLS = {
     403: post(origin="https://stranger.example.org", connection="close"),
     404: post(path="/croupier.v1.MatchService/Cheat", connection="close"),
     405: get(path_of("MatchService.CreateMatch")),
+    413: post(b"1\r\n \r\n" * 1000, content_length=None, transfer_encoding="chunked"),
+    414: get("/croupier.v1.CatalogService/ListGames?" + "a=&" * 1000),
     415: post(content_type="text/plain", connection="close"),
     421: get(host="stranger.example.org"),
-    431: b"GET / HTTP/1.1\r\nx: " + b"y" * connections.MAX_HEADER_BYTES,
+    431: b"GET / HTTP/1.1\r\nx: " + b"y" * MAX_HEADER_BYTES,
     500: get("/%0a2026-01-01%2000:00:00,000%20ERROR%20forged"),
     501: post(transfer_encoding="gzip"),
 }
@@ -334,7 +337,7 @@ def test_a_request_behind_a_stream_waits_for_as_long_as_one_may_take(start, monk
 
 def test_many_small_chunks_are_no_request(start):
     few, many = (b"1\r\n \r\n" * count for count in (MAX_CHUNKS - 2, MAX_CHUNKS))
-    for body, status in ((few, 200), (many, 400)):
+    for body, status in ((few, 200), (many, 413)):
         said = post(
             body + b"2\r\n{}\r\n0\r\n\r\n",
             content_length=None,
@@ -361,6 +364,17 @@ def test_uploads_together_are_bounded(start, monkeypatch):
         pass
 
 
+@pytest.mark.parametrize("place", ["headers", "trailers"])
+def test_many_headers_are_no_request(start, place):
+    for count, status in ((MAX_HEADERS - 10, 200), (MAX_HEADERS + 1, 431)):
+        lines = b"x: y\r\n" * count
+        said = get().replace(CLOSE, CLOSE + lines)
+        if place == "trailers":
+            body = b"2\r\n{}\r\n0\r\n" + lines + b"\r\n"
+            said = post(body, content_length=None, transfer_encoding="chunked", connection="close")
+        assert status_of(say(start().web_url, said)) == status
+
+
 LONG = 30_000
 
 
@@ -375,7 +389,7 @@ LONG = 30_000
     ids=range(4),
 )
 def test_lines_with_errors_are_read_quickly(said):
-    parser = connections._Parser()
+    parser = Parser()
     parser.receive_data(said)
     began = time.process_time()
     with pytest.raises(h11.RemoteProtocolError):
@@ -388,8 +402,8 @@ def test_lines_with_errors_are_read_quickly(said):
 
 
 def unary(data, path="MatchService.GetView", **headers):
-    headers |= {"content_encoding": "gzip", "connection": "close"}
-    return post(data, path=path_of(path), content_type="application/proto", **headers)
+    chosen = {"content_type": "application/proto", "content_encoding": "gzip", **headers}
+    return post(data, path=path_of(path), connection="close", **chosen)
 
 
 def enveloped(data):
@@ -430,11 +444,23 @@ def test_what_is_unpacked_is_one_piece(start, form):
         assert b"decompress" in answer
 
 
+@pytest.mark.parametrize(
+    ("size", "fits"), [(MAX_UNPACKED_BYTES, True), (MAX_UNPACKED_BYTES + 1, False)]
+)
+def test_what_may_be_unpacked(start, size, fits):
+    said = unary(
+        gzip.compress(b"{}".ljust(size)),
+        content_type="application/json",
+        path="CatalogService.ListGames",
+    )
+    assert status_of(say(start().web_url, said)) == (200 if fits else 429)
+
+
 def test_many_pieces_are_not_unpacked():
     piece = gzip.compress(b"")
     began = time.process_time()
     with pytest.raises(ValueError):
-        Gzip().decompress(piece * (MAX_REQUEST_BYTES // len(piece)), MAX_REQUEST_BYTES)
+        Gzip(1).decompress(piece * (MAX_REQUEST_BYTES // len(piece)), MAX_REQUEST_BYTES)
     assert time.process_time() - began < 0.1
 
 

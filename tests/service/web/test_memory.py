@@ -19,7 +19,7 @@ CONNECTIONS = 20
 # The library leaves some small garbage behind when it answers what is no call of ours.
 KINDS = (
     "HttpConnection",
-    "_Parser",
+    "Parser",
     "RequestResponseCycle",
     "TCPTransport",
     "CurrentCall",
