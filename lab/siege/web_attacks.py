@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import random
 import socket
 import struct
 from collections import Counter
@@ -15,7 +16,10 @@ from lab.siege.places import Place
 AT_ONCE = 64
 PIPELINED = 1_000  # Requests that are written at once.
 UPLOAD = bytes(500_000)
-LIST = "/croupier.v1.CatalogService/ListGames"
+UPLOADS_A_SECOND = 250  # A gigabit.
+CALL = (
+    "/croupier.v1.MatchService/GetView"  # It is refused, which costs little more than to read it.
+)
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -37,7 +41,7 @@ async def bad_hosts(attacker: WebAttacker) -> None:
 
 async def pipelined_requests(attacker: WebAttacker) -> None:
     """Writes requests on a few connections without reading the responses."""
-    many = _request(attacker, "POST", LIST, b"{}") * PIPELINED
+    many = _request(attacker, "POST", CALL, b"{}") * PIPELINED
 
     async def write() -> None:
         async with _connection(attacker) as (_, writer):
@@ -52,18 +56,19 @@ async def pipelined_requests(attacker: WebAttacker) -> None:
 async def bombs(attacker: WebAttacker) -> None:
     """Makes calls whose requests unpack to 64 MiB."""
     packed = {"content-encoding": "gzip"}
-    await _ask_on(attacker, _request(attacker, "POST", LIST, _bomb(), **packed))
+    await _ask_on(attacker, _request(attacker, "POST", CALL, _bomb(), **packed))
 
 
 async def aborted_uploads(attacker: WebAttacker) -> None:
     """Resets each connection in the middle of a request."""
-    said = _request(attacker, "POST", LIST, UPLOAD + b"x")[:-1]
+    said = _request(attacker, "POST", CALL, UPLOAD + b"x")[:-1]
 
     async def upload() -> None:
         async with _connection(attacker) as (_, writer):
             writer.write(said)
             await writer.drain()
             attacker.outcomes["aborted"] += 1
+        await asyncio.sleep(random.expovariate(UPLOADS_A_SECOND / AT_ONCE))
 
     await attacker.until_end(upload, AT_ONCE)
 
@@ -71,7 +76,7 @@ async def aborted_uploads(attacker: WebAttacker) -> None:
 async def upgrades(attacker: WebAttacker) -> None:
     """Makes calls that offer to go on by HTTP/2."""
     offer = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": ""}
-    await _ask_on(attacker, _request(attacker, "POST", LIST, b"{}", **offer))
+    await _ask_on(attacker, _request(attacker, "POST", CALL, b"{}", **offer))
 
 
 WEB_ATTACKS = (bad_hosts, pipelined_requests, bombs, aborted_uploads, upgrades)
