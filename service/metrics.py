@@ -44,31 +44,9 @@ ENDS = (
 )
 PROTOCOLS = ("grpc", "connect", "grpc-web", "json")
 REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reason in CODES)
-# That the door for browsers, Connect and HTTP itself answer with.
-WEB_STATUSES = (
-    *(
-        200,
-        204,
-        304,
-        400,
-        401,
-        403,
-        404,
-        405,
-        409,
-        413,
-        414,
-        415,
-        421,
-        429,
-        431,
-        499,
-        500,
-        501,
-        503,
-        504,
-    ),
-)
+# The statuses of HTTP with which the door for browsers answers, and those of refused calls besides.
+WEB_STATUSES = (200, 204, 304, 400, 403, 404, 405, 413, 414, 415, 421, 429, 431, 500, 501)
+CALL_STATUSES = (401, 409, 499, 503, 504)
 GAMES = tuple(field.name for field in game_pb2.Ruleset.DESCRIPTOR.oneofs[0].fields)
 MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")
 SEARCH_KINDS = ("hint", "bot")
@@ -327,7 +305,7 @@ class Metrics:
             "and to what is neither.",
             "status",
         )
-        for status in WEB_STATUSES:
+        for status in WEB_STATUSES + CALL_STATUSES:
             self._web_responses.labels(status)
 
     def add_database(
