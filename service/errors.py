@@ -18,6 +18,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from croupier.v1.error_pb2 import ErrorReason
 
 DOMAIN = "croupier.v1"
+MAX_FRAMES = 20  # Of a stack that is logged, the innermost ones.
 
 _log = logging.getLogger(__name__)
 
@@ -164,5 +165,7 @@ def store_full() -> Refusal:
 
 def log_failure(what: str, error: BaseException) -> None:
     """Logs where an unexpected error was raised, but not its message, which could name cards."""
-    stack = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("%s failed: %s\n%s", what, type(error).__name__, stack)
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    stack = ", ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in frames)
+    # Lines are left out by where they come from, and they come from the caller.
+    _log.error("%s failed: %s at %s", what, type(error).__name__, stack, stacklevel=2)

@@ -38,6 +38,8 @@ class LogWriter(logging.Handler):
         self._file = file
         self._lines: queue.Queue[str | None] = queue.Queue(most)
         self._left_out = 0
+        # The end of the process holds the lock of the handler while it waits for the thread.
+        self._counting = threading.Lock()
         # A daemon, since a process that ends would wait for any other thread, for ever if it must.
         self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
         self._thread.start()
@@ -47,7 +49,8 @@ class LogWriter(logging.Handler):
             # Here, since the line says which call this task answers.
             self._lines.put_nowait(self.format(record) + "\n")
         except queue.Full:
-            self._left_out += 1
+            with self._counting:
+                self._left_out += 1
         except Exception:
             self.handleError(record)
 
@@ -67,9 +70,8 @@ class LogWriter(logging.Handler):
                     batch.append(self._lines.get_nowait())
             ended = None in batch
             self._write("".join(filter(None, batch)).encode(errors="backslashreplace"))
-            self.acquire()
-            left_out, self._left_out = self._left_out, 0
-            self.release()
+            with self._counting:
+                left_out, self._left_out = self._left_out, 0
             if left_out:
                 _log.warning("%d lines were left out: nobody read the log", left_out)
 

@@ -1,4 +1,4 @@
-"""The log of the server, as text or as one JSON object a line.
+"""The log of the server, as text or as JSON, one line for each thing that is logged.
 
 A line that is written while a call is answered says which call it was. Lines never say what a card,
 a token or a key is.
@@ -8,15 +8,16 @@ import json
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from service.call import current_call
 from service.log_writer import standard_error
 
 FORMATS = ("text", "json")
-# How many lines about failed calls of a level may come at once, and in a second.
+# How many lines of a level may come at once from one place in the code, and in a second.
 BURST_LINES = 50
 LINES_PER_SECOND = 5.0
 
@@ -35,6 +36,8 @@ def configure(format: str, level: str) -> None:
     _chosen = (format, level)
     handler = standard_error()
     handler.setFormatter(JsonFormatter() if format == "json" else TextFormatter())
+    if level != "debug":
+        handler.addFilter(LineLimit())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("service").setLevel(level.upper())
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_no_gone_caller)
@@ -56,12 +59,19 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
+    def format(self, record: logging.LogRecord) -> str:
+        return _on_one_line(super().format(record))
+
     def formatMessage(self, record: logging.LogRecord) -> str:
         # The message holds the method and all fields of its own.
         call = current_call.get()
         known = {} if call is None else call.fields()
         told = [f"{name}={_quoted(known[name])}" for name in known if name != "method"]
-        return " ".join([super().formatMessage(record), *told])
+        text = super().formatMessage(record)
+        left_out = _left_out(record)
+        if left_out:
+            text += f", after {left_out} lines like it that were left out"
+        return " ".join([text, *told])
 
 
 class JsonFormatter(logging.Formatter):
@@ -79,28 +89,48 @@ class JsonFormatter(logging.Formatter):
         if call is not None:
             line |= call.fields()
         line |= getattr(record, "fields", {})
+        left_out = _left_out(record)
+        if left_out:
+            line["left_out"] = left_out
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return _on_one_line(json.dumps(line, ensure_ascii=False))
 
 
-class LineLimit:
-    """How many lines strangers may cause: a token bucket for each level."""
+class LineLimit(logging.Filter):
+    """Leaves lines out where strangers cause many: a token bucket for each place in the code."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
         self._now = now
-        self._full_at: dict[int, float] = {}
-        self._left_out: dict[int, int] = {}
+        self._full_at: dict[_Place, float] = {}
+        self._left_out: Counter[_Place] = Counter()
 
-    def take(self, level: int) -> int | None:
-        """None if a line has to be left out; else how many were left out since the last one."""
+    def filter(self, record: logging.LogRecord) -> bool:
+        place = record.pathname, record.lineno, record.levelno
         now = self._now()
-        full_at = max(now, self._full_at.get(level, now)) + 1 / LINES_PER_SECOND
+        full_at = max(now, self._full_at.get(place, now)) + 1 / LINES_PER_SECOND
         if full_at - now > BURST_LINES / LINES_PER_SECOND:
-            self._left_out[level] = self._left_out.get(level, 0) + 1
-            return None
-        self._full_at[level] = full_at
-        return self._left_out.pop(level, 0)
+            self._left_out[place] += 1
+            return False
+        self._full_at[place] = full_at
+        record.left_out = self._left_out.pop(place, 0)
+        return True
+
+
+_Place: TypeAlias = tuple[str, int, int]  # A file, a line, and the level of what is logged there.
+
+
+def _left_out(record: logging.LogRecord) -> int:
+    return getattr(record, "left_out", 0)
+
+
+def _on_one_line(text: str) -> str:
+    # Much of a line comes from strangers. What is not printable could begin a line of its own, or
+    # tell the terminal of its reader what to do.
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
 def _quoted(value: str) -> str:

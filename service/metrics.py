@@ -58,6 +58,9 @@ ENDS = (
 )
 PROTOCOLS = ("grpc", "connect", "grpc-web", "json")
 REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reason in CODES)
+# The statuses of HTTP with which the door for browsers answers, and those of refused calls besides.
+WEB_STATUSES = (200, 204, 304, 400, 403, 404, 405, 413, 414, 415, 421, 429, 431, 500, 501)
+CALL_STATUSES = (401, 409, 499, 503, 504)
 GAMES = tuple(field.name for field in game_pb2.Ruleset.DESCRIPTOR.oneofs[0].fields)
 MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")
 SEARCH_KINDS = ("hint", "bot")
@@ -346,9 +349,17 @@ class Metrics:
         cached.set_function(matches)
 
     def add_web(self, connections: Callable[[], int]) -> None:
-        """Adds how many connections the door for browsers has."""
+        """Adds how many connections the door for browsers has, and what it answers."""
         opened = self._gauge("croupier_web_connections", "Connections of the door for browsers.")
         opened.set_function(connections)
+        self._web_responses = self._counter(
+            "croupier_web_responses",
+            "Responses of the door for browsers, by their status: to calls, to requests for files, "
+            "and to what is neither.",
+            "status",
+        )
+        for status in WEB_STATUSES + CALL_STATUSES:
+            self._web_responses.labels(status)
 
     def add_database(
         self,
@@ -419,6 +430,10 @@ class Metrics:
     def over_budget(self, budget: str, principal: str) -> None:
         """A call was refused because a budget was used up."""
         self._budget_refusals.labels(budget, principal).inc()
+
+    def web_answered(self, status: int) -> None:
+        """The door for browsers has answered with a status of HTTP."""
+        self._web_responses.labels(status).inc()
 
     def match(self, game: str, state: str) -> None:
         """This server has brought a match into a state."""

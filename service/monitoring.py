@@ -27,7 +27,7 @@ from service.api.door import cannot_listen
 from service.metrics import Metrics
 from service.searching.process_metrics import SummedRegistry
 from service.sockets import listen
-from service.web.asgi import Application, Receive, Scope, Send, respond_text
+from service.web.asgi import UNREADABLE, Application, Receive, Scope, Send, respond_text
 from service.web.connections import Connections
 
 LIVE_SECONDS = 10.0
@@ -104,7 +104,9 @@ class Monitoring:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path not in ("/metrics", "/livez", "/readyz"):
+        if UNREADABLE in scope["state"]:
+            await respond_text(send, scope["state"][UNREADABLE], "this is no request of HTTP/1.1")
+        elif path not in ("/metrics", "/livez", "/readyz"):
             await respond_text(send, 404, "here are /metrics, /livez and /readyz")
         elif scope["method"] not in ("GET", "HEAD"):
             await respond_text(send, 405, "only GET", [(b"allow", b"GET, HEAD")])

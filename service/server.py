@@ -158,7 +158,9 @@ class Server:
         self._web = None
         if options.web is not None:
             context = None if self._certificate is None else self._certificate.context
-            self._web = web = WebDoor(options.web, options.connections, self._calls, context)
+            self._web = web = WebDoor(
+                options.web, options.connections, self._calls, context, self.metrics
+            )
             self.metrics.add_web(lambda: web.connections)
         self.web_url = ""  # Of the table, when the server has started with a door for browsers.
 

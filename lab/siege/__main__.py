@@ -14,9 +14,11 @@ import asyncio
 import multiprocessing
 import sys
 import tempfile
+import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from lab.siege.attacks import ATTACKS, Outcomes, attack, lower_priority
 from lab.siege.others import KINDS, Latencies, Others, merge
@@ -26,12 +28,22 @@ from lab.siege.server import Fortress
 SEED = 1
 MAX_RATIO = 4.0
 RECOVERY_SECONDS = 10.0
+FORGET_SECONDS = 30.0
+END_SECONDS = 12.0
 
 PEACE = "peace"
 
 Phase = dict[str, Latencies]  # By the kind of calls.
 Phases = dict[str, Phase]
 Stalls = dict[str, str]  # What stood still in a phase, for readers.
+
+
+class Memory(NamedTuple):
+    """The memory of the server, in bytes."""
+
+    before: int
+    under_attack: int
+    forgotten: int  # When the attacker has left for a while.
 
 
 def main() -> None:
@@ -104,16 +116,26 @@ async def _besiege(name: str, by: str, seconds: float) -> Phases:
             peace = await measure(PEACE)
             before = server.memory()
             attacking = asyncio.get_running_loop().run_in_executor(
-                pool, attack, name, server.address, attacker, seconds + 4.0
+                pool, attack, name, server.address, attacker, seconds + 4.0, fortress.web
             )
             await others.measure(3.0)
             siege = await measure("siege")
             under_attack = server.memory()
             outcomes = await attacking
+            left = time.monotonic()
             await others.measure(RECOVERY_SECONDS)
             after = await measure("after")
+            await others.measure(max(0.0, left + FORGET_SECONDS - time.monotonic()))
+            forgotten = server.memory()
+            # The attacker goes on while the server is told to stop.
+            attacking = asyncio.get_running_loop().run_in_executor(
+                pool, attack, name, server.address, attacker, END_SECONDS, fortress.web
+            )
+            await others.measure(2.0)
             await others.close()
-            server = fortress.restart()
+            ended = await asyncio.to_thread(fortress.end)
+            await attacking
+            server = fortress.start()
             others = Others(others_place, SEED)
             await others.start(server.address)
             await others.measure(RECOVERY_SECONDS)
@@ -122,7 +144,8 @@ async def _besiege(name: str, by: str, seconds: float) -> Phases:
             await others.close()
             fortress.stop()
     phases = {PEACE: peace, "siege": siege, "after": after, "restarted": restarted}
-    _show(name, by, phases, stalls, outcomes, before, under_attack)
+    memory = Memory(before, under_attack, forgotten)
+    _show(name, by, phases, stalls, outcomes, memory, ended)
     return phases
 
 
@@ -137,12 +160,17 @@ def _show(
     phases: Phases,
     stalls: Stalls,
     outcomes: Outcomes,
-    before: int,
-    under_attack: int,
+    memory: Memory,
+    ended: float,
 ) -> None:
     print(f"\n{name}, callers told apart by {by}")
     print(f"  attacker: {', '.join(f'{what} {n:,}' for what, n in outcomes.most_common(6))}")
-    print(f"  memory of the server: {before >> 20} MB at peace, {under_attack >> 20} MB attacked")
+    before, under_attack, forgotten = (size >> 20 for size in memory)
+    print(
+        f"  memory of the server: {before} MB at peace, {under_attack} MB attacked, {forgotten} MB"
+        f" {FORGET_SECONDS:.0f} s after the attacker has left"
+    )
+    print(f"  told to stop under attack, it ended after {ended:.1f} s")
     print(f"  {'':10}" + "".join(f"{kind + ': p50':>20}{'p99':>10}{'n':>6}" for kind in KINDS))
     for phase, found in phases.items():
         row = ""

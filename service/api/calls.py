@@ -10,9 +10,10 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
@@ -21,9 +22,8 @@ from croupier.v1.error_pb2 import ErrorReason
 from service import tracing
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
-from service.call import Call, current_call
+from service.call import NOBODY, Call, current_call
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
-from service.logs import LineLimit
 from service.metering import metered
 from service.metrics import METHODS, Metrics
 from service.sizes import largest_size
@@ -70,19 +70,21 @@ class Method:
         self.takes_stream = descriptor.client_streaming
         self.servicer: Any = getattr(servicer, descriptor.name)
         self._request = GetMessageClass(descriptor.input_type)
-        self.max_bytes = round(ROOM * largest_size(descriptor.input_type)) + ROOM_BYTES
 
     def read(self, data: bytes) -> Message:
         """Parses a request; raises Refusal.
 
         Requests come as bytes, so that one that cannot be parsed is an error like any other.
         """
-        if len(data) > self.max_bytes:
-            raise unreadable(f"it has {len(data)} bytes, and no request more than {self.max_bytes}")
-        try:
-            return self._request.FromString(data)
-        except DecodeError:
-            raise unreadable() from None
+        return parse(self._request, data)
+
+
+# Makes of a response what its protocol sends, such as JSON, which its caller pays for.
+Encode: TypeAlias = Callable[[Response], Response]
+
+
+def _as_it_is(response: Response) -> Response:
+    return response
 
 
 # The reasons for which the caller can do nothing.
@@ -102,7 +104,6 @@ class Calls:
         self._metrics = metrics
         self._admission = admission
         self._running = 0
-        self._line_limit = LineLimit()
         self._came = 0.0  # When the newest call came, by time.perf_counter.
         self._ended = asyncio.Event()  # Set with the end of each call.
         self.draining = False  # Whether calls are refused.
@@ -132,15 +133,22 @@ class Calls:
             await asyncio.sleep(quiet / QUIET_PARTS)
             parts = parts + 1 if came == self._came else 0
 
-    async def answer(self, call: Call, method: Method, read: Callable[[], Message]) -> Response:
-        """The response to a unary call, which is the current one.
+    async def answer(
+        self,
+        call: Call,
+        method: Method,
+        read: Callable[[], Message],
+        encode: Encode = _as_it_is,
+    ) -> Response:
+        """The response to a unary call, which becomes the current one.
 
-        `read` parses the request; it and this raise Refusal, whatever goes wrong.
+        `read` parses the request; it and this raise Refusal, whatever goes wrong. `encode` makes of
+        the response what is returned.
         """
         began = self._begin(call)
         try:
             self._admit(call)
-            carried_out: Any = self._carry_out(call, method, read)
+            carried_out: Any = self._carry_out(call, method, read, encode)
             if call.payers:
                 carried_out = metered(carried_out, self._charge(call))
             response: Response = await carried_out
@@ -150,16 +158,21 @@ class Calls:
         self._end(call, "OK", "", began, logging.DEBUG)
         return response
 
-    async def _carry_out(self, call: Call, method: Method, read: Callable[[], Message]) -> Response:
-        response: Response = await method.servicer(_checked(read()), call)
-        return response
+    async def _carry_out(
+        self, call: Call, method: Method, read: Callable[[], Message], encode: Encode
+    ) -> Response:
+        return encode(await method.servicer(_checked(read()), call))
 
     def _charge(self, call: Call) -> Callable[[float], None]:
         charge = self._admission.charge
         return lambda seconds: charge(call, Budget.PROCESSOR, 1000 * seconds)
 
     async def stream(
-        self, call: Call, method: Method, read: Callable[[], Any]
+        self,
+        call: Call,
+        method: Method,
+        read: Callable[[], Any],
+        encode: Encode = _as_it_is,
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`.
 
@@ -169,7 +182,7 @@ class Calls:
         try:
             self._admit(call)
             with self._admission.hold(call, Budget.STREAMS):
-                responses: Any = self._responses(call, method, read)
+                responses: Any = self._responses(call, method, read, encode)
                 if call.payers:
                     responses = self._metered(call, responses)
                 async with aclosing(responses):
@@ -194,12 +207,12 @@ class Calls:
                 await self._admission.wait_for(call, Budget.PROCESSOR)
 
     async def _responses(
-        self, call: Call, method: Method, read: Callable[[], Any]
+        self, call: Call, method: Method, read: Callable[[], Any], encode: Encode
     ) -> AsyncIterator[Response]:
         request = read() if method.takes_stream else _checked(read())
         async with aclosing(method.servicer(request, call)) as responses:
             async for response in responses:
-                yield response
+                yield encode(response)
 
     async def requests(
         self, call: Call, method: Method, sent: AsyncIterator[bytes]
@@ -215,6 +228,17 @@ class Calls:
             first = False
             yield _checked(method.read(data))
 
+    async def admit(self, call: Call) -> None:
+        """Admits a call before its request is there; raises Refusal.
+
+        `answer` and `stream` admit all others, and count what becomes of every call.
+        """
+        current_call.set(call)
+        try:
+            self._admit(call)
+        except Refusal as refusal:
+            raise await self._failed(call, refusal, self._begin(call)) from None
+
     async def admit_file(self, call: Call) -> None:
         """Counts a request for a file as a call of its address; raises BudgetExhausted."""
         try:
@@ -226,7 +250,8 @@ class Calls:
     def _admit(self, call: Call) -> None:
         if self.draining:
             raise shutting_down()
-        self._admission.admit(call)
+        if call.principal is NOBODY:
+            self._admission.admit(call)
 
     def _begin(self, call: Call) -> float:
         self._running += 1
@@ -271,19 +296,11 @@ class Calls:
         self._metrics.rpc_ended(call.method, code, call.protocol, seconds)
         if call.span is not None:
             tracing.end_call(call, code, reason, level == logging.WARNING)
-        # Strangers could fill the disk with lines, unless the operator wants to see all.
-        if not _log.isEnabledFor(level):
-            return
-        left_out: int | None = 0
-        if not _log.isEnabledFor(logging.DEBUG):
-            left_out = self._line_limit.take(level)
-        if left_out is not None:
-            _log_call(level, call, code, reason, seconds, left_out)
+        if _log.isEnabledFor(level):
+            _log_call(level, call, code, reason, seconds)
 
 
-def _log_call(
-    level: int, call: Call, code: str, reason: str, seconds: float, left_out: int = 0
-) -> None:
+def _log_call(level: int, call: Call, code: str, reason: str, seconds: float) -> None:
     milliseconds = 1000 * seconds
     fields = {"protocol": call.protocol, "code": code, "duration_ms": round(milliseconds, 3)}
     text = f"{call.method} {code}"
@@ -291,10 +308,23 @@ def _log_call(
         fields["reason"] = reason
         text += f" ({reason})"
     text += f" {milliseconds:.1f} ms"
-    if left_out:
-        fields["left_out"] = left_out
-        text += f", after {left_out} lines like it that were left out"
     _log.log(level, text, extra={"fields": fields})
+
+
+def parse(request: type[Message], data: bytes) -> Message:
+    """A request of a type, from bytes; raises Refusal."""
+    most = _max_bytes(request.DESCRIPTOR)
+    if len(data) > most:
+        raise unreadable(f"it has {len(data)} bytes, and no such request more than {most}")
+    try:
+        return request.FromString(data)
+    except DecodeError:
+        raise unreadable() from None
+
+
+@cache
+def _max_bytes(request: Descriptor) -> int:
+    return round(ROOM * largest_size(request)) + ROOM_BYTES
 
 
 def unreadable(why: str = "") -> Refusal:

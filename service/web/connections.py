@@ -1,20 +1,28 @@
-"""The connections of the door, and how long they may take over a request."""
+"""The connections of the door, and how long they may take over a request.
+
+uvicorn speaks HTTP/1.1, and h11 reads it: slower than a parser in C, but exactly as the standard
+says, and one request at a time. What neither of them limits is limited here.
+"""
 
 import asyncio
 import logging
 import socket
 import ssl
+import sys
 from asyncio import TimerHandle
 from collections.abc import Callable
+from typing import Any
 
+import h11
 from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from service.accepting import OpenConnections
 from service.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES
 from service.sockets import drop_unsent
-from service.web.asgi import Application
+from service.web.asgi import UNREADABLE, Application
+from service.web.parser import Parser
 
 # A request must have arrived completely by then, or its connection is closed. The largest one takes
 # that long at 35 kB/s.
@@ -24,11 +32,10 @@ STALLED_SECONDS = 60.0
 KEEP_ALIVE_SECONDS = 75  # Between two requests.
 # Of a whole request, however it is cut into chunks, and with what may follow the last one.
 MAX_BYTES = 4 * MAX_REQUEST_BYTES
-MAX_HEADER_BYTES = 32 << 10  # A browser also sends the cookies of other servers on this host.
-_TOO_LARGE = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-length: 0\r\nconnection: close\r\n\r\n"
-)
+# Of all requests that have come in part. Beyond this, those that are larger than one piece of data
+# are given up, so that small ones still get through.
+MAX_ARRIVING_BYTES = 64 << 20
+PIECE_BYTES = 64 << 10
 
 
 class Connections:
@@ -48,6 +55,7 @@ class Connections:
         self.config = Config(
             application,
             interface="asgi3",
+            http="h11",
             ws="none",
             lifespan="off",
             log_config=None,
@@ -61,52 +69,52 @@ class Connections:
         )
         self.config.load()
         self.context = context
-        self._open = OpenConnections[HttpConnection](most)
+        self.state = ServerState()
+        self.open = OpenConnections[HttpConnection](most)
+        self.arriving = 0  # Bytes of requests that have come in part.
 
     def __len__(self) -> int:
         """How many are open."""
-        return len(self._open)
+        return len(self.open)
 
-    def admit(self, accepted: socket.socket) -> None:
-        """Begins with a connection that was accepted, unless too many are busy with calls."""
-        connection = HttpConnection(self.config, self.context, self._open)
-        if self._open.add(connection):
-            connection.open(accepted)
+    def admit(self, accepted: socket.socket, address: Any) -> None:
+        """Begins with a connection that was accepted, unless too many are busy with calls.
+
+        `address` is that of the other end, as a socket gives it.
+        """
+        connection = HttpConnection(self)
+        if self.open.add(connection):
+            connection.open(accepted, address)
         else:
             accepted.close()
 
     async def close(self, seconds: float) -> None:
         """Closes each connection when its response has been sent, and all of them after a time."""
-        for connection in self._open:
+        for connection in self.open:
             connection.shutdown()
-        await self._open.wait(lambda: not self._open, seconds)
-        for connection in self._open:
+        await self.open.wait(lambda: not self.open, seconds)
+        for connection in self.open:
             connection.abort()
 
 
-class HttpConnection(HttpToolsProtocol):
+class HttpConnection(H11Protocol):
     """A connection: uvicorn's, with limits of time and size."""
 
-    def __init__(
-        self,
-        config: Config,
-        context: Callable[[], ssl.SSLContext] | None,
-        connections: "OpenConnections[HttpConnection]",
-    ) -> None:
-        super().__init__(config, ServerState(), {})
-        self._context = context
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections.config, connections.state, {})
+        self.conn: Parser = Parser()
         self._all = connections
         self._accepted: socket.socket | None = None  # Until a transport has it.
+        self._address: Any = None
         self._opening: asyncio.Task[None] | None = None
-        self._in_headers = True  # Of the request that comes in or is expected.
-        self._header_bytes = 0
-        self._bytes = 0
-        self._timer: TimerHandle | None = None  # Until when a request must be here.
+        self._bytes = 0  # Of the request that comes in.
+        self._timer: TimerHandle | None = None  # Until when something must have happened.
         self._stalled: TimerHandle | None = None
 
-    def open(self, accepted: socket.socket) -> None:
-        """Begins with an accepted socket."""
+    def open(self, accepted: socket.socket, address: Any) -> None:
+        """Begins with an accepted socket, and the address of its other end."""
         self._accepted = accepted
+        self._address = address
         self._expect(HANDSHAKE_SECONDS)
         self._opening = self.loop.create_task(self._open())
 
@@ -114,17 +122,24 @@ class HttpConnection(HttpToolsProtocol):
         accepted, self._accepted = self._accepted, None
         assert accepted is not None
         try:
-            if self._context is None:
+            if self._all.context is None:
                 await self.loop.connect_accepted_socket(lambda: self, accepted)
             else:
                 await self.loop.connect_accepted_socket(
                     lambda: self,
                     accepted,
-                    ssl=self._context(),
+                    ssl=self._all.context(),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 )
         except (OSError, ValueError):  # ssl.SSLError is an OSError.
             self._forget()
+        finally:
+            self._opening = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Of a connection that was reset meanwhile the system no longer knows it.
+        self.client = tuple(self._address[:2]) or None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
@@ -132,11 +147,13 @@ class HttpConnection(HttpToolsProtocol):
             super().connection_lost(exc)
 
     def _forget(self) -> None:
-        self._all.remove(self)
+        self._all.open.remove(self)
+        self._has_come(0)
         for timer in (self._timer, self._stalled):
             if timer is not None:
                 timer.cancel()
         self._timer = self._stalled = None
+        self._unset_keepalive_if_required()
 
     def abort(self) -> None:
         """Closes the connection at once."""
@@ -154,56 +171,79 @@ class HttpConnection(HttpToolsProtocol):
         """Closes the connection when its response has been sent."""
         if self.transport is None:
             self.abort()
+        elif self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
         else:
-            super().shutdown()
+            self.cycle.keep_alive = False
 
     def _expect(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.loop.call_later(seconds, self.abort)
 
+    def _has_come(self, size: int) -> None:
+        # So many bytes of a request that is not there completely.
+        self._all.arriving += size - self._bytes
+        self._bytes = size
+
     def data_received(self, data: bytes) -> None:
-        if self._in_headers:
-            if not self._header_bytes:
-                self._expect(REQUEST_SECONDS)
-            self._header_bytes += len(data)
-        self._bytes += len(data)
-        super().data_received(data)
-        if self._bytes > MAX_BYTES:
+        self._has_come(self._bytes + len(data))
+        most = PIECE_BYTES if self._all.arriving > MAX_ARRIVING_BYTES else MAX_BYTES
+        if self._bytes > most:
             self.abort()
-        elif self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
-            self.send_400_response("")
+        elif self.conn.their_state is not h11.MUST_CLOSE and not self.transport.is_closing():
+            if self._bytes == len(data):
+                self._expect(REQUEST_SECONDS)
+            super().data_received(data)
 
-    def on_headers_complete(self) -> None:
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        self._header_bytes = size  # What else came with them is the body.
-        if size > MAX_HEADER_BYTES:
-            raise ValueError("the parser makes this an answer of 400")
-        self._in_headers = False
-        self._header_bytes = 0
-        super().on_headers_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        if self._header_bytes > MAX_HEADER_BYTES:
-            self.transport.write(_TOO_LARGE)
-            self.transport.close()
-        else:
-            super().send_400_response(msg)
-
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._in_headers = True
-        self._bytes = 0
-        if self._timer is not None:
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.conn.is_reading or self.transport.is_closing():
+            return
+        # What comes before the response waits unread, for as long as a request may take.
+        self._has_come(self.conn.waiting)
+        if self._bytes:
+            self._expect(REQUEST_SECONDS)
+        elif self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self.cycle.response_complete:
-            self._all.set_silent(self, False)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._all.open.set_silent(self, False)
+        elif self.timeout_keep_alive_task is None:
+            # The response was sent before all of its request had come.
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._expect(STALLED_SECONDS)
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()  # There is a response already.
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        # The application answers also what is no request, so that it counts like any other answer.
+        error = sys.exception()
+        assert isinstance(error, h11.RemoteProtocolError)
+        error.__traceback__ = None  # It would hold this connection, and itself.
+        self.app_state[UNREADABLE] = error.error_status_hint
+        self.conn = Parser()
+        self.conn.receive_data(b"GET / HTTP/1.0\r\n\r\n")
+        self.handle_events()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.response_complete:
-            self._all.set_silent(self, True)
+        if self.transport.is_closing():
+            self._expect(STALLED_SECONDS)
+        if self.cycle is not None and self.cycle.response_complete:
+            self._all.open.set_silent(self, True)
+            if self.conn.their_state is h11.IDLE:
+                # uvicorn would keep the last request until the next one.
+                self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -10,12 +10,13 @@ from croupier.transport import is_loopback
 from service.accepting import Acceptor
 from service.api.calls import Calls, Service
 from service.connections import ConnectionLimits, max_connections
+from service.metrics import Metrics
 from service.sockets import listen
 from service.web.application import WebApplication
 from service.web.connections import Connections
-from service.web.counted_site import CountedSite
 from service.web.origins import Origins
 from service.web.rpc import RpcApplication
+from service.web.site import Site
 
 LOOPBACK_NAMES = ("localhost",)
 # Where a browser on this machine finds a server that listens on all addresses.
@@ -41,12 +42,14 @@ class WebDoor:
         limits: ConnectionLimits,
         calls: Calls,
         context: Callable[[], ssl.SSLContext] | None,
+        metrics: Metrics,
     ) -> None:
         """`context` gives the TLS context for the next connection; None: in the clear."""
         self.options = options
         self._limits = limits
         self._calls = calls
         self._context = context
+        self._metrics = metrics
         self._connections: Connections | None = None
         self._acceptor: Acceptor | None = None
 
@@ -54,7 +57,11 @@ class WebDoor:
         """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
         listening = _open_port(self.options)
         application = WebApplication(
-            self._origins(), RpcApplication(self._calls, services), CountedSite(self._calls)
+            self._origins(),
+            RpcApplication(self._calls, services),
+            Site(),
+            self._calls.admit_file,
+            self._metrics.web_answered,
         )
         self._connections = Connections(
             application, max_connections(self._limits, doors=2), self._limits.idle, self._context

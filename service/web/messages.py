@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from connectrpc.codec import Codec
 from google.protobuf import json_format
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
-from service.api.calls import Response, unreadable
+from service.api.calls import Response, parse, unreadable
 from service.web import protojson
 
 # A request is parsed only after its caller has been admitted, and so at the caller's expense.
@@ -20,54 +20,48 @@ Reader: TypeAlias = Callable[[], Message]
 MAX_JSON_BYTES = 128 << 10
 
 
-class Answer(NamedTuple):
-    """A response with the class of its message, since it may be bytes."""
-
-    response: Response
-    message_class: type[Message]
-
-
-class BinaryCodec(Codec[Answer, Reader]):
-    """The messages as gRPC sends them."""
+class BinaryCodec(Codec[bytes, Reader]):
+    """The messages as gRPC sends them. Responses are encoded before they come here (`encoder`)."""
 
     def name(self) -> str:
         return "proto"
 
-    def encode(self, message: Answer) -> bytes:
-        response = message.response
-        return response if isinstance(response, bytes) else response.SerializeToString()
+    def encode(self, message: bytes) -> bytes:
+        return message
 
     def decode(self, data: bytes | bytearray, message_class: Any) -> Reader:
-        return partial(_read_binary, message_class, bytes(data))
+        return partial(parse, message_class, bytes(data))
 
 
-class JsonCodec(Codec[Answer, Reader]):
+class JsonCodec(BinaryCodec):
     """The messages as JSON (ProtoJSON)."""
 
     def name(self) -> str:
         return "json"
 
-    def encode(self, message: Answer) -> bytes:
-        response = message.response
-        if isinstance(response, bytes):
-            response = message.message_class.FromString(response)
-        fields = json_format.MessageToDict(response)
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
-
     def decode(self, data: bytes | bytearray, message_class: Any) -> Reader:
         return partial(_read_json, message_class, bytes(data))
+
+
+def encoder(read: Reader, message_class: type[Message]) -> Callable[[Response], bytes]:
+    """What encodes the responses to a request, of a class of messages: in the form that it has."""
+    return partial(_encode_json, message_class) if is_json(read) else _encode
+
+
+def _encode(response: Response) -> bytes:
+    return response if isinstance(response, bytes) else response.SerializeToString()
+
+
+def _encode_json(message_class: type[Message], response: Response) -> bytes:
+    if isinstance(response, bytes):
+        response = message_class.FromString(response)
+    fields = json_format.MessageToDict(response)
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def is_json(read: Reader) -> bool:
     """Whether a request came as JSON."""
     return isinstance(read, partial) and read.func is _read_json
-
-
-def _read_binary(message_class: type[Message], data: bytes) -> Message:
-    try:
-        return message_class.FromString(data)
-    except DecodeError:
-        raise unreadable() from None
 
 
 def _read_json(message_class: type[Message], data: bytes) -> Message:

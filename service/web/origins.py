@@ -10,6 +10,7 @@ same origin then. The browser still sends the name that it knows, in the header 
 """
 
 import ipaddress
+import re
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
@@ -46,6 +47,7 @@ EXPOSED_HEADERS = (
     "x-request-id",
 )
 PREFLIGHT_SECONDS = 7200  # As long as any browser remembers it.
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]:/?#@\\ ]+)(:\d*)?")
 
 
 class Origins:
@@ -56,11 +58,15 @@ class Origins:
         self._origins = frozenset(origins)
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
 
-    def knows_host(self, host: str) -> bool:
-        """Whether a header "host" names this server."""
-        name = urlsplit(f"//{host}").hostname or "" if _is_netloc(host) else ""
-        if self._hosts is None:
-            return bool(name)
+    def knows_host(self, host: bytes | None) -> bool:
+        """Whether a header "host" names this server, or there is none.
+
+        Every browser sends it. The check of a proxy by HTTP/1.0 has none.
+        """
+        if host is None or self._hosts is None:
+            return True
+        found = _HOST.fullmatch(host.decode("latin-1").lower())
+        name = found[1].strip("[]") if found else ""
         return name in self._hosts or _is_address(name)
 
     def admits(self, headers: dict[bytes, bytes]) -> bool:
@@ -69,7 +75,8 @@ class Origins:
         if origin is None:
             # A page may load a URL without saying where it is from; the browser says how far.
             return headers.get(b"sec-fetch-site", b"none") in (b"same-origin", b"none")
-        return self.names(origin) or _host_of(origin) == headers.get(b"host", b"").lower()
+        host = headers.get(b"host", b"").lower()
+        return self.names(origin) or (bool(host) and _host_of(origin) == host)
 
     def names(self, origin: bytes) -> bool:
         """Whether the operator named an origin."""
@@ -110,10 +117,6 @@ def read_origin(text: str) -> str:
 def _host_of(origin: bytes) -> bytes:
     # A proxy may speak TLS for the server, so that the scheme tells nothing.
     return origin.lower().partition(b"://")[2]
-
-
-def _is_netloc(host: str) -> bool:
-    return bool(host) and not set(host) & set("/?#@\\ ")
 
 
 def _is_address(name: str) -> bool:

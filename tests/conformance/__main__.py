@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import uvloop
-from connectrpc.compression.gzip import GzipCompression
 from connectrpc.errors import ConnectError, ErrorDetail
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.server import ConnectASGIApplication, Endpoint
@@ -31,7 +30,7 @@ from service.web.application import WebApplication
 from service.web.connections import Connections
 from service.web.messages import Answer, BinaryCodec, JsonCodec
 from service.web.origins import Origins
-from service.web.rpc import CODES, connect_error
+from service.web.rpc import CODES, Gzip, connect_error
 from service.web.site import Site
 
 PACKAGE = "connectrpc.conformance.v1"
@@ -70,7 +69,7 @@ class Suite(ConnectASGIApplication):
             service=None,
             endpoints=lambda _: endpoints,
             read_max_bytes=limit or None,
-            compressions=[GzipCompression(1)],
+            compressions=[Gzip(1)],
             codecs=[BinaryCodec(), JsonCodec()],
         )
 
@@ -189,10 +188,19 @@ def context_of(asked, folder):
     return Certificate(Files(*(folder / name for name in given)), lambda _: None).context
 
 
+async def admit(metadata, peer):
+    """Lets everybody do everything."""
+
+
 async def serve(asked, context):
     origins = Origins((), {"localhost"})
     application = WebApplication(
-        origins, Suite(asked.message_receive_limit), Site(), f"/{PACKAGE}."
+        origins,
+        Suite(asked.message_receive_limit),
+        Site(),
+        admit,
+        lambda status: None,
+        f"/{PACKAGE}.",
     )
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setblocking(False)

@@ -160,17 +160,62 @@ async def _turn():
     """A turn of the event loop."""
 
 
+def line_at(number, level=logging.INFO):
+    """Something that is logged at a line of a file."""
+    return logging.LogRecord("service", level, "file.py", number, "text", (), None)
+
+
 def test_strangers_cause_few_lines():
     now = [0.0]
     limit = LineLimit(lambda: now[0])
-    taken = [limit.take(logging.INFO) for _ in range(1000)]
-    assert taken[:BURST_LINES] == [0] * BURST_LINES
-    assert taken[BURST_LINES:] == [None] * (1000 - BURST_LINES)
-    # Another level has lines of its own.
-    assert limit.take(logging.WARNING) == 0
+    taken = [limit.filter(line_at(1)) for _ in range(1000)]
+    assert taken == [True] * BURST_LINES + [False] * (1000 - BURST_LINES)
+    # Another place and another level have lines of their own.
+    assert limit.filter(line_at(2))
+    assert limit.filter(line_at(1, logging.WARNING))
     now[0] = 1.0
-    assert limit.take(logging.INFO) == 1000 - BURST_LINES
-    assert limit.take(logging.INFO) == 0
+    for left_out in (1000 - BURST_LINES, 0):
+        line = line_at(1)
+        assert limit.filter(line)
+        assert json.loads(JsonFormatter().format(line)).get("left_out", 0) == left_out
+        assert (f"{left_out} lines like it" in TextFormatter().format(line)) == bool(left_out)
+
+
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_few_lines_of_any_kind(level):
+    lines = f"""
+import asyncio, logging
+from service import logs
+from service.errors import log_failure
+logs.configure("text", "{level}")
+for _ in range(1000):
+    log_failure("a request", ValueError())
+    logging.getLogger("asyncio").error("Fatal error", exc_info=ValueError("a\\nb"))
+"""
+    ran = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    counted = Counter(line.split()[3] for line in ran.stderr.splitlines())
+    # As many as there were, or as many as may come at once, and in the seconds that it took.
+    for name in ("service.errors:", "asyncio:"):
+        assert counted[name] == 1000 if level == "debug" else BURST_LINES <= counted[name] < 500
+    assert set(counted) == {"service.errors:", "asyncio:"}
+
+
+HOSTILE = "a\nb\r\x1b[2J\x85\x9b\u2028\u202e\ud800\U000e0001ü"
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+def test_a_line_is_one_line(formatter):
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        failure = sys.exc_info()
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "%s", (HOSTILE,), failure)
+    line = formatter.format(record)
+    assert line.isprintable()
+    assert line.count("a\\nb\\r\\u001b[2J\\u0085\\u009b\\u2028\\u202e\\ud800") == 2
+    assert "ü" in line
+    if isinstance(formatter, JsonFormatter):
+        assert json.loads(line)["message"] == HOSTILE
 
 
 REFUSED = 300

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import urllib.request
+from pathlib import Path
 
 from lab.ports import free_port
 from tests.support.serving import Client
@@ -65,6 +66,11 @@ class ServerProcess:
         """Waits until the log contains a text."""
         with self._news:
             assert self._news.wait_for(lambda: text in "".join(self._lines), END), text
+
+    def memory(self, kind="VmRSS"):
+        """The memory of the process in bytes, as it is now or ("VmHWM") has been at most."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(rf"{kind}:\s+(\d+) kB", status)[1]) << 10
 
     def metric(self, name):
         """The value of a metric. `name` includes the labels as Prometheus writes them."""

@@ -7,6 +7,7 @@ would send only what is right.
 import base64
 import http.client
 import json
+import socket
 import struct
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -54,6 +55,57 @@ def method_of(name):
 
 def path_of(name):
     return f"/croupier.v1.{name.replace('.', '/')}"
+
+
+def post(body=b"{}", version="1.1", path="/croupier.v1.CatalogService/ListGames", **headers):
+    """A request by POST, as it is sent; a header of None is left out."""
+    chosen = {
+        "host": "localhost",
+        "content-type": "application/json",
+        "content-length": len(body),
+    } | {name.replace("_", "-"): text for name, text in headers.items()}
+    lines = [f"{name}: {text}\r\n" for name, text in chosen.items() if text is not None]
+    return f"POST {path} HTTP/{version}\r\n{''.join(lines)}\r\n".encode() + body
+
+
+def get(path="/", host="localhost", version="1.1"):
+    """A request by GET, as it is sent, after whose response the connection is closed."""
+    return f"GET {path} HTTP/{version}\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode()
+
+
+def connect(url):
+    """A connection to a server, on which anything can be sent."""
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=TIMEOUT)
+
+
+def read_all(connection):
+    """What comes until the server closes the connection."""
+    data = b""
+    try:
+        while received := connection.recv(65536):
+            data += received
+    except ConnectionResetError:
+        pass
+    return data
+
+
+def say(url, said):
+    """What the server answers until it closes the connection."""
+    with connect(url) as connection:
+        connection.sendall(said)
+        return read_all(connection)
+
+
+def status_of(answer):
+    """The status of a response."""
+    return int(answer.split(b" ", 2)[1])
+
+
+def reset(connection):
+    """Closes a connection by a reset."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 class Caller:

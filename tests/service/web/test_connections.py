@@ -3,7 +3,6 @@
 import shutil
 import socket
 import ssl
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,9 +12,10 @@ from service.tls import Files
 from service.web import connections
 from service.web.door import WebOptions
 from service.web.messages import MAX_JSON_BYTES
+from service.web.parser import MAX_HEADER_BYTES
 from tests.support.certificates import Authority
 from tests.support.serving import TIMEOUT, Client, ruleset_of
-from tests.support.web import Caller, Failed, path_of
+from tests.support.web import Caller, Failed, connect, path_of, read_all
 
 LIST = path_of("CatalogService.ListGames")
 POST = (
@@ -42,22 +42,6 @@ def start(web_servers):
     yield start
     for server in started:
         web_servers.stop(server)
-
-
-def connect(url):
-    parts = urlsplit(url)
-    return socket.create_connection((parts.hostname, parts.port), timeout=TIMEOUT)
-
-
-def read_all(connection):
-    """What comes until the server closes the connection."""
-    data = b""
-    try:
-        while received := connection.recv(65536):
-            data += received
-    except ConnectionResetError:
-        pass
-    return data
 
 
 def list_games(url):
@@ -132,7 +116,7 @@ def test_an_idle_connection_is_closed(start):
 @pytest.mark.parametrize("header", [b"x: %s", b"x", b"%s: x"], ids=["value", "many", "name"])
 @pytest.mark.parametrize("end", [b"\r\n\r\n{}", b""], ids=["complete", "endless"])
 def test_large_headers_are_refused(start, header, end):
-    size = connections.MAX_HEADER_BYTES
+    size = MAX_HEADER_BYTES
     line = header % (b"y" * size) if b"%" in header else b"\r\n".join([b"x: y"] * (size // 4))
     with connect(start()) as connection:
         connection.sendall(POST + line + end)

