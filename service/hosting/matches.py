@@ -77,6 +77,7 @@ class Matches:
         clock: Clock | None = None,
         max_default_actions: int = 0,
         models: Models = learned,
+        long_work: LongWork | None = None,
     ) -> None:
         """`max_default_actions` is the limit of new matches, in a row for a seat; 0 for none.
 
@@ -88,7 +89,7 @@ class Matches:
         self._metrics = metrics
         self._clock = clock or Clock()
         self._cache = MatchCache()
-        self._long_work = LongWork()
+        self._long_work = long_work or LongWork()
         metrics.add_match_cache(self._cache.__len__)
         self._lock = lru_cache(MAX_CACHED)(lambda match_id: asyncio.Lock())
         self._watches = Watches()

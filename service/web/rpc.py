@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 from protobuf.wkt import Any as AnyDetail
 
-from service.api.calls import Calls, Method, Service
+from service.api.calls import Calls, Method, Response, Service
 from service.call import REQUEST_ID_HEADER, Call, current_call
 from service.connections import MAX_REQUEST_BYTES
 from service.errors import Refusal
@@ -133,20 +133,18 @@ def _endpoint(calls: Calls, method: Method) -> "Endpoint[Any, Any]":
         stream_type=StreamType.SERVER_STREAM if method.streams else StreamType.UNARY,
     )
 
-    async def answer(read: Reader, request: "RequestContext[Any, Any]") -> bytes:
+    async def answer(read: Reader, request: "RequestContext[Any, Any]") -> Response:
         try:
-            encoded = await calls.answer(_call(read), method, read, encoder(read, output))
+            return await calls.answer(_call(read), method, read, encoder(read, output))
         except Refusal as refusal:
             raise connect_error(refusal) from None
-        assert isinstance(encoded, bytes)
-        return encoded
 
-    async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[bytes]:
+    async def stream(read: Reader, request: "RequestContext[Any, Any]") -> AsyncIterator[Response]:
         responses: Any = calls.stream(_call(read), method, read, encoder(read, output))
         try:
             async with aclosing(responses):
-                async for encoded in responses:
-                    yield encoded
+                async for response in responses:
+                    yield response
         except Refusal as refusal:
             raise connect_error(refusal) from None
 

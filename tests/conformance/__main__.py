@@ -11,6 +11,7 @@ import struct
 import sys
 import tempfile
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -19,22 +20,25 @@ from connectrpc.errors import ConnectError, ErrorDetail
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.server import ConnectASGIApplication, Endpoint
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from protobuf.wkt import Any as AnyDetail
 
 from service.accepting import accept
-from service.api.calls import path_of
+from service.api.calls import unreadable
 from service.errors import Refusal
+from service.hosting.long_work import finish_now
 from service.tls import Certificate, Files
 from service.web.application import WebApplication
 from service.web.connections import Connections
-from service.web.messages import Answer, BinaryCodec, JsonCodec
+from service.web.messages import BinaryCodec, JsonCodec, encoder
 from service.web.origins import Origins
 from service.web.rpc import CODES, Gzip, connect_error
 from service.web.site import Site
 
 PACKAGE = "connectrpc.conformance.v1"
 MOST, IDLE = 1000, 60.0
+MOST_BYTES = 1 << 24
 
 _query = ContextVar("query", default=b"")
 
@@ -52,6 +56,13 @@ def message_class(name):
     return GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(f"{PACKAGE}.{name}"))
 
 
+class SuiteCodec(BinaryCodec):
+    """Reads requests of any size: only our own schema says how large they may be."""
+
+    def decode(self, data, message_class):
+        return partial(message_class.FromString, bytes(data))
+
+
 class Suite(ConnectASGIApplication):
     """The suite's service."""
 
@@ -61,7 +72,9 @@ class Suite(ConnectASGIApplication):
         service = descriptor_pool.Default().FindServiceByName(f"{PACKAGE}.ConformanceService")
         answers = {"Unary": unary, "IdempotentUnary": unary, "ServerStream": server_stream}
         endpoints = {
-            path_of(method): endpoint(method, answers.get(method.name, unimplemented))
+            f"/{service.full_name}/{method.name}": endpoint(
+                method, answers.get(method.name, unimplemented)
+            )
             for method in service.methods
             if not method.client_streaming
         }
@@ -69,8 +82,8 @@ class Suite(ConnectASGIApplication):
             service=None,
             endpoints=lambda _: endpoints,
             read_max_bytes=limit or None,
-            compressions=[Gzip(1)],
-            codecs=[BinaryCodec(), JsonCodec()],
+            compressions=[Gzip(1, limit or MOST_BYTES)],
+            codecs=[SuiteCodec(), JsonCodec()],
         )
 
     async def __call__(self, scope, receive, send):
@@ -92,20 +105,27 @@ def endpoint(method, answer):
     if not method.server_streaming:
 
         async def only(read, context):
-            return Answer(await answer(parse(read), context, output), output)
+            return written(read, await answer(parse(read), context, output))
 
         return Endpoint.unary(method=info, function=only)
 
     async def each(read, context):
         async for response in answer(parse(read), context, output):
-            yield Answer(response, output)
+            yield written(read, response)
 
     return Endpoint.server_stream(method=info, function=each)
+
+
+def written(read, response):
+    encode = encoder(read, type(response))
+    return response if encode is None else finish_now(encode(response))
 
 
 def parse(read):
     try:
         return read()
+    except DecodeError:
+        raise connect_error(unreadable()) from None
     except Refusal as refusal:
         raise connect_error(refusal) from None
 
@@ -188,7 +208,7 @@ def context_of(asked, folder):
     return Certificate(Files(*(folder / name for name in given)), lambda _: None).context
 
 
-async def admit(metadata, peer):
+async def admit(call):
     """Lets everybody do everything."""
 
 

@@ -175,6 +175,39 @@ def test_keys_are_guessed_at_the_expense_of_the_address(client):
     list_games(client, from_address("192.0.2.2"))
 
 
+SLOW = """
+trusted_proxies = ["127.0.0.1"]
+[budgets.address]
+processor_milliseconds_per_second = 2
+"""
+
+
+def test_a_caller_pays_for_processor_time_and_others_do_not(start):
+    client = start(SLOW)
+    count, refusal = calls_until_refused(lambda: list_games(client, from_address("192.0.2.1")))
+    assert count < 1000
+    assert refusal[:2] == EXHAUSTED
+    assert refusal.metadata["budget"] == "processor_milliseconds_per_second"
+    assert refusal.metadata["limit"] == "2"
+    list_games(client, from_address("192.0.2.2"))
+
+
+def test_a_stream_of_a_caller_in_debt_goes_on_later(start):
+    client = start(SLOW)
+    spender = from_address("192.0.2.1")
+    created = create(client, from_address("192.0.2.2"))
+    seat = Seat(client, created, 0, "192.0.2.1")
+    stream = client.matches.WatchMatch(
+        match_pb2.WatchMatchRequest(name=created.name), metadata=seat.metadata, timeout=TIMEOUT
+    )
+    assert next(stream).version == 0
+    calls_until_refused(lambda: list_games(client, spender))
+    other = Seat(client, created, 1, "192.0.2.3")
+    other.resign()
+    assert next(stream).version == 1
+    assert list(stream) == []
+
+
 def test_the_holder_of_a_replaced_token_cannot_use_up_the_calls_of_the_seat(client):
     created = create(client, from_address("192.0.2.1"))
     thief, owner = (Seat(client, created, 0, f"192.0.2.{n}") for n in (1, 2))

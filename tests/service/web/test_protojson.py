@@ -16,6 +16,8 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
+from service.hosting.long_work import finish_now
+from service.web import messages
 from service.web.messages import MAX_JSON_BYTES, JsonCodec
 from tests.support.play import seeded
 from tests.support.web import Caller, Failed, path_of
@@ -136,13 +138,16 @@ def test_json_is_in_utf_8(url, data):
 # What is ProtoJSON
 
 
-def random_message(rng, message_class):
+def random_message(rng, message_class, ignore=True):
     """A message with each of its fields set by chance, but for what a server ignores."""
     message = message_class()
     for field in message.DESCRIPTOR.fields:
-        ignored = field_behavior_pb2.OUTPUT_ONLY in field.GetOptions().Extensions[BEHAVIOR]
+        behavior = field.GetOptions().Extensions[BEHAVIOR]
+        ignored = ignore and field_behavior_pb2.OUTPUT_ONLY in behavior
         if rng.random() < 0.5 and not ignored:
-            values = [random_value(rng, field) for _ in range(2 if field.is_repeated else 1)]
+            values = [
+                random_value(rng, field, ignore) for _ in range(2 if field.is_repeated else 1)
+            ]
             if field.is_repeated:
                 getattr(message, field.name).extend(values)
             elif field.message_type is not None:
@@ -152,7 +157,7 @@ def random_message(rng, message_class):
     return message
 
 
-def random_value(rng, field):
+def random_value(rng, field, ignore=True):
     if field.message_type is not None:
         message_class = field.message_type._concrete_class
         if message_class is Duration:
@@ -162,7 +167,7 @@ def random_value(rng, field):
             return Timestamp(seconds=rng.randrange(1 << 33), nanos=rng.choice([0, 1, 10**8]))
         if message_class is FieldMask:
             return FieldMask(paths=rng.sample(["view.legal_actions", "view.version", "a1"], 2))
-        return random_message(rng, message_class)
+        return random_message(rng, message_class, ignore)
     if field.enum_type is not None:
         return rng.choice(field.enum_type.values).number
     by_type = {
@@ -308,3 +313,16 @@ def test_no_body_takes_long_to_read(shape):
     finally:
         sys.setprofile(None)
     assert next(calls) < MOST_CALLS
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda each: each.name)
+def test_responses_in_pieces_are_what_protobuf_writes(method, monkeypatch):
+    rng = seeded(method.name)
+    response_class = method.output_type._concrete_class
+    for _ in range(50):
+        monkeypatch.setattr(messages, "PIECE_BYTES", rng.choice([0, 16, 256]))
+        message = random_message(rng, response_class, ignore=False)
+        response = rng.choice([message, message.SerializeToString()])
+        read_request = JsonCodec().decode(b"{}", method.input_type._concrete_class)
+        written = finish_now(messages.encoder(read_request, response_class)(response))
+        assert json.loads(written) == json_format.MessageToDict(message)
