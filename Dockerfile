@@ -41,8 +41,8 @@ RUN groupadd --gid 10001 croupier \
     && find / -xdev -depth '(' -path '*/python3*/ensurepip' -o -path '*/site-packages/*' -o -path '*/dist-packages/*' \
         -o -path '*/python-wheels' -o -path '/usr/*bin/pip*' ')' -exec rm -rf {} +
 COPY --from=builder /opt/croupier /opt/croupier
-# Log lines leave at once. gRPC would print one for each stranger who does not speak TLS.
-ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 GRPC_VERBOSITY=ERROR \
+# Log lines leave at once.
+ENV PATH=/opt/croupier/bin:$PATH PYTHONUNBUFFERED=1 \
     CROUPIER_LISTEN=0.0.0.0:50051 CROUPIER_WEB=0.0.0.0:8080 CROUPIER_METRICS_PORT=9464 CROUPIER_DATA=/data
 # A start writes the byte code of the modules that it imports. On a read-only root no later start could, and
 # each would compile them again.

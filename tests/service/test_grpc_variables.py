@@ -35,7 +35,7 @@ def python(code, **variables):
 
 
 def test_the_installed_grpc_knows_the_experiments():
-    assert UNKNOWN not in python(f"import service\n{SERVE}").stderr
+    assert UNKNOWN not in python(f"import service\n{SERVE}", GRPC_VERBOSITY="ERROR").stderr
     # It would say so if it did not: otherwise this test sees nothing.
     others = GRPC_VARIABLES["GRPC_EXPERIMENTS"] + ",-no_such_experiment"
     assert f"{UNKNOWN}: no_such_experiment" in python(SERVE, GRPC_EXPERIMENTS=others).stderr
@@ -54,3 +54,26 @@ def test_what_the_operator_has_set_stays():
     told = {"GRPC_EXPERIMENTS": "-tcp_rcv_lowat", "GRPC_ENABLE_FORK_SUPPORT": "1"}
     done = python(f"import os, cli; print([os.environ[name] for name in {list(told)}])", **told)
     assert done.stdout.strip() == str(list(told.values()))
+
+
+BAD_REQUEST = """
+import asyncio, service, grpc, sys
+from lab.siege.stream_attacks import unread_watch
+async def serve():
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(unread_watch("h").replace(b"trailers", b"trailer5"))
+    while data := await reader.read(4096):
+        if b"\\0\\0\\0\\0\\x01" in data:  # A frame of the stream.
+            break
+    writer.close()
+    await server.stop(0)
+asyncio.run(serve())
+"""
+
+
+def test_a_stranger_does_not_make_grpc_write_to_standard_error():
+    assert python(BAD_REQUEST).stderr == ""
+    assert python(BAD_REQUEST, GRPC_VERBOSITY="ERROR").stderr
