@@ -40,7 +40,7 @@ soak: tools ## run the long form of the tests that repeat something: random matc
 alerts: tools ## scrape real servers with Prometheus, evaluate the dashboard and the rules, and plant outages (SHORT=1 for fewer)
 	$(PY) -m tests.monitoring.alerts $(ARGS)
 
-conformance: tools ## run Connect's conformance suite against the door for browsers; needs Go
+conformance: tools ## run Connect's conformance suite against the web gateway; needs Go
 	scripts/conformance.sh $(ARGS)
 
 restarts: tools ## stop servers in order under load, 20 times on each store, and replicas in turn under 64 players

@@ -24,7 +24,7 @@ from croupier.terminal.arguments import (
     security,
     whole,
 )
-from service.server import check_store
+from service.running.server import check_store
 
 __all__ = [
     "DEFAULT_ADDRESS",

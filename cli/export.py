@@ -8,7 +8,7 @@ from cli import arguments, record_files
 from cli.arguments import CommandError, Commands
 from croupier.client import Client, CroupierError, Operator
 from croupier.v1 import match_pb2
-from service.api.tokens import read_operator_token
+from service.api.authentication import read_operator_token
 
 
 def add_parser(commands: Commands) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from cli import arguments, verify
 from cli.arguments import CommandError, Commands
-from service.errors import Refusal
+from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
-from service.metrics import Metrics
-from service.server import Options, open_store
+from service.observability.metrics import Metrics
+from service.running.server import Options, open_store
 from service.store import MatchStatus, Store
 
 # Due so late that no server acts in it, so that no server of the log ends it as idle meanwhile.

@@ -10,12 +10,12 @@ import uvloop
 from cli.arguments import CommandError, Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
-from service import tracing
-from service.logs import configure
-from service.process import Served
-from service.process import run as run_server
-from service.search_server import SearchServer, SearchServerOptions
-from service.server import Options, Server
+from service.observability import tracing
+from service.observability.logs import configure
+from service.running.process import Served
+from service.running.process import run as run_server
+from service.running.search_server import SearchServer, SearchServerOptions
+from service.running.server import Options, Server
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
 """The options of a server: each is declared here, once.
 
-An option whose name (`dest`) is a field of `service.server.Options` reaches the server as it is.
+An option whose name (`dest`) is a field of `service.running.server.Options` reaches the server as
+it is.
 """
 
 import argparse
@@ -11,14 +12,14 @@ from cli import arguments
 from cli.arguments import UsageError
 from cli.configuration import ConfiguredParser
 from croupier.transport import Security
-from service.connections import ConnectionLimits
-from service.logs import FORMATS
-from service.search_server import SearchServerOptions
-from service.searching.pools import SearchOptions
-from service.server import Options
-from service.tls import Files
-from service.web.door import WebOptions
-from service.web.origins import read_origin
+from service.gateway.listener import WebOptions
+from service.gateway.origins import read_origin
+from service.listening.connections import ConnectionLimits
+from service.listening.tls import Files
+from service.observability.logs import FORMATS
+from service.running.search_server import SearchServerOptions
+from service.running.server import Options
+from service.searching.options import SearchOptions
 
 MAX_DEFAULT_ACTIONS = 1000  # As in the schema.
 MAX_SEARCH_SECONDS = 60  # As in the schema.

@@ -8,8 +8,7 @@ from pathlib import Path
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands, UsageError
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import RecordError, verify
-from service.hosting.records import write_record
+from service.hosting.records import RecordError, verify, write_record
 
 ABOUT = """\
 Checks records of finished matches. The deal and every shuffle of a record are drawn

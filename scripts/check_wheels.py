@@ -106,7 +106,7 @@ def make_different(copy: Path) -> None:
         if path.is_file():
             os.utime(path)
     if not SHORT:
-        shutil.rmtree(copy / "service/web/static", ignore_errors=True)
+        shutil.rmtree(copy / "service/gateway/static", ignore_errors=True)
         run(copy / "scripts/web.sh", "build", PYTHON_FOR_WEB=str(PYTHON))
 
 

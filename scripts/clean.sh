@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 rm -rf .venv build dist buf *.egg-info .coverage .*_cache
-rm -rf service/web/static web/node_modules web/src/gen
+rm -rf service/gateway/static web/node_modules web/src/gen
 rm -rf examples/schemas examples/go/bin examples/go/croupier examples/*/target
 rm -rf clients/typescript/dist clients/typescript/src/gen clients/*/node_modules examples/*/node_modules examples/*/dist
 rm -rf clients/python/build clients/python/dist clients/python/*.egg-info

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs Connect's conformance suite, which needs Go, against the door. Arguments are passed on to it.
+# Runs Connect's conformance suite, which needs Go, against the gateway. Arguments are passed on to it.
 set -eu
 cd "$(dirname "$0")/.."
 

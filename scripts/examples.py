@@ -343,8 +343,8 @@ def play(
     score = "–".join(f"{each:g}" for each in outcome["scores"])
     text = f"{score} after {outcome['decisions']} decisions, "
     text += f"{outcome['resumes']} resumes, {outcome['retries']} retries"
-    door = "TLS" if certificate else "plain"
-    print(f"{language}, {game}: {text} ({door}, {took:.1f} s)", flush=True)
+    gateway = "TLS" if certificate else "plain"
+    print(f"{language}, {game}: {text} ({gateway}, {took:.1f} s)", flush=True)
     return ending, text
 
 

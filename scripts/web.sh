@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds or checks the table, the browser client in web/.
 #
-#   scripts/web.sh build     into service/web/static/, if a source is newer than the last build
+#   scripts/web.sh build     into service/gateway/static/, if a source is newer than the last build
 #   scripts/web.sh check     format, linter, types
 #   scripts/web.sh test      unit tests
 #   scripts/web.sh browser   the tests in a browser (CHROMIUM= is its path)
@@ -51,7 +51,7 @@ fi
 cd web
 case "$1" in
 build)
-    static="$root/service/web/static/index.html"
+    static="$root/service/gateway/static/index.html"
     if stale "$static" src scripts public index.html vite.config.ts package-lock.json; then
         npm run --silent build
         touch "$static"

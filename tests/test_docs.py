@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.web.door import WebOptions
+from service.gateway.listener import WebOptions
 
 ROOT = Path(__file__).parents[1]
 END = 120

@@ -4,7 +4,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
 	base: "./",
 	build: {
-		outDir: "../service/web/static", // From where the server serves it.
+		outDir: "../service/gateway/static", // From where the server serves it.
 		emptyOutDir: true,
 		target: "es2022",
 		modulePreload: { polyfill: false },

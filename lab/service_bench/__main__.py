@@ -2,7 +2,7 @@
 
 Calls: SubmitAction, which is answered when the action is in the log and synced, compared with a
 bare echo of the same bytes by the same server (grpc.aio on uvloop). Then SubmitAction through the
-door for browsers: Connect over HTTP/1.1, with a connection for each stream. Then SubmitAction while
+web gateway: Connect over HTTP/1.1, with a connection for each stream. Then SubmitAction while
 two searches run in the server. The client costs next to nothing. All are measured in turn, round
 after round: rates drift between machines and minutes, their ratios less so. Each figure is the
 median of its rounds. The processor time of a call counts all threads of the server except those

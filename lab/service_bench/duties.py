@@ -27,7 +27,7 @@ from lab.service_bench.load import Figures, Subject, median, ratio
 from lab.service_bench.scripts import KEY, Script, entries, fill, requests, write_scripts
 from lab.service_bench.servers import Running, serving
 from service import wire
-from service.api.tokens import Tokens
+from service.api.authentication import Tokens
 from service.hosting.match_state import MatchState
 from service.store import SqliteStore
 from service.store.sqlite import FILE

@@ -28,10 +28,10 @@ from engine.model import learned
 from engine.sampler import Sampler
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.servers import Running, serving
-from service.api.hint_requests import check_search, sent_position
-from service.api.hint_service import EVALUATION_SHARE
-from service.searching.hints import answer
+from service.api.hint_service import EVALUATION_SHARE, read_sent_view
+from service.searching.hints import answer, check
 from service.searching.pool import Limits, SearchJob
+from service.searching.tasks import Kind, Requester, SearchTask
 
 CALLERS = 16
 _SEED = 1
@@ -111,7 +111,7 @@ def _measure_game(server: Running, position: _Position, rounds: int, seconds: fl
 
 
 def _search_alone(position: _Position) -> Callable[[], object]:
-    view = sent_position(position.view).view
+    view = read_sent_view(position.view)
     sampler = Sampler.of(view, learned(view.game))
     iterations = position.request.search.limits.iterations
     parameters = Parameters(evaluation_share=EVALUATION_SHARE)
@@ -125,16 +125,14 @@ def _search_alone(position: _Position) -> Callable[[], object]:
 
 
 def _hint_alone(position: _Position) -> Callable[[], object]:
-    asked = sent_position(position.view)
-    search = position.request.search
-    checked = hint_pb2.Search(
-        limits=search.limits, seed=_SEED, evaluation_share=EVALUATION_SHARE, view=position.view
-    )
-    limits = Limits(iterations=search.limits.iterations)
+    view = read_sent_view(position.view)
+    limits = Limits(iterations=position.request.search.limits.iterations)
+    search = hint_pb2.Search(seed=_SEED, evaluation_share=EVALUATION_SHARE, view=position.view)
+    task = SearchTask(Requester(Kind.HINT, ""), search, view, limits, learned(view.game))
 
     def hint() -> object:
         job = SearchJob(limits, Parameters())
-        return answer(check_search(checked, asked), job).hint.SerializeToString()
+        return answer(check(task), job).hint.SerializeToString()
 
     return hint
 

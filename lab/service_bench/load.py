@@ -20,8 +20,8 @@ from lab.service_bench.runs import Measured, Run
 from lab.service_bench.scripts import KEY, Script, fill, requests
 from lab.service_bench.serve import ECHO
 from lab.service_bench.servers import SUBMIT, Running, serving
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
+from service.api.authentication import Tokens
+from service.hosting.seats import Caller
 from service.store import SqliteStore
 
 SEARCHES = 2
@@ -40,7 +40,7 @@ class Subject(NamedTuple):
     client: Client
     method: str = SUBMIT
     searched: str = ""  # The token of a match that is analyzed meanwhile; empty for none.
-    over_http: bool = False  # Through the door for browsers, with Connect.
+    over_http: bool = False  # Through the web gateway, with Connect.
 
     def run(self, streams: int, seconds: float) -> "Figures":
         """Measures the calls once."""

@@ -12,7 +12,7 @@ class Run(NamedTuple):
     streams: int  # Calls in flight at a time.
     seconds: float
     repeat: bool  # Whether to send the calls of the first match again and again.
-    over_http: bool = False  # Whether to call the door at the address over Connect.
+    over_http: bool = False  # Whether to call the gateway at the address over Connect.
 
 
 class Measured(NamedTuple):

@@ -12,10 +12,10 @@ import grpc
 from croupier.v1 import match_pb2, match_pb2_grpc
 from lab.service_bench.scripts import KEY, fill, write_scripts
 from lab.service_bench.servers import serving
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
+from service.api.authentication import Tokens
 from service.hosting.match_state import MatchState
 from service.hosting.matches import SNAPSHOT_EVERY
+from service.hosting.seats import Caller
 from service.store import SqliteStore, StoredMatch
 
 LIVE = 800  # Matches in memory; fewer than a server keeps there.

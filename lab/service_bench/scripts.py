@@ -11,11 +11,11 @@ from croupier.v1.game_pb2 import MatchAction, Ruleset
 from croupier.v1.match_pb2 import SubmitActionRequest
 from engine.match import Match
 from service import wire
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
+from service.api.authentication import Tokens
 from service.hosting.creation import secret_of_seed
 from service.hosting.leases import leased_status
 from service.hosting.match_state import MatchState
+from service.hosting.seats import Caller
 from service.store import Entry, EntryKind, Header, MatchStatus, Store
 
 KEY = bytes(range(32))  # Of the tokens.

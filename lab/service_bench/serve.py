@@ -17,9 +17,9 @@ from typing import Any
 import grpc
 import uvloop
 
-from service.process import run
-from service.server import Options, Server
-from service.web.door import WebOptions
+from service.gateway.listener import WebOptions
+from service.running.process import run
+from service.running.server import Options, Server
 
 _BARE = "croupier.bench.Bare"
 ECHO, ACT, FOLLOW = f"/{_BARE}/Echo", f"/{_BARE}/Act", f"/{_BARE}/Follow"

@@ -23,7 +23,7 @@ class Running(NamedTuple):
 
     pid: int
     address: str
-    web: str = ""  # The address of the door for browsers.
+    web: str = ""  # The address of the web gateway.
     database_pid: int = 0  # The process that has started those of its database; 0: none.
     metrics: str = ""  # The URL of its metrics.
 

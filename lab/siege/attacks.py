@@ -39,7 +39,7 @@ class Attacker:
     def __init__(self, address: str, near: str, place: Place, seconds: float, web: str) -> None:
         """`near` is an address from which calls reach the server from the place's host.
 
-        `web` is the address of the door for browsers.
+        `web` is the address of the web gateway.
         """
         self.address = address
         self.web = web

@@ -25,7 +25,7 @@ class Fortress:
     def __init__(self, directory: Path, callers_file: Path) -> None:
         self._command = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0"]
         self._metrics_port = free_port()
-        self.web = f"127.0.0.1:{free_port()}"  # The address of the door for browsers.
+        self.web = f"127.0.0.1:{free_port()}"  # The address of the web gateway.
         self._command += ["--metrics-port", str(self._metrics_port), "--log-level", "error"]
         self._command += ["--web", self.web]
         self._command += ["--data", str(directory / "data"), "--callers-file", str(callers_file)]

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from lab.siege.places import Metadata, Place, channel
-from service.connections import MAX_REQUEST_BYTES
+from service.listening.connections import MAX_REQUEST_BYTES
 from service.wire.encoding import field
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""The attacks on the door for browsers. Each opens connections and writes bytes to them."""
+"""The attacks on the web gateway. Each opens connections and writes bytes to them."""
 
 import asyncio
 import contextlib

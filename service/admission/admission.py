@@ -5,17 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from service.admission.budgets import (
-    Budget,
-    BudgetExhausted,
-    BudgetLimits,
-    Ledger,
-)
+from service.admission.budgets import Budget, BudgetExhausted, BudgetLimits, Ledger
 from service.admission.callers_file import Callers, Jwt
 from service.admission.identification import Identification
-from service.call import Call, Kind, Principal
-from service.errors import Refusal
-from service.metrics import Metrics
+from service.common.call import Call, Kind, Principal
+from service.common.errors import Refusal
+from service.observability.metrics import Metrics
 
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens

@@ -15,16 +15,16 @@ from contextlib import contextmanager
 from enum import StrEnum
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.call import Kind, Principal
-from service.errors import Refusal
-from service.metrics import Metrics
+from service.common.call import Kind, Principal
+from service.common.errors import Refusal
+from service.observability.metrics import Metrics
 
 MAX_IDLE_ACCOUNTS = 10_000
 ROUNDING_SECONDS = 1e-6  # Sums of parts of a window are not exact.
 RETRY_SECONDS = 1.0  # When to come back where something must end first.
 # A refusal costs a server about as much as a short call. So a principal is refused at once only a
 # tenth as often as it may call; further calls beyond its budgets wait for their refusals.
-REFUSED_SHARE = 0.1
+REFUSED_FRACTION = 0.1
 DEFAULT_CALLS = 500  # Of a principal whose calls are unlimited.
 MAX_REFUSAL_SECONDS = 10.0
 
@@ -255,7 +255,7 @@ class Ledger:
         due = max(now, account.refused_until)
         if due - now < MAX_REFUSAL_SECONDS:
             calls = self._limits(payer).get(Budget.CALLS, DEFAULT_CALLS)
-            per_second = max(1.0, REFUSED_SHARE * calls)
+            per_second = max(1.0, REFUSED_FRACTION * calls)
             account.refused_until = due + 1 / per_second
         return max(0.0, due - now - WINDOWS[Budget.CALLS])
 

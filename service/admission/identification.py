@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Callers, Key
-from service.call import Call, Kind, Principal
-from service.errors import Refusal
+from service.common.call import Call, Kind, Principal
+from service.common.errors import Refusal
 
 if TYPE_CHECKING:
     from service.admission.signed_tokens import SignedTokens

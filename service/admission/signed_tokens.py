@@ -13,7 +13,7 @@ import jwt
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.admission.callers_file import Jwt
-from service.errors import Refusal
+from service.common.errors import Refusal
 
 REFRESH_SECONDS = 300.0
 MIN_REFRESH_SECONDS = 30.0  # Between two refreshes, however many tokens name an unknown key.

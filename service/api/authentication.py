@@ -1,14 +1,172 @@
-"""Authentication: finds the caller of each method from the token that comes with the call."""
+"""Authentication: tokens, invitations, and the caller that a token names.
 
+Only a holder of the key can make tokens. A token names a match, a seat and a generation, as
+`base64url(claim mac)`. The claim is a byte with the seat and then the id of the match; if the
+generation is not 0, the byte has its highest bit set, and a second byte has the generation. An
+invitation names a match and a seat.
+
+Whether a token is the newest of its seat is in the match (`service/hosting/seats.py`).
+"""
+
+import base64
+import binascii
+import hashlib
 import hmac
+from functools import lru_cache
+from pathlib import Path
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.api.tokens import Tokens, read_bearer
-from service.call import Call
-from service.errors import Refusal
-from service.hosting.caller import Caller
+from engine.game import SPECTATOR
+from service.common.call import Call
+from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
+from service.hosting.seats import Caller
+from service.store import KEY_BYTES
+
+MIN_OPERATOR_TOKEN = 32
+_DOMAIN = b"croupier/token/v1\0"
+_INVITATION_DOMAIN = b"croupier/invitation/v1\0"
+_JOIN_DOMAIN = b"croupier/join/v1\0"
+_REPLACEMENT_DOMAIN = b"croupier/replacement/v1\0"
+_MATCH_DOMAIN = b"croupier/match/v1\0"
+_PRINCIPAL_DOMAIN = b"croupier/principal/v1\0"
+_MAC_BYTES = hashlib.sha256().digest_size
+_SCHEME = "bearer "
+_MAX_CACHED = 8192
+_WITH_GENERATION = 0x80
+
+
+class Tokens:
+    """Makes tokens and reads them. Servers that share a key accept each other's."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        # Valid tokens only, since errors are not cached. A player sends its token with every call.
+        self._read = lru_cache(_MAX_CACHED)(self._check)
+
+    def make(self, caller: Caller) -> str:
+        """The token of a seat, or of the spectators, of a match."""
+        head = [caller.seat]
+        if caller.generation:
+            head = [caller.seat | _WITH_GENERATION, caller.generation]
+        return self._sign(_DOMAIN, bytes(head) + caller.match_id.encode())
+
+    def read(self, authorization: str) -> Caller:
+        """The caller that sent this "authorization" header; raises Refusal."""
+        return self._read(read_bearer(authorization))
+
+    def _check(self, token: str) -> Caller:
+        claim = self._read_signed(_DOMAIN, token)
+        if claim is None:
+            raise _invalid()
+        seat, generation, match_id = claim[0], 0, claim[1:]
+        if seat & _WITH_GENERATION:
+            seat, generation, match_id = seat & ~_WITH_GENERATION, claim[1], claim[2:]
+        if seat > SPECTATOR:
+            raise _invalid()
+        return Caller(match_id.decode(), seat, generation)
+
+    def invite(self, match_id: str, seat: int) -> str:
+        """The invitation to a seat of a match. It is not a token."""
+        return self._sign(_INVITATION_DOMAIN, bytes([seat]) + match_id.encode())
+
+    def read_invitation(self, invitation: str) -> Caller:
+        """The seat that an invitation is for; raises Refusal."""
+        claim = self._read_signed(_INVITATION_DOMAIN, invitation)
+        if claim is None:
+            rule = "is not an invitation of this server"
+            raise Refusal(
+                ErrorReason.ERROR_REASON_INVITATION_INVALID,
+                f"invitation: {rule}",
+                fields=[("invitation", "UNKNOWN_INVITATION", rule)],
+            )
+        return Caller(claim[1:].decode(), claim[0])
+
+    def id_source(self, request_id: str) -> bytes:
+        """What the id of a match created with a request_id follows from; it hides the latter."""
+        return hmac.digest(self._key, _MATCH_DOMAIN + request_id.encode(), "sha256")
+
+    def seat_of(self, authorization: str) -> str | None:
+        """The name of the seat in an "authorization" header; None if it holds no token of a seat.
+
+        Each token that a seat has had makes another name, so that the holder of a replaced one
+        cannot use up what the seat may use.
+        """
+        try:
+            caller = self.read(authorization)
+        except Refusal:
+            return None
+        if caller.seat == SPECTATOR:
+            return None
+        return f"{caller.match_id}/{caller.seat}/{caller.generation}"
+
+    def pseudonym(self, principal: str) -> str:
+        """A name under which the log can count what a principal has, without naming it."""
+        return hmac.digest(self._key, _PRINCIPAL_DOMAIN + principal.encode(), "sha256").hex()[:32]
+
+    # A reader of the log must not be able to repeat a request and so to get its token.
+
+    def join_id(self, request_id: str) -> str:
+        """What the log has as the request_id of a JoinMatch; it hides the latter."""
+        return self._hide(_JOIN_DOMAIN, request_id)
+
+    def replacement_id(self, request_id: str) -> str:
+        """What the log has as the request_id of a ReplaceSeatToken; it hides the latter."""
+        return self._hide(_REPLACEMENT_DOMAIN, request_id)
+
+    def _hide(self, domain: bytes, request_id: str) -> str:
+        return hmac.digest(self._key, domain + request_id.encode(), "sha256").hex()
+
+    def _sign(self, domain: bytes, claim: bytes) -> str:
+        signed = claim + hmac.digest(self._key, domain + claim, "sha256")
+        return base64.urlsafe_b64encode(signed).decode().rstrip("=")
+
+    def _read_signed(self, domain: bytes, text: str) -> bytes | None:
+        # The claim, which is not empty, or None if this is not one that was signed for the domain.
+        try:
+            data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        claim, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
+        if not hmac.compare_digest(mac, hmac.digest(self._key, domain + claim, "sha256")):
+            return None
+        return claim
+
+
+def read_bearer(authorization: str) -> str:
+    """The token in an "authorization" header; raises Refusal if there is none."""
+    if not authorization:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_TOKEN_MISSING,
+            'this call needs a token, as the metadata "authorization: Bearer {token}"',
+        )
+    if not authorization.lower().startswith(_SCHEME):
+        raise _invalid()
+    return authorization[len(_SCHEME) :].strip()
+
+
+def read_operator_token(path: Path) -> str:
+    """The operator's token, the one line of a file; raises OSError or ValueError."""
+    token = path.read_text("ascii").strip()
+    if len(token) < MIN_OPERATOR_TOKEN or not token.isprintable() or " " in token:
+        raise ValueError(
+            f"{path}: an operator's token is one word of at least {MIN_OPERATOR_TOKEN} letters, "
+            "digits and signs of ASCII"
+        )
+    return token
+
+
+def read_key(path: Path) -> bytes:
+    """The key that is the content of a file; raises OSError or ValueError."""
+    key = path.read_bytes()
+    if len(key) < KEY_BYTES:
+        raise ValueError(f"{path}: a token key has at least {KEY_BYTES} bytes, not {len(key)}")
+    return key
+
+
+def _invalid() -> Refusal:
+    return Refusal(ErrorReason.ERROR_REASON_TOKEN_INVALID, "the token was not made by this server")
 
 
 class Authenticator:

@@ -1,8 +1,8 @@
-"""Calls: admission, field rules, errors and metrics, once for all calls through every door.
+"""Calls: admission, field rules, errors and metrics, once for all calls of every protocol.
 
-A door is a protocol that clients speak: gRPC (`service/api/handlers.py`), and what browsers
-speak (`service/web/`). It brings each call here, with the servicer that answers it, and tells the
-caller the result: the servicer's response, or a Refusal.
+gRPC (`service/api/grpc_listener.py`) and the web gateway (`service/gateway/`) bring each call here,
+with the servicer that answers it, and tell the caller the result: the servicer's response, or a
+Refusal.
 """
 
 import asyncio
@@ -10,25 +10,22 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import code_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
-from service import tracing
 from service.admission.admission import Admission
 from service.admission.budgets import Budget, BudgetExhausted
-from service.call import NOBODY, Call, current_call
-from service.errors import Refusal, invalid_field, log_failure, shutting_down
-from service.hosting.long_work import LongWork, Work
-from service.metering import metered
-from service.metrics import METHODS, Metrics
-from service.sizes import largest_size
-from service.validation import first_violation
+from service.common.call import NOBODY, Call, current_call
+from service.common.errors import Refusal, invalid_field, log_failure, shutting_down
+from service.common.event_loop import LongWork, Work, metered
+from service.common.validation import first_violation
+from service.observability import tracing
+from service.observability.metrics import METHODS, Metrics
 
 OUR_METHODS = "/croupier.v1."
 MAX_WHY = 500  # Characters.
@@ -38,10 +35,6 @@ ANSWER_SECONDS = 1.0
 # by the time that the call was on its way.
 DEADLINE_TOLERANCE = 0.1
 QUIET_PARTS = 10
-# The size of a request may be so many times that of the largest by the schema of this server, and
-# so much more, for what newer clients add.
-ROOM = 1.25
-ROOM_BYTES = 1 << 10
 
 # A servicer that puts a response together as bytes makes no message.
 Response: TypeAlias = Message | bytes
@@ -314,18 +307,10 @@ def _log_call(level: int, call: Call, code: str, reason: str, seconds: float) ->
 
 def parse(request: type[Message], data: bytes) -> Message:
     """A request of a type, from bytes; raises Refusal."""
-    most = _max_bytes(request.DESCRIPTOR)
-    if len(data) > most:
-        raise unreadable(f"it has {len(data)} bytes, and no such request more than {most}")
     try:
         return request.FromString(data)
     except DecodeError:
         raise unreadable() from None
-
-
-@cache
-def _max_bytes(request: Descriptor) -> int:
-    return round(ROOM * largest_size(request)) + ROOM_BYTES
 
 
 def unreadable(why: str = "") -> Refusal:

@@ -1,13 +1,58 @@
-"""CatalogService: describes the games well enough to draw them."""
+"""CatalogService: describes the games well enough to draw them, in each language that there is."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import NamedTuple
 
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
 from engine.model import learned
 from service import wire
-from service.api import languages
-from service.api.languages import ENGLISH, Translation
-from service.call import Call
-from service.searching.models import Models
+from service.common.call import Call
+from service.searching.options import Models
+
+ENGLISH = "en"
+
+
+class Translation(NamedTuple):
+    """The texts of a game in one language."""
+
+    title: str
+    rules: str
+    texts: Mapping[str, str]
+
+    def text(self, english: str) -> str:
+        """A text other than the game's title and rules; in English if it has no translation."""
+        name = english.rstrip(" 0123456789")
+        return self.texts[name] + english[len(name) :] if name in self.texts else english
+
+
+def translations(game_id: str) -> dict[str, Translation]:
+    """The translations of a game by language code, in the order of the codes."""
+    found = {}
+    for file in files("engine").joinpath(game_id).iterdir():
+        if match := re.fullmatch(r"([a-zA-Z-]+)\.toml", file.name):
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+            # The lines of a paragraph are one.
+            rules = (" ".join(part.split()) for part in content["rules"].strip().split("\n\n"))
+            found[match[1]] = Translation(content["title"], "\n\n".join(rules), content["texts"])
+    return dict(sorted(found.items()))
+
+
+def best(wanted: str, available: Mapping[str, object]) -> str:
+    """The language to answer in: the wanted one, else the one it is a variety of, else English.
+
+    This is the lookup of RFC 4647: "de-AT" finds "de".
+    """
+    by_name = {code.lower(): code for code in available}
+    parts = wanted.lower().split("-")
+    while parts:
+        if code := by_name.get("-".join(parts)):
+            return code
+        parts.pop()
+    return ENGLISH
 
 
 class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
@@ -40,7 +85,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
 
     def _game(self, game_id: str, language: str) -> catalog_pb2.Game:
         games = self._games[game_id]
-        return games[languages.best(language, games)]
+        return games[best(language, games)]
 
 
 def _in_all_languages(game: Game, models: Models) -> dict[str, catalog_pb2.Game]:
@@ -48,7 +93,7 @@ def _in_all_languages(game: Game, models: Models) -> dict[str, catalog_pb2.Game]
     model = models(game)
     if model is not None:
         described[ENGLISH].model = model.name
-    for code, translation in languages.translations(game.id).items():
+    for code, translation in translations(game.id).items():
         described[code] = _translated(described[ENGLISH], translation, code)
     for message in described.values():
         message.language_codes.extend(described)

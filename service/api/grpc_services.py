@@ -14,8 +14,8 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from croupier.v1.error_pb2 import ErrorReason
 from service.api.calls import Service
-from service.call import Call
-from service.errors import Refusal, invalid_field
+from service.common.call import Call
+from service.common.errors import Refusal, invalid_field
 
 MAX_NAME = 256  # Characters of the name of a service.
 _health: Any = health_pb2  # Of which the stubs are older.

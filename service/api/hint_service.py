@@ -7,28 +7,25 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
 
-from croupier.v1 import hint_pb2, hint_pb2_grpc
+from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc
 from croupier.v1.error_pb2 import ErrorReason
+from engine.game import SeatView
 from engine.model import learned
+from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
-from service.api.hint_requests import (
-    AskedPosition,
-    check_search,
-    hosted_position,
-    read_limits,
-    sent_position,
-    write_search,
-)
-from service.call import Call
-from service.errors import Refusal
-from service.metrics import Metrics
-from service.searching.hints import Report
-from service.searching.models import Models
+from service.common.call import Call
+from service.common.errors import Refusal
+from service.hosting.requests import check_decides, check_running
+from service.hosting.seats import check_seat
+from service.hosting.views import serialize_position
+from service.observability.metrics import Metrics
+from service.searching.hints import SEARCH, Report
+from service.searching.options import BOT_STRENGTHS, Models
 from service.searching.pool import Limits
 from service.searching.searches import Searches
-from service.searching.tasks import Asker, Kind, SearchTask, read_asker
+from service.searching.tasks import Kind, Requester, SearchTask, read_requester
 from service.wire.fields import read_mask
 
 SUGGESTION = Limits(seconds=1.0)
@@ -93,39 +90,45 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
     ) -> SearchTask:
         left = call.time_remaining()
         deadline = math.inf if left is None else time.monotonic() + left
-        asked = await self._asked_position(search, call)
+        view = await self._read_view(search, call)
         if not search.HasField("seed"):
             # Wherever it is searched, and however often it is begun, the search is the same.
             search.seed = secrets.randbits(64)
         if not search.HasField("evaluation_share"):
             search.evaluation_share = EVALUATION_SHARE
         return SearchTask(
-            asker=self._asker(call),
-            limits=read_limits(search, default),
-            check=lambda: check_search(search, asked, details, self._models),
-            write=lambda: write_search(search, asked),
-            details=details,
-            deadline=deadline,
-            every=every,
-            game=asked.view.game.id,
-            charge=partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
+            self._requester(call),
+            search,
+            view,
+            read_limits(search, default),
+            self._models(view.game),
+            details,
+            deadline,
+            every,
+            partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
         )
 
-    async def _asked_position(self, search: hint_pb2.Search, call: Call) -> AskedPosition:
-        if search.WhichOneof("position") == "match_name":
-            if self._authenticator is None:
-                raise Refusal(
-                    ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
-                    "a search server hosts no matches: send a view",
-                )
-            return hosted_position(*await self._authenticator.enter(call, search.match_name))
-        self._admission.check_restriction(call, "hint_without_match")
-        return sent_position(search.view)
-
-    def _asker(self, call: Call) -> Asker:
+    async def _read_view(self, search: hint_pb2.Search, call: Call) -> SeatView:
+        # The view to search. In the request it takes the place of the name of a match.
+        if search.WhichOneof("position") != "match_name":
+            self._admission.check_restriction(call, "hint_without_match")
+            return read_sent_view(search.view)
         if self._authenticator is None:
-            return read_asker(call.metadata, call.principal)
-        return Asker(Kind.HINT, call.principal)
+            raise Refusal(
+                ErrorReason.ERROR_REASON_MATCH_NOT_FOUND,
+                "a search server hosts no matches: send a view",
+            )
+        caller, state = await self._authenticator.enter(call, search.match_name)
+        check_seat(caller)
+        check_running(state)
+        check_decides(state, caller.seat)
+        search.view.ParseFromString(serialize_position(state, caller.seat))
+        return state.dealt().view(caller.seat)
+
+    def _requester(self, call: Call) -> Requester:
+        if self._authenticator is None:
+            return read_requester(call.metadata, call.principal)
+        return Requester(Kind.HINT, call.principal)
 
     async def _reports(
         self, call: Call, task: SearchTask
@@ -145,3 +148,38 @@ def _delay(report: Report, limits: Limits, seconds: float) -> float:
     if not limits.seconds:
         search -= report.paused_time.ToNanoseconds() / 1e9
     return max(0.0, seconds - min(search, limits.seconds or math.inf))
+
+
+def read_limits(search: hint_pb2.Search, default: Limits) -> Limits:
+    """The limits of a search, whose fields the schema has checked."""
+    if search.HasField("strength"):
+        return Limits(BOT_STRENGTHS[search.strength].iterations)
+    if not search.HasField("limits"):
+        return default
+    limits = search.limits
+    return Limits(
+        iterations=limits.iterations,
+        seconds=limits.time.ToNanoseconds() / 1e9,
+        threads=max(limits.threads, 1),
+        nodes=limits.nodes,
+    )
+
+
+def read_sent_view(message: game_pb2.View) -> SeatView:
+    """The view in the field `search.view` of a request; raises Refusal."""
+    view = wire.read_view(message, f"{SEARCH}.view")
+    if message.HasField("result"):
+        raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the match is over")
+    if message.seat not in message.deciders:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_NOT_TO_DECIDE,
+            f"seat {message.seat} owes no decision in this view",
+            fields=[
+                (
+                    f"{SEARCH}.view.deciders",
+                    "NOT_TO_DECIDE",
+                    f"must hold {message.seat}, the seat that asks",
+                )
+            ],
+        )
+    return view

@@ -1,6 +1,9 @@
 """MatchService: requests about hosted matches, and their responses."""
 
 import asyncio
+import base64
+import binascii
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import (
     AbstractContextManager,
@@ -16,22 +19,61 @@ from engine.game import SPECTATOR
 from service import wire
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
-from service.api.authentication import Authenticator
-from service.api.pages import read_page, write_page_token
-from service.api.tokens import Tokens
-from service.call import Call, Kind
-from service.clock import Clock
-from service.errors import Refusal, invalid_field, shutting_down
-from service.hosting.caller import Caller, check_seat
-from service.hosting.events import serialize_events
+from service.api.authentication import Authenticator, Tokens
+from service.common.call import Call, Kind
+from service.common.errors import Refusal, invalid_field, shutting_down
+from service.hosting.clocks import Clock
+from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.resources import list_item, write_match
-from service.hosting.views import serialize_view
-from service.hosting.watches import Watch
-from service.metrics import Metrics
-from service.store import EntryKind, Header
+from service.hosting.seats import Caller, check_seat
+from service.hosting.views import list_item, serialize_events, serialize_view, write_match
+from service.observability.metrics import Metrics
+from service.store import EntryKind, Header, ListedMatch, Query
 from service.wire.fields import ALL, Fields, read_mask
+
+PAGE_SIZE = 50
+MAX_PAGE_SIZE = 1000
+
+_OVER = {
+    match_pb2.MATCH_STATE_UNSPECIFIED: None,
+    match_pb2.MATCH_STATE_RUNNING: False,
+    match_pb2.MATCH_STATE_OVER: True,
+}
+
+
+def read_page(request: match_pb2.ListMatchesRequest) -> tuple[Query, int]:
+    """The query and the page size; raises Refusal for a page_token of another list."""
+    query = Query(request.game.removeprefix("games/"), _OVER[request.state])
+    size = min(request.page_size or PAGE_SIZE, MAX_PAGE_SIZE)
+    if not request.page_token:
+        return query, size
+    try:
+        token = base64.urlsafe_b64decode(request.page_token.encode())
+        filters, created, match_id = token.decode("ascii").split(" ")
+        before = (int(created), match_id)
+    except (binascii.Error, ValueError):
+        raise _invalid() from None
+    if filters != _filters(query) or not 0 <= before[0] < 2**63 or not match_id.isalnum():
+        raise _invalid()
+    return query._replace(before=before), size
+
+
+def write_page_token(query: Query, last: ListedMatch) -> str:
+    """The token of the page that comes after a match."""
+    token = f"{_filters(query)} {last.created} {last.match_id}"
+    return base64.urlsafe_b64encode(token.encode()).decode()
+
+
+def _filters(query: Query) -> str:
+    return hashlib.sha256(f"{query.game} {query.over}".encode()).hexdigest()[:16]
+
+
+def _invalid() -> Refusal:
+    return invalid_field(
+        "page_token", "OTHER_FILTERS", "must be a next_page_token of a list with the same filters"
+    )
+
 
 MAX_WAIT_SECONDS = 60.0
 # How long before its deadline a call that waits is answered; at most a quarter of its time.

@@ -6,19 +6,16 @@ from ai.strengths import slip
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.model import learned
-from engine.sampler import Sampler
 from service import wire
-from service.errors import Refusal
-from service.hosting.caller import Caller
+from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
+from service.hosting.seats import Caller
 from service.hosting.views import serialize_position
-from service.searching.bot_strengths import BOT_STRENGTHS
-from service.searching.hints import CheckedHintRequest
-from service.searching.models import Models
+from service.searching.options import BOT_STRENGTHS, Models
 from service.searching.pool import Limits
 from service.searching.searches import Searches
-from service.searching.tasks import Asker, Kind, SearchTask
+from service.searching.tasks import Kind, Requester, SearchTask
 
 # The reasons of a refusal when another server, or a clock, was first.
 _DECIDED = (
@@ -67,22 +64,17 @@ def _search_task(
     state: MatchState, seat: int, iterations: int, seed: int, models: Models
 ) -> SearchTask:
     # The search is given what the seat knows, and nothing else.
-    def check() -> CheckedHintRequest:
-        view = state.dealt().view(seat)
-        sampler = Sampler.of(view, models(view.game))
-        return CheckedHintRequest(
-            view, state.version, sampler, None, seed, belief_worlds=0, details=False
-        )
-
-    def write() -> hint_pb2.Search:
-        view = game_pb2.View.FromString(serialize_position(state, seat))
-        return hint_pb2.Search(
-            view=view, limits={"iterations": iterations}, seed=seed, evaluation_share=0
-        )
-
+    search = hint_pb2.Search(limits={"iterations": iterations}, seed=seed, evaluation_share=0)
+    search.view.ParseFromString(serialize_position(state, seat))
     rank = _AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON
-    asker = Asker(Kind.BOT, state.header.match_id, rank)
-    return SearchTask(asker, Limits(iterations), check, write, details=False, game=state.game.id)
+    return SearchTask(
+        Requester(Kind.BOT, state.header.match_id, rank),
+        search,
+        state.dealt().view(seat),
+        Limits(iterations),
+        models(state.game),
+        details=False,
+    )
 
 
 def _chance(state: MatchState, seat: int) -> int:

@@ -1,16 +1,36 @@
-"""The clocks of a match, computed from the times of its entries and from nothing else.
+"""Clocks: the one that servers go by, and those of a match.
 
-So every server that reads the log finds the same deadlines, whenever it reads it. Times are
-milliseconds since 1970, as in the log.
+The clocks of a match are computed from the times of its entries and from nothing else. So every
+server that reads the log finds the same deadlines, whenever it reads it. Times are milliseconds
+since 1970, as in the log.
 """
 
+import asyncio
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import clock_pb2
+
+
+class Clock:
+    """The time, in milliseconds since 1970, UTC."""
+
+    def now(self) -> int:
+        """The time now."""
+        return time.time_ns() // 1_000_000
+
+    async def sleep(self, until: int, wake: asyncio.Event) -> None:
+        """Returns at a time, or earlier when `wake` is set."""
+        # Not wait_for: woken and cancelled at the same moment, it loses the cancellation.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0, until - self.now()) / 1000):
+                await wake.wait()
+
 
 _MAX_CACHED = 256
 

@@ -7,9 +7,9 @@ import secrets
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.game_pb2 import Ruleset
 from service import wire
-from service.errors import invalid_field
+from service.common.errors import invalid_field
 from service.hosting.match_state import MatchState
-from service.searching.models import Models
+from service.searching.options import Models
 from service.store import Header
 
 _ID_BYTES = 16

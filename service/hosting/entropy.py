@@ -11,7 +11,7 @@ from typing import Any
 
 from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
-from service.errors import Refusal, invalid_field
+from service.common.errors import Refusal, invalid_field
 from service.store import Entry, EntryKind
 
 CONTRIBUTIONS = (EntryKind.ENTROPY_HASH, EntryKind.ENTROPY)

@@ -12,12 +12,11 @@ from engine.events import Event
 from engine.game import Game
 from engine.match import Match
 from service import wire
-from service.errors import Refusal
-from service.hosting import snapshots
+from service.common.errors import Refusal
+from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
-from service.hosting.history import History
-from service.hosting.long_work import Work, finish_now
+from service.hosting.history import History, read_snapshot, write_snapshot
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
 
@@ -62,7 +61,7 @@ class MatchState(NamedTuple):
     over: bool  # Whether nothing can happen any more.
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
-    # What `service/hosting/views.py` and `service/hosting/events.py` have written, by what it is.
+    # What `service/hosting/views.py` and `service/hosting/views.py` have written, by what it is.
     written: dict[Any, Any]
 
     @staticmethod
@@ -105,7 +104,7 @@ class MatchState(NamedTuple):
         if snapshot is None or snapshot.version > len(entries):
             return (yield from state.replaying(entries))
         control = None if state.clocks is None else state.clocks.control
-        read = snapshots.read(stored.header, state.game, control, snapshot)
+        read = read_snapshot(stored.header, state.game, control, snapshot)
         if read is None:
             return (yield from state.replaying(entries))
         match, clocks = read
@@ -134,7 +133,7 @@ class MatchState(NamedTuple):
 
     def snapshot(self) -> Snapshot:
         """What spares replaying the match. Only for a match that is dealt."""
-        return snapshots.write(self.header, self.version, self.dealt(), self.clocks)
+        return write_snapshot(self.header, self.version, self.dealt(), self.clocks)
 
     # The next states
 

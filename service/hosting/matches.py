@@ -11,11 +11,10 @@ from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import EndReason, MatchAction, Ruleset
 from engine.model import learned
-from service import tracing
-from service.clock import Clock
-from service.errors import Refusal, log_failure
+from service.common.errors import Refusal, log_failure
+from service.common.event_loop import LongWork
 from service.hosting import requests
-from service.hosting.caller import Caller
+from service.hosting.clocks import Clock
 from service.hosting.creation import (
     asks_for,
     limited_header,
@@ -24,14 +23,14 @@ from service.hosting.creation import (
     rematch_header,
 )
 from service.hosting.leases import leased_status
-from service.hosting.long_work import LongWork
-from service.hosting.match_cache import MAX_CACHED, MatchCache
+from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import MatchState
 from service.hosting.records import writing_record
 from service.hosting.requests import Commit, Reply
-from service.hosting.watches import Watch, Watches
-from service.metrics import Metrics
-from service.searching.models import Models
+from service.hosting.seats import Caller
+from service.observability import tracing
+from service.observability.metrics import Metrics
+from service.searching.options import Models
 from service.store import (
     Entry,
     EntryKind,

@@ -1,14 +1,27 @@
-"""Records: everything that happened in a match, as a message that can be verified."""
+"""Records: everything that happened in a match, as a message that can be verified.
+
+A record is verified by writing it again. Everything that it says follows from its secret, its seats
+and their actions, so whatever it says otherwise is wrong.
+"""
 
 import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from croupier.v1 import match_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from engine.errors import ActionError
 from service import wire
+from service.common.errors import Refusal
+from service.common.event_loop import Work, finish_now
+from service.common.validation import first_violation
 from service.hosting.entropy import write_contribution
-from service.hosting.long_work import Work, finish_now
 from service.hosting.match_state import MatchState
 from service.hosting.seats import write_seats
-from service.store import Entry, EntryKind
+from service.store import Entry, EntryKind, Header
 
 _DIGEST = match_pb2.MatchRecord.DIGEST_FIELD_NUMBER
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
@@ -80,3 +93,187 @@ def digest(record: match_pb2.MatchRecord) -> bytes:
 
 def _digest(written: bytes) -> bytes:
     return hashlib.sha256(_DIGEST_DOMAIN + written).digest()
+
+
+class RecordError(ValueError):
+    """A record that is not that of a match."""
+
+    def __init__(self, field: str, what: str) -> None:
+        """`field` is the path of the field that is wrong, or empty for the whole record."""
+        super().__init__(f"{field}: {what}" if field else what)
+        self.field = field
+
+
+def verify(record: match_pb2.MatchRecord) -> MatchState:
+    """The match of a record; raises RecordError unless all that the record says follows from it."""
+    _check_schema(record)
+    try:
+        state = MatchState.begin(_read_header(record))
+    except Refusal as refusal:
+        changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
+        raise RecordError("rules_version" if changed else "", str(refusal)) from None
+    _check_header(record, state)
+    for number, entry in enumerate(record.entries):
+        if entry.HasField("event"):
+            continue
+        try:
+            state = _after(state, entry, f"entries[{number}]")
+        except RecordError:
+            # An event before this entry may be wrong already, and is reported first.
+            written = write_record(state)
+            _compare(record.entries[:number], written.entries[:number], "entries")
+            raise
+    written = write_record(state)
+    for field in record.DESCRIPTOR.fields:
+        if field.name != "digest":
+            _compare_field(record, written, field, field.name)
+    if not state.over:
+        raise RecordError("entries", "the match does not end with them")
+    if _as_bytes(record) != _as_bytes(written):
+        raise RecordError("digest", "is not that of the record: something in it was changed")
+    return state
+
+
+# Reading
+
+
+def _check_schema(record: match_pb2.MatchRecord) -> None:
+    known = match_pb2.MatchRecord()
+    known.CopyFrom(record)
+    known.DiscardUnknownFields()
+    if known.ByteSize() != record.ByteSize():
+        raise RecordError("", "the record has fields that this program does not know")
+    violation = first_violation(record)
+    if violation is not None:
+        raise RecordError(violation.path, violation.rule)
+
+
+def _read_header(record: match_pb2.MatchRecord) -> Header:
+    match_id = record.name.removeprefix("matches/")
+    return Header(
+        match_id=match_id,
+        game=wire.game_of(record.ruleset),
+        ruleset=record.ruleset.SerializeToString(deterministic=True),
+        rules_version=record.rules_version,
+        secret=record.secret,
+        chance_id="" if record.seeded else match_id,
+        bots=tuple(int(seat.bot.strength) for seat in record.seats),
+        invited=tuple(
+            seat for seat, config in enumerate(record.seats) if config.HasField("invited")
+        ),
+        created=_read_time(record.create_time, "create_time"),
+        entropy_from_seats=record.entropy_from_seats,
+        time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
+        model=record.model,
+    )
+
+
+def _check_header(record: match_pb2.MatchRecord, state: MatchState) -> None:
+    header = state.header
+    if record.secret_hash != header.secret_hash:
+        raise RecordError("secret_hash", "is not the hash of the secret")
+    if header.entropy_from_seats and (header.seeded or all(header.bots)):
+        raise RecordError("entropy_from_seats", "needs an open seat, and excludes a seed")
+    if header.model and not any(header.bots):
+        raise RecordError("model", "is that of bots, and there is none")
+
+
+def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
+    kind = str(message.WhichOneof("entry"))
+    at = _read_time(message.time, "time")
+    if kind == "idle_end":
+        return state.idle_end(at)
+    seat = int(getattr(message, kind).seat)
+    if kind == "action":
+        wire.check_game(state.game, message.action.action, "action")
+        action = wire.canonical_action(state.game, message.action.action)
+        return Entry(EntryKind.ACTION, seat, at, action, state.version)
+    if kind == "entropy_hash":
+        return Entry(EntryKind.ENTROPY_HASH, seat, at, message.entropy_hash.entropy_hash)
+    if kind == "entropy":
+        return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
+    if kind == "seat_joined":
+        return Entry(EntryKind.JOIN, seat, at)
+    if kind == "seat_token_replaced":
+        return Entry(EntryKind.TOKEN, seat, at)
+    if kind == "expiry":
+        if message.expiry.HasField("action"):
+            wire.check_game(state.game, message.expiry.action, "expiry.action")
+            action = wire.canonical_action(state.game, message.expiry.action)
+            return Entry(EntryKind.EXPIRY, seat, at, action, state.version)
+        return Entry(EntryKind.EXPIRY, seat, at, b"", state.version)
+    return Entry(EntryKind.RESIGNATION, seat, at)
+
+
+def _read_time(message: Timestamp, path: str) -> int:
+    try:
+        return int(message.ToMilliseconds())
+    except ValueError:
+        raise RecordError(path, "is not a time") from None
+
+
+def _after(state: MatchState, message: match_pb2.RecordEntry, path: str) -> MatchState:
+    if state.over:
+        raise RecordError(path, "comes after the end of the match")
+    try:
+        entry = _read_entry(message, state)
+    except Refusal as refusal:
+        raise RecordError(path, str(refusal)) from None
+    if entry.at < state.time:
+        raise RecordError(f"{path}.time", "is before the time of the entry before")
+    if entry.kind == EntryKind.RESIGNATION and state.header.bots[entry.seat]:
+        raise RecordError(f"{path}.resignation.seat", "is the seat of a bot, which never resigns")
+    if entry.kind == EntryKind.RESIGNATION and entry.seat in state.seats.missing:
+        raise RecordError(f"{path}.resignation.seat", "is a seat that was not joined yet")
+    try:
+        return state.after(entry)
+    except ActionError as error:
+        kind = message.WhichOneof("entry")
+        raise RecordError(f"{path}.{kind}", f"the rules do not allow it: {error}") from None
+    except Refusal as refusal:
+        raise RecordError(path, str(refusal)) from None
+
+
+# Comparing
+
+
+def _compare(given: Sequence[Any], expected: Sequence[Any], path: str) -> None:
+    for number, (one, other) in enumerate(zip(given, expected, strict=False)):
+        _compare_value(one, other, f"{path}[{number}]")
+    if len(given) > len(expected):
+        raise RecordError(f"{path}[{len(expected)}]", "is one too many")
+    if len(given) < len(expected):
+        raise RecordError(f"{path}[{len(given)}]", f"is missing: {_show(expected[len(given)])}")
+
+
+def _compare_value(given: Any, expected: Any, path: str) -> None:
+    if isinstance(given, Message):
+        if _as_bytes(given) == _as_bytes(expected):
+            return
+        # In the order of the schema, so that the first difference there is reported.
+        for field in given.DESCRIPTOR.fields:
+            _compare_field(given, expected, field, f"{path}.{field.name}")
+    elif repr(given) != repr(expected):
+        raise RecordError(path, f"is {_show(given)}, and should be {_show(expected)}")
+
+
+def _compare_field(given: Any, expected: Any, field: Any, path: str) -> None:
+    one, other = getattr(given, field.name), getattr(expected, field.name)
+    if field.is_repeated:
+        _compare(one, other, path)
+        return
+    if field.has_presence and given.HasField(field.name) != expected.HasField(field.name):
+        missing = f"is missing: {_show(other)}"
+        raise RecordError(path, missing if expected.HasField(field.name) else "should not be set")
+    _compare_value(one, other, path)
+
+
+def _as_bytes(message: Message) -> bytes:
+    return message.SerializeToString(deterministic=True)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    text = " ".join(str(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."

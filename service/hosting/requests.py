@@ -7,10 +7,9 @@ from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction
 from engine.errors import ActionError
 from service import wire
-from service.errors import Refusal
-from service.hosting.caller import Caller
+from service.common.errors import Refusal
 from service.hosting.match_state import MatchState
-from service.hosting.seats import MAX_GENERATION
+from service.hosting.seats import MAX_GENERATION, Caller
 from service.store import Entry, EntryKind
 
 

@@ -9,11 +9,9 @@ not anybody looks at it. A server that writes an entry holds the lease of the ma
 
 When a bot fails, the scheduler moves the time at which the match is due, which ends the lease.
 
-Whatever the scheduler does goes through a `LoopShare`, so that calls keep their time on the event
-loop, however many matches are due. Only an opponent that may wait for a bot waits for no turn.
-
-Every change of a lease is a compare-and-swap in the log (`Store.reschedule`), so that of several
-servers one succeeds. A match in which nothing is due costs nothing here.
+Whatever the scheduler does goes through a `BackgroundQuota`, so that calls keep their time on the
+event loop, however many matches are due. Only an opponent that may wait for a bot waits for no
+turn.
 """
 
 import asyncio
@@ -21,16 +19,16 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from croupier.v1.error_pb2 import ErrorReason
-from service import tracing
-from service.call import Call, current_call
-from service.clock import Clock
-from service.errors import Refusal, log_failure
+from service.common.call import Call, current_call
+from service.common.errors import Refusal, log_failure
+from service.common.event_loop import BackgroundQuota
 from service.hosting.bots import Bots
+from service.hosting.clocks import Clock
 from service.hosting.leases import LEASE_MILLISECONDS
-from service.hosting.loop_share import LoopShare
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.metrics import Metrics
+from service.observability import tracing
+from service.observability.metrics import Metrics
 from service.store import DueMatch, MatchStatus, Store
 
 POLL_MILLISECONDS = 1_000
@@ -56,14 +54,14 @@ class Scheduler:
         bots: Bots,
         metrics: Metrics,
         clock: Clock,
-        share: LoopShare,
+        quota: BackgroundQuota,
     ) -> None:
         self._store = store
         self._matches = matches
         self._bots = bots
         self._metrics = metrics
         self._clock = clock
-        self._share = share
+        self._quota = quota
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # When the leases of this server expire, which is when the log has the matches as due.
         self._leases: dict[str, int] = {}
@@ -136,7 +134,7 @@ class Scheduler:
             self._wake.clear()
             self._next_poll = self._clock.now() + POLL_MILLISECONDS
             try:
-                await self._share.begin(self._poll)
+                await self._quota.begin(self._poll)
             except Refusal:
                 pass  # The store logs its own failures; it is polled again.
             # The other matches must go on, whatever the failure is.
@@ -227,14 +225,14 @@ class Scheduler:
             while True:
                 self._changed.discard(match_id)
                 urgent = match_id in self._urgent
-                look = self._share.run_now if urgent else self._share.run
+                look = self._quota.run_now if urgent else self._quota.run
                 state = await look(self._look_at, match_id)
                 seat = state.bot_due
                 if seat is None:
                     # The log had it as due, though it is not; the match itself knows better.
                     return state.status.due or self._clock.now() + MAX_RETRY_MILLISECONDS
                 self._resume_cause(match_id)
-                begin = self._share.run_now if urgent else self._share.begin
+                begin = self._quota.run_now if urgent else self._quota.begin
                 await begin(self._bots.decide, state, seat)
         except Refusal as refusal:
             # When the log fails, the match is tried again as if this server had gone.

@@ -19,9 +19,23 @@ from croupier.v1 import game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from engine.game import SPECTATOR
-from service.errors import Refusal
-from service.hosting.caller import Caller
+from service.common.errors import Refusal
 from service.store import Entry, EntryKind, Header
+
+
+class Caller(NamedTuple):
+    """A caller of a method, and the match that its token is for."""
+
+    match_id: str
+    seat: int  # 0, 1 or SPECTATOR.
+    generation: int = 0  # Of the token: how often the seat's token had been replaced before it.
+
+
+def check_seat(caller: Caller) -> None:
+    """Raises Refusal for a spectator."""
+    if caller.seat == SPECTATOR:
+        raise Refusal(ErrorReason.ERROR_REASON_SPECTATOR, "a spectator's token cannot do this")
+
 
 MAX_GENERATION = 255
 

@@ -1,16 +1,88 @@
-"""Views of a hosted match: what a seat, or a spectator, knows, as a serialized View.
+"""What callers are shown of a match: views, events, and the match as a resource.
 
 A view is put together by saying what is shown. Only a caller who wants less has fields removed from
 what it may know.
 """
 
-from croupier.v1 import clock_pb2, game_pb2
+from croupier.v1 import clock_pb2, game_pb2, match_pb2
+from engine.events import TO_PUBLIC
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting.clocks import Clocks
+from service.hosting.entropy import CONTRIBUTIONS, write_contribution
 from service.hosting.match_state import MatchState
+from service.hosting.seats import write_seats
+from service.store import EntryKind, ListedMatch
 from service.wire import field, number_field
 from service.wire.fields import ALL, Fields
+
+_DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
+# SubmitActionResponse has the field of the same number.
+_EVENTS = match_pb2.WatchMatchResponse.EVENTS_FIELD_NUMBER
+_KEY = "events"  # In `MatchState.written`.
+
+
+def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
+    """What a seat, or SPECTATOR, saw happen at a version: the field `events` of a response."""
+    if version != state.version:
+        return _serialize_events(state, version)[viewer]
+    # Once for all who follow the match.
+    written = state.written.get(_KEY)
+    if written is None:
+        written = state.written[_KEY] = _serialize_events(state, version)
+    events: bytes = written[viewer]
+    return events
+
+
+def _serialize_events(state: MatchState, version: int) -> tuple[bytes, ...]:
+    # By viewer.
+    happened = state.events(version)
+    game = state.game
+    seen: tuple[list[bytes], ...] = ([], [], [])
+
+    def add(event: bytes, audience: int) -> None:
+        written = wire.field(_EVENTS, event)
+        for viewer, events in enumerate(seen):
+            if audience & (1 << viewer):
+                events.append(written)
+
+    entry = state.entry(version) if version else None  # The deal has none.
+    if entry is not None and entry.kind != EntryKind.ACTION:
+        for event in _of_service(state, version):
+            add(event, TO_PUBLIC)
+    for each in happened:
+        add(wire.serialize_event(game, each, version), each.audience)
+    # An action without events is held until the other seat has decided too.
+    if not happened and entry is not None and entry.action and entry.kind in _DECISIONS:
+        decided = game_pb2.SeatDecided(seat=entry.seat)
+        add(_serialize(game_pb2.MatchEvent(version=version, seat_decided=decided)), TO_PUBLIC)
+    if state.over and version == state.version:
+        ended = game_pb2.MatchEnded(result=state.result)
+        add(_serialize(game_pb2.MatchEvent(version=version, match_ended=ended)), TO_PUBLIC)
+    return tuple([b"".join(events) for events in seen])
+
+
+def _of_service(state: MatchState, version: int) -> list[bytes]:
+    # What an entry that is no action tells before the events of the game.
+    entry = state.entry(version)
+    told = []
+    if entry.kind in CONTRIBUTIONS:
+        told.append(game_pb2.MatchEvent(version=version, **write_contribution(entry)))
+    if entry.kind == EntryKind.JOIN:
+        joined = game_pb2.SeatJoined(seat=entry.seat)
+        told.append(game_pb2.MatchEvent(version=version, seat_joined=joined))
+    if entry.kind == EntryKind.TOKEN:
+        replaced = game_pb2.SeatTokenReplaced(seat=entry.seat)
+        told.append(game_pb2.MatchEvent(version=version, seat_token_replaced=replaced))
+    if entry.kind == EntryKind.EXPIRY:
+        expired = game_pb2.TimeExpired(seats=state.forfeited or (entry.seat,))
+        told.append(game_pb2.MatchEvent(version=version, time_expired=expired))
+    return [_serialize(event) for event in told]
+
+
+def _serialize(event: game_pb2.MatchEvent) -> bytes:
+    return event.SerializeToString()
+
 
 _NAME = game_pb2.View.NAME_FIELD_NUMBER
 _VERSION = game_pb2.View.VERSION_FIELD_NUMBER
@@ -107,3 +179,38 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
             clock.deadline.FromMilliseconds(clocks.deadline(seat))
         clock.default_actions = state.default_actions[seat]
     return message
+
+
+def list_item(state: MatchState) -> ListedMatch:
+    """A match as a list of the log shows it."""
+    header = state.header
+    return ListedMatch(
+        match_id=header.match_id,
+        game=header.game,
+        bots=header.bots,
+        created=header.created,
+        ended=state.time if state.over else None,
+        version=state.version,
+        rules_version=header.rules_version,
+        updated=state.time,
+        invited=header.invited,
+    )
+
+
+def write_match(listed: ListedMatch, result: game_pb2.MatchResult | None = None) -> match_pb2.Match:
+    """The resource; the log does not list how a match ended."""
+    over = listed.ended is not None
+    match = match_pb2.Match(
+        name=f"matches/{listed.match_id}",
+        game=f"games/{listed.game}",
+        state=match_pb2.MATCH_STATE_OVER if over else match_pb2.MATCH_STATE_RUNNING,
+        version=listed.version,
+        seats=write_seats(listed.bots, listed.invited),
+        result=result,
+        rules_version=listed.rules_version,
+    )
+    match.create_time.FromMilliseconds(listed.created)
+    match.update_time.FromMilliseconds(listed.updated)
+    if listed.ended is not None:
+        match.end_time.FromMilliseconds(listed.ended)
+    return match

@@ -1,11 +1,8 @@
-"""Hints: a checked hint request, searched and answered in a thread of the search pool.
-
-`service/api/hint_requests.py` checks the messages of callers. This module knows only the result.
-"""
+"""Hints: a search task, checked and answered in a thread of a pool, and its answer as a message."""
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
@@ -13,12 +10,95 @@ from google.protobuf.duration_pb2 import Duration
 from ai.principal_lines import PrincipalLines
 from ai.results import Result, StopReason
 from ai.search import Search
-from croupier.v1 import hint_pb2
-from engine.game import SeatView
-from engine.sampler import Sampler
-from service.errors import shutting_down
-from service.searching.hint_messages import STOP_REASONS, write_beliefs, write_hint
+from croupier.v1 import game_pb2, hint_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from engine.errors import ActionError, ViewError
+from engine.game import Game, SeatView
+from engine.position import Position
+from engine.sampler import Beliefs, Sampler
+from service import wire
+from service.common.errors import Refusal, invalid_field, shutting_down
 from service.searching.pool import SearchJob
+from service.searching.tasks import SearchTask
+
+SEARCH = "search"  # The path of the search in a request.
+MAX_LINES = 32  # Actions that have a line.
+# No value from 0 to 1 has a larger standard deviation, but after few visits the search's estimate
+# of what a score may still change by is larger. Ties do not depend on this limit: two scores differ
+# by no more than two deviations if one of them has it.
+MAX_DEVIATION = 0.5
+
+STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
+    StopReason.ITERATIONS: hint_pb2.STOP_REASON_ITERATIONS,
+    StopReason.TIME: hint_pb2.STOP_REASON_TIME,
+    StopReason.SINGLE_ACTION: hint_pb2.STOP_REASON_SINGLE_ACTION,
+    StopReason.PROVEN: hint_pb2.STOP_REASON_PROVEN,
+    StopReason.CANCELLED: hint_pb2.STOP_REASON_CANCELLED,
+    StopReason.MEMORY: hint_pb2.STOP_REASON_MEMORY,
+}
+_HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
+    "opponent_hand": hint_pb2.HIDDEN_PLACE_OPPONENT_HAND,
+    "opponent_pile": hint_pb2.HIDDEN_PLACE_OPPONENT_PILE,
+    "set_aside": hint_pb2.HIDDEN_PLACE_SET_ASIDE,
+    "opponent_gate": hint_pb2.HIDDEN_PLACE_OPPONENT_GATE,
+    "opponent_castle": hint_pb2.HIDDEN_PLACE_OPPONENT_CASTLE,
+}
+
+
+def write_hint(
+    view: SeatView, version: int, result: Result, lines: PrincipalLines | None
+) -> hint_pb2.Hint:
+    """What a search found for a view, the likeliest actions with the line expected to follow.
+
+    Without `lines`, it leaves out the evaluations of the actions. The message does not say why the
+    search ended, since it may go on.
+    """
+    hint = hint_pb2.Hint(
+        action=wire.write_action(view.game, result.action),
+        version=version,
+        seat=view.seat,
+        expected_score=result.expected_score,
+        win=result.win,
+        draw=result.draw,
+        loss=result.loss,
+        iterations=result.iterations,
+        worlds=result.worlds,
+        nodes=result.nodes,
+        full=result.full,
+    )
+    if lines is None:
+        return hint
+    for each in result.actions:
+        hint.actions.add(
+            action=wire.write_action(view.game, each.action),
+            visits=each.visits,
+            availability=each.availability,
+            expected_score=each.expected_score,
+            deviation=min(each.deviation, MAX_DEVIATION),
+            probability=each.probability,
+            tied=each.tied,
+        )
+    for i, each in enumerate(result.actions[:MAX_LINES]):
+        hint.actions[i].line.extend(
+            hint_pb2.ExpectedAction(seat=seat, action=wire.write_action(view.game, action))
+            for seat, action in lines.line(each.action)
+        )
+    return hint
+
+
+def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
+    """What the hidden cards may be."""
+    cards = [card["id"] for card in game.cards()]
+    return [
+        hint_pb2.CardBelief(
+            place=_HIDDEN_PLACES[belief.place],
+            card=cards[belief.card],
+            expected_copies=belief.expected,
+            probability=belief.probability,
+        )
+        for belief in beliefs.cards
+    ]
+
 
 MAX_COMPARED = 16  # Actions that are compared in sampled worlds.
 # At most this share of the iterations, and of the time, is spent on comparing them.
@@ -44,6 +124,76 @@ class CheckedHintRequest(NamedTuple):
     belief_worlds: int = 0  # To estimate beliefs from; 0: no beliefs.
     details: bool = True  # Whether the hint evaluates each action, with its line.
     evaluation_share: float = 0.0  # Of the iterations, for the scores of all actions.
+
+
+def check(task: SearchTask) -> CheckedHintRequest:
+    """A task as a request that was checked completely; raises Refusal.
+
+    Checking infers what the view says of hidden cards, which takes up to 20 ms: call it in a thread
+    of the search pool.
+    """
+    search = task.search
+    sampler, position = _check_view(task)
+    return CheckedHintRequest(
+        view=task.view,
+        version=search.view.version,
+        sampler=sampler,
+        actions=_read_actions(search, task.view, position),
+        seed=search.seed,
+        belief_worlds=search.belief_worlds,
+        details=task.details,
+        evaluation_share=search.evaluation_share,
+    )
+
+
+def _check_view(task: SearchTask) -> tuple[Sampler, Position]:
+    # A view that was sent may fit no world, or name other seats than decide in its worlds.
+    try:
+        sampler = Sampler.of(task.view, task.model)
+        position = sampler.sample(0)
+    except ViewError as error:
+        raise wire.inconsistent_view(error, task.view.game.id, f"{SEARCH}.view") from None
+    if not set(task.search.view.deciders) <= set(position.deciders):
+        rule = f"must be among {list(position.deciders)}, by what is known of the game"
+        raise Refusal(
+            ErrorReason.ERROR_REASON_INCONSISTENT_VIEW,
+            f"{SEARCH}.view.deciders: {rule}",
+            fields=[(f"{SEARCH}.view.deciders", ViewError.reason, rule)],
+        )
+    return sampler, position
+
+
+def _read_actions(
+    search: hint_pb2.Search, view: SeatView, position: Position
+) -> tuple[int, ...] | None:
+    # The included actions, or else all legal ones, without the excluded ones. Any position that
+    # fits the view will do: the legal actions of the seat are the same in all of them.
+    if not search.include_actions and not search.exclude_actions:
+        return None
+    included = _read_legal(search.include_actions, view, position, "include_actions")
+    excluded = _read_legal(search.exclude_actions, view, position, "exclude_actions")
+    left = (included or set(position.legal(view.seat))) - excluded
+    if not left:
+        raise invalid_field(
+            f"{SEARCH}.exclude_actions", "NO_ACTION_LEFT", "must leave an action to search for"
+        )
+    return tuple(sorted(left))
+
+
+def _read_legal(
+    messages: Sequence[game_pb2.MatchAction], view: SeatView, position: Position, field: str
+) -> set[int]:
+    actions = set()
+    for i, message in enumerate(messages):
+        path = f"{SEARCH}.{field}[{i}]"
+        wire.check_game(view.game, message, path)
+        try:
+            action = wire.read_action(view.game, message)
+            position.check(view.seat, action)
+        except ActionError as error:
+            raise wire.illegal_action(error, message, path) from None
+        actions.add(action)
+    return actions
 
 
 class Report(NamedTuple):

@@ -17,9 +17,9 @@ from ai.worker import Stop
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SeatView
 from engine.sampler import Sampler
-from service import tracing
-from service.errors import Refusal, shutting_down
-from service.metrics import Metrics
+from service.common.errors import Refusal, shutting_down
+from service.observability import tracing
+from service.observability.metrics import Metrics
 from service.searching.fair_queue import FairQueue, Place
 
 LOWEST_PRIORITY = 19

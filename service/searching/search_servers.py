@@ -19,10 +19,10 @@ from croupier.errors import CroupierError
 from croupier.retry import may_pass
 from croupier.transport import CLEARTEXT, Security, channel_credentials
 from croupier.v1 import hint_pb2, hint_pb2_grpc
-from service import tracing
-from service.call import REQUEST_ID_HEADER, current_call
-from service.errors import Refusal, shutting_down
-from service.metrics import Metrics
+from service.common.call import REQUEST_ID_HEADER, current_call
+from service.common.errors import Refusal, shutting_down
+from service.observability import tracing
+from service.observability.metrics import Metrics
 from service.searching.hints import Report
 from service.searching.tasks import SearchTask
 
@@ -120,7 +120,8 @@ class SearchServers:
         left. Raises Refusal, and NoSearchServerError.
         """
         assert self._channel is not None
-        search = task.write()
+        search = hint_pb2.Search()
+        search.CopyFrom(task.search)
         limit = search.limits.time.ToNanoseconds() / 1e9
         began = time.monotonic()
         last: Report | None = None
@@ -137,7 +138,7 @@ class SearchServers:
                             break
                         last = report
                         if final:  # Whoever reads need not come back after it.
-                            self._metrics.search_server_call(task.asker.kind, "answered")
+                            self._metrics.search_server_call(task.requester.kind, "answered")
                         yield report, final
                         if final:
                             return
@@ -150,8 +151,8 @@ class SearchServers:
             except CroupierError as error:
                 if not may_pass(error):
                     _log.warning("a search server at %s failed: %s", self._address, error)
-            self._metrics.search_server_call(task.asker.kind, "lost")
-        self._metrics.search_server_call(task.asker.kind, "unanswered")
+            self._metrics.search_server_call(task.requester.kind, "lost")
+        self._metrics.search_server_call(task.requester.kind, "unanswered")
         raise NoSearchServerError
 
     def let_stop(self) -> None:
@@ -219,7 +220,7 @@ class SearchServers:
                 task.charge(seconds * min(task.limits.threads, self._threads))
 
     def _start(self, task: SearchTask, search: hint_pb2.Search, timeout: float | None) -> Any:
-        metadata = (*task.asker.metadata(), *tracing.outgoing().items())
+        metadata = (*task.requester.metadata(), *tracing.outgoing().items())
         call = current_call.get()
         if call is not None:
             metadata += ((REQUEST_ID_HEADER, call.request_id),)

@@ -1,6 +1,6 @@
 """Search tasks: what is to be searched, for whom, in a form for either place where it can be done.
 
-A task is done by the threads of this process (`service/searching/own_threads.py`) or at a search
+A task is done by the threads of this process (`service/searching/searches.py`) or at a search
 server (`service/searching/search_servers.py`). Both give the same hint.
 """
 
@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from croupier.v1 import hint_pb2
-from service.searching.hints import CheckedHintRequest
+from engine.game import SeatView
+from engine.model import Model
 from service.searching.pool import Limits
 
 KIND_HEADER, OWNER_HEADER, RANK_HEADER = "x-search-kind", "x-search-owner", "x-search-rank"
@@ -26,7 +27,7 @@ class Kind(StrEnum):
     BOT = "bot"
 
 
-class Asker(NamedTuple):
+class Requester(NamedTuple):
     """For whom a search is, which decides when it gets its turn."""
 
     kind: Kind
@@ -34,7 +35,7 @@ class Asker(NamedTuple):
     rank: int = 0  # Searches of a lower rank go first.
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """The asker as metadata of a call to a search server, without the name of the owner."""
+        """The requester as metadata of a call to a search server, without the name of the owner."""
         owner = hashlib.shake_256(repr(self.owner).encode()).hexdigest(_OWNER_BYTES)
         return (
             (KIND_HEADER, self.kind.value),
@@ -43,11 +44,11 @@ class Asker(NamedTuple):
         )
 
 
-def read_asker(sent: Mapping[str, str], owner: Hashable) -> Asker:
-    """The asker that a call names in its metadata, or one of a hint for `owner`."""
+def read_requester(sent: Mapping[str, str], owner: Hashable) -> Requester:
+    """The requester that a call names in its metadata, or one of a hint for `owner`."""
     kind = Kind.BOT if sent.get(KIND_HEADER) == Kind.BOT.value else Kind.HINT
     rank = sent.get(RANK_HEADER, "")
-    return Asker(kind, sent.get(OWNER_HEADER) or owner, int(rank) if rank.isdecimal() else 0)
+    return Requester(kind, sent.get(OWNER_HEADER) or owner, int(rank) if rank.isdecimal() else 0)
 
 
 def _ignore(seconds: float) -> None:
@@ -55,16 +56,14 @@ def _ignore(seconds: float) -> None:
 
 
 class SearchTask(NamedTuple):
-    """One search that is asked for."""
+    """One search that is asked for, complete: whoever does it asks nobody for more."""
 
-    asker: Asker
+    requester: Requester
+    search: hint_pb2.Search  # With a view, a seed and a share of evaluation; not changed any more.
+    view: SeatView  # That of `search`, as the engine has it.
     limits: Limits
-    # Checks the request completely, which takes up to 20 ms: to be called in a thread of a pool. It
-    # raises Refusal.
-    check: Callable[[], CheckedHintRequest]
-    write: Callable[[], hint_pb2.Search]  # The request for a search server, with view and seed.
+    model: Model | None = None  # What was learned of the game.
     details: bool = True  # Whether the hint evaluates each action.
     deadline: float = math.inf  # By the monotonic clock.
     every: float = 0.0  # Seconds between partial reports; 0: only the final one is wanted.
-    game: str = ""  # The id of the game, for the metrics.
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.

@@ -1,6 +1,5 @@
 """The log of the matches, and where it is kept: in memory, in a SQLite file or in PostgreSQL."""
 
-from service.store.changes import Listener
 from service.store.interface import (
     KEY_BYTES,
     DueMatch,
@@ -9,6 +8,7 @@ from service.store.interface import (
     Header,
     IdleMatch,
     ListedMatch,
+    Listener,
     MatchStatus,
     Query,
     Snapshot,

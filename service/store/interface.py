@@ -4,17 +4,48 @@ A match is its header and its entries; everything else is computed from them. An
 or it is not, and an answered action is in it. Nothing here knows a rule: rulesets and actions are
 serialized messages of the API, which outlast any change of the engine's own encodings.
 
-A store also holds what spares work: snapshots, which may be lost, and a schedule, which says when a
-server must act in a match (`service/hosting/leases.py`), so that it is found without reading every
-match. The schedule is written with the entries.
+A store also holds snapshots, which may be lost, and a schedule, which says when a server must act
+in a match (`service/hosting/leases.py`), so that it is found without reading every match. The
+schedule is written with the entries. Servers hear of matches that have changed (`Changes`).
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from service.store.changes import Listener
+
+class Listener(NamedTuple):
+    """Whoever wants to hear of changed matches."""
+
+    # Called with the id of a match and a number of entries that it has. It may come again, or
+    # late; it does not wait and does not raise.
+    hear: Callable[[str, int], None]
+    # The ids of the matches of which it must hear.
+    watched: Callable[[], Collection[str]]
+
+
+class Changes:
+    """The listeners of a store, in one event loop."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Adds a listener; returns what removes it."""
+        self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
+
+    def tell(self, match_id: str, version: int) -> None:
+        """Tells that a match has so many entries."""
+        for listener in self._listeners:
+            listener.hear(match_id, version)
+
+    def watched(self) -> set[str]:
+        """The matches of which somebody must hear."""
+        return {match_id for listener in self._listeners for match_id in listener.watched()}
+
 
 KEY_BYTES = 32
 

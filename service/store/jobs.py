@@ -23,7 +23,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from service.errors import store_unavailable
+from service.common.errors import store_unavailable
 from service.store.interface import Entry, MatchStatus
 
 MAX_GATHER = 32

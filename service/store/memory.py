@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from service.store.changes import Changes, Listener
 from service.store.interface import (
+    Changes,
     DueMatch,
     Entry,
     Header,
     IdleMatch,
     ListedMatch,
+    Listener,
     MatchStatus,
     Query,
     Snapshot,

@@ -13,17 +13,18 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
-from service.errors import Refusal
-from service.metrics import Metrics
+from service.common.errors import Refusal
+from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
-from service.store.changes import Changes, Listener
 from service.store.faults import Faults
 from service.store.interface import (
+    Changes,
     DueMatch,
     Entry,
     Header,
     IdleMatch,
     ListedMatch,
+    Listener,
     MatchStatus,
     Query,
     Snapshot,

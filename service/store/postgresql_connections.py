@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 
-from service.errors import Refusal, store_full, store_unavailable
+from service.common.errors import Refusal, store_full, store_unavailable
 from service.store import postgresql_tables as tables
 
 CONNECTIONS = 5  # Of the pool.

@@ -12,9 +12,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from service.metrics import Metrics
+from service.observability.metrics import Metrics
 from service.store import postgresql_tables as tables
-from service.store.changes import Changes
+from service.store.interface import Changes
 from service.store.postgresql_connections import Backoff, check_primary, listening_connection
 
 CHANNEL = "croupier"

@@ -14,17 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from service.metrics import Metrics
-from service.store import sqlite_faults, sqlite_recovery
+from service.observability.metrics import Metrics
+from service.store import faults, sqlite_recovery
 from service.store import sqlite_tables as tables
-from service.store.changes import Changes, Listener
 from service.store.faults import Faults
 from service.store.interface import (
+    Changes,
     DueMatch,
     Entry,
     Header,
     IdleMatch,
     ListedMatch,
+    Listener,
     MatchStatus,
     Query,
     Snapshot,
@@ -223,7 +224,7 @@ class SqliteStore:
             answer = query(connection, *arguments)
         except sqlite3.Error as error:
             self._reader.connection = None
-            self._faults.failed("read", sqlite_faults.name(error))
-            raise sqlite_faults.refusal(error) from None
+            self._faults.failed("read", faults.name(error))
+            raise faults.refusal(error) from None
         self._faults.worked("read")
         return answer

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
-from service.errors import Refusal, store_unavailable
-from service.metrics import Metrics
-from service.store import sqlite_faults
+from service.common.errors import Refusal, store_unavailable
+from service.observability.metrics import Metrics
+from service.store import faults
 from service.store import sqlite_tables as tables
 from service.store.faults import Faults
 from service.store.interface import DueMatch, Header, MatchStatus, Snapshot, write_columns
@@ -131,11 +131,11 @@ class SqliteWriter:
         except Exception as error:
             opened = self._connection is not None
             self._reset(jobs)
-            if opened and len(jobs) > 1 and sqlite_faults.can_be_of_one(error):
+            if opened and len(jobs) > 1 and faults.can_be_of_one(error):
                 return self._carry_out_one_by_one(jobs)
-            if sqlite_faults.is_of_the_file(error):
-                self._faults.failed("write", sqlite_faults.name(error))
-            return [sqlite_faults.refusal(error) for _ in jobs]
+            if faults.is_of_the_file(error):
+                self._faults.failed("write", faults.name(error))
+            return [faults.refusal(error) for _ in jobs]
         self._metrics.store_committed(len(jobs), time.perf_counter() - began)
         self._faults.worked("write")
         return answers
@@ -289,7 +289,7 @@ class SqliteWriter:
             # A snapshot that cannot be written is not missed; the writer's thread would be.
             except Exception as error:
                 self._reset([])
-                self._faults.failed("write", sqlite_faults.name(error))
+                self._faults.failed("write", faults.name(error))
 
 
 def _overwrite_failed_commit(connection: sqlite3.Connection) -> None:

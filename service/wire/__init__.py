@@ -20,7 +20,7 @@ from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
 from engine import events, games
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.game import Game, SeatView
-from service.errors import Refusal, invalid_field
+from service.common.errors import Refusal, invalid_field
 from service.wire.encoding import field as field
 from service.wire.encoding import number_field as number_field
 from service.wire.translation import Translation

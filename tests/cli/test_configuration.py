@@ -17,8 +17,8 @@ from cli.configuration import ConfiguredParser
 from cli.main import main
 from cli.server_options import add_options, read_options
 from lab.ports import free_port
-from service.connections import ConnectionLimits
-from service.server import Options
+from service.listening.connections import ConnectionLimits
+from service.running.server import Options
 
 ROOT = Path(__file__).parents[2]
 END = 30

@@ -7,7 +7,7 @@ import pytest
 
 from service.admission.callers_file import read_callers_file
 from service.admission.identification import Identification
-from service.call import Call, Kind, Principal
+from service.common.call import Call, Kind, Principal
 
 COMMAND = [sys.executable, "-m", "cli", "key"]
 

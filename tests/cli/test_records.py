@@ -14,10 +14,9 @@ from cli.main import main
 from croupier.client import INVITED, OPEN, Client, CroupierError, Operator, Seat, bot
 from croupier.v1 import match_pb2
 from service import wire
-from service.api.tokens import read_operator_token
+from service.api.authentication import read_operator_token
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import verify
-from service.hosting.records import write_record
+from service.hosting.records import verify, write_record
 from service.store import ListedMatch, MatchStatus, Query
 from tests.support.play import seeded
 from tests.support.random_matches import random_match

@@ -1,7 +1,7 @@
 """The server under test of Connect's conformance suite: `make conformance` runs it.
 
-The suite calls a service of its own, over the parts of the door that know no service of ours: its
-connections, its application, and the ways in which it reads and writes messages.
+The suite calls a service of its own, over the parts of the gateway that know no service of ours:
+its connections, its application, and the ways in which it reads and writes messages.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import struct
 import sys
 import tempfile
 from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -20,21 +19,18 @@ from connectrpc.errors import ConnectError, ErrorDetail
 from connectrpc.method import IdempotencyLevel, MethodInfo, StreamType
 from connectrpc.server import ConnectASGIApplication, Endpoint
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool
-from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from protobuf.wkt import Any as AnyDetail
 
-from service.accepting import accept
-from service.api.calls import unreadable
-from service.errors import Refusal
-from service.hosting.long_work import finish_now
-from service.tls import Certificate, Files
-from service.web.application import WebApplication
-from service.web.connections import Connections
-from service.web.messages import BinaryCodec, JsonCodec, encoder
-from service.web.origins import Origins
-from service.web.rpc import CODES, Gzip, connect_error
-from service.web.site import Site
+from service.common.errors import Refusal
+from service.common.event_loop import finish_now
+from service.gateway.application import WebApplication
+from service.gateway.origins import Origins
+from service.gateway.rpc import CODES, BinaryCodec, Gzip, JsonCodec, connect_error, encoder
+from service.gateway.site import Site
+from service.listening.connections import accept
+from service.listening.http import Connections
+from service.listening.tls import Certificate, Files
 
 PACKAGE = "connectrpc.conformance.v1"
 MOST, IDLE = 1000, 60.0
@@ -54,13 +50,6 @@ def load_schema(path):
 
 def message_class(name):
     return GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(f"{PACKAGE}.{name}"))
-
-
-class SuiteCodec(BinaryCodec):
-    """Reads requests of any size: only our own schema says how large they may be."""
-
-    def decode(self, data, message_class):
-        return partial(message_class.FromString, bytes(data))
 
 
 class Suite(ConnectASGIApplication):
@@ -83,7 +72,7 @@ class Suite(ConnectASGIApplication):
             endpoints=lambda _: endpoints,
             read_max_bytes=limit or None,
             compressions=[Gzip(1, limit or MOST_BYTES)],
-            codecs=[SuiteCodec(), JsonCodec()],
+            codecs=[BinaryCodec(), JsonCodec()],
         )
 
     async def __call__(self, scope, receive, send):
@@ -124,8 +113,6 @@ def written(read, response):
 def parse(read):
     try:
         return read()
-    except DecodeError:
-        raise connect_error(unreadable()) from None
     except Refusal as refusal:
         raise connect_error(refusal) from None
 

@@ -16,7 +16,7 @@ if "TEST_DEPLOY" not in os.environ:
 import kubernetes_validate
 import yaml
 
-from service.server import GRACE_SECONDS, MAX_QUIET_SECONDS
+from service.running.server import GRACE_SECONDS, MAX_QUIET_SECONDS
 from tests.deploy.typos import with_typo
 from tests.deploy.variables import check_variables
 

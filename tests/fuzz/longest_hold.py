@@ -23,15 +23,15 @@ from engine import games
 from engine.position import Position
 from service import wire
 from service.admission.budgets import Budget
+from service.api.authentication import Tokens
 from service.api.calls import Calls
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
+from service.gateway.listener import WebOptions
 from service.hosting.creation import new_header
 from service.hosting.match_state import MatchState
-from service.process import settle
-from service.server import Options, Server
+from service.hosting.seats import Caller
+from service.running.process import settle
+from service.running.server import Options, Server
 from service.store import Entry, EntryKind, MatchStatus, SqliteStore
-from service.web.door import WebOptions
 from tests.fuzz.requests import METHODS, Fuzzer
 from tests.fuzz.targets import hosted_rulesets
 from tests.games.castle_rampage import read_card_list

@@ -21,19 +21,20 @@ from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
 from service import wire
-from service.api.hint_requests import check_search, read_limits, sent_position
-from service.api.pages import read_page, write_page_token
-from service.api.tokens import Tokens
-from service.errors import Refusal
-from service.hosting import snapshots
-from service.hosting.caller import Caller
+from service.api.authentication import Tokens
+from service.api.hint_service import read_limits, read_sent_view
+from service.api.match_service import read_page, write_page_token
+from service.common.errors import Refusal
+from service.common.validation import first_violation
+from service.gateway import protojson
+from service.hosting.history import read_snapshot
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import RecordError, verify
-from service.hosting.records import write_record
+from service.hosting.records import RecordError, verify, write_record
+from service.hosting.seats import Caller
+from service.searching.hints import check
 from service.searching.pool import Limits
+from service.searching.tasks import Kind, Requester, SearchTask
 from service.store import Entry, EntryKind, Header, ListedMatch, Query
-from service.validation import first_violation
-from service.web import protojson
 from tests.support.facts import facts_of
 from tests.support.play import game_of, seeded
 
@@ -158,8 +159,8 @@ class Views(MessageTarget):
                 yield message.SerializeToString()
 
     def take(self, message):
-        asked = refusing(sent_position, message)
-        take_view(asked.view, message.SerializeToString(deterministic=True))
+        view = refusing(read_sent_view, message)
+        take_view(view, message.SerializeToString(deterministic=True))
 
 
 class ViewBytes(Target):
@@ -356,7 +357,7 @@ class Snapshots(Target):
             raise Refused
         state = self._states[data[0] % len(self._states)]
         good = state.snapshot()
-        read = snapshots.read(state.header, state.game, None, good._replace(data=data[1:]))
+        read = read_snapshot(state.header, state.game, None, good._replace(data=data[1:]))
         if read is None:
             assert data[1:] != good.data
             raise Refused
@@ -414,9 +415,10 @@ class Requests(Target):
             assert size > 0
             assert query.before is None or query.before[1].isalnum()
         elif "search" in fields and request.search.WhichOneof("position") == "view":
-            read_limits(request.search, Limits(1))
-            asked = refusing(sent_position, request.search.view)
-            checked = refusing(check_search, request.search, asked)
+            limits = read_limits(request.search, Limits(1))
+            view = refusing(read_sent_view, request.search.view)
+            task = SearchTask(Requester(Kind.HINT, ""), request.search, view, limits)
+            checked = refusing(check, task)
             assert checked.actions is None or checked.actions
         elif "ruleset" in fields:
             refusing(wire.read_ruleset, request.ruleset, "ruleset")

@@ -23,7 +23,7 @@ from lab.elo import Sprt
 from lab.player import Choice, ConfigurationError, shares_of
 from lab.players import Configuration
 from lab.uct import uct
-from service.searching.bot_strengths import BOT_STRENGTHS
+from service.searching.options import BOT_STRENGTHS
 from tests.support.play import note_on_failure
 
 GAMES = list(games())

@@ -13,7 +13,7 @@ from lab.siege import others as others_module
 from lab.siege.attacks import ATTACKS, attack
 from lab.siege.others import BOT, HINT, SUBMIT, Others
 from lab.siege.places import places, write_callers_file
-from service.web.door import WebOptions
+from service.gateway.listener import WebOptions
 
 SECONDS = 1.0
 # Of the budgets: attacker, others and server share a process here, so it attacks slowly. The others

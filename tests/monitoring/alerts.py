@@ -34,7 +34,7 @@ from croupier.client import OPEN, Client, bot
 from croupier.errors import CroupierError
 from lab.ports import free_port
 from lab.postgresql import Postgres
-from service.metrics import GAMES
+from service.observability.metrics import GAMES
 from tests.support.certificates import Authority
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import time
 import grpc
 import pytest
 
-from service import connections
-from service.connections import ConnectionLimits, channel_options, max_connections
+from service.listening import connections
+from service.listening.connections import ConnectionLimits, channel_options, max_connections
 from tests.support.serving import TIMEOUT, Client, ruleset_of
 
 GOAWAY = 7

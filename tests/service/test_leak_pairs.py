@@ -7,7 +7,7 @@ both, and the other seat, whose cards differ, makes a decision that shows the vi
 chance of the second match is drawn again until it does, too. Where that is impossible, such as when
 many cards are drawn, the second match is replaced by another world of the first.
 
-The matches are played over gRPC, and over the door for browsers in JSON.
+The matches are played over gRPC, and over the web gateway in JSON.
 
 All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
 errors with their details and metadata, hints, beliefs, refused records, the debug log and the
@@ -28,9 +28,9 @@ from prometheus_client import generate_latest
 from croupier.v1 import clock_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
 from service import wire
-from service.logs import JsonFormatter
+from service.gateway.listener import WebOptions
+from service.observability.logs import JsonFormatter
 from service.store import MemoryStore
-from service.web.door import WebOptions
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset_of
@@ -91,8 +91,8 @@ def log():
 
 
 @contextlib.contextmanager
-def pair_of_servers(servers, key, door):
-    """Two servers that differ in nothing, and clients that call through a door."""
+def pair_of_servers(servers, key, gateway):
+    """Two servers that differ in nothing, and clients that call through a listener."""
     pair = []
     for _ in range(2):
         clock = ManualClock()
@@ -105,7 +105,7 @@ def pair_of_servers(servers, key, door):
             token_key_file=key,
             web=WebOptions(port=0),
         )
-        client = WebClient(server.web_url, "json") if door == "web" else Client(address)
+        client = WebClient(server.web_url, "json") if gateway == "web" else Client(address)
         pair.append(World(server, clock, client, store))
     yield pair
     for world in pair:
@@ -366,8 +366,8 @@ def play_pair(pair, log, game_id, name, rng):
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))
-@pytest.mark.parametrize("door", ["grpc", "web"])
-def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, door):
+@pytest.mark.parametrize("gateway", ["grpc", "web"])
+def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, gateway):
     key = tmp_path / "key"
     key.write_bytes(bytes(range(32)))
     names = [case.values[1] for case in hosted_cases() if case.values[0] == game_id]
@@ -377,10 +377,10 @@ def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, 
         name = names[number % len(names)] if PAIRS > 1 else "default"
         with note_on_failure(game=game_id, ruleset=name, seed=SEED, pair=number):
             rng = seeded("pairs", SEED, game_id, number)
-            with pair_of_servers(servers, key, door) as pair:
+            with pair_of_servers(servers, key, gateway) as pair:
                 more = play_pair(pair, log, game_id, name, rng)
             replaced += more[0]
             versions += more[1]
     assert replaced < versions
     counted = f"{len(numbers)} pairs, {versions} versions, replaced {replaced} times"
-    print(f"{game_id} over {door} from {first}: {counted}, seed {SEED}", flush=True)
+    print(f"{game_id} over {gateway} from {first}: {counted}, seed {SEED}", flush=True)

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from croupier.v1 import catalog_pb2
-from service.log_writer import LogWriter
+from service.observability.logs import LogWriter
 from tests.support.server_process import COMMAND, END
 from tests.support.serving import Client
 
@@ -83,7 +83,7 @@ def test_lines_that_do_not_fit_are_counted(piped, caplog):
     # Now the thread waits for the reader.
     for number in range(1000):
         pipe.log.info("line %d", number)
-    with caplog.at_level(logging.WARNING, logger="service.log_writer"):
+    with caplog.at_level(logging.WARNING, logger="service.observability.logs"):
         lines = [f"line {number}" for number in range(10)]
         assert pipe.read("line 9") == ["the first", *lines]
         pipe.log.info("the last")

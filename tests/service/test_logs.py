@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from croupier.v1 import catalog_pb2, match_pb2
-from service.logs import BURST_LINES, JsonFormatter, LineLimit, TextFormatter
-from service.web.door import WebOptions
+from service.gateway.listener import WebOptions
+from service.observability.logs import BURST_LINES, JsonFormatter, LineLimit, TextFormatter
 from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, TIMEOUT, Client, Player, bot, ruleset_of
 from tests.support.web import Caller
@@ -185,8 +185,8 @@ def test_strangers_cause_few_lines():
 def test_few_lines_of_any_kind(level):
     lines = f"""
 import asyncio, logging
-from service import logs
-from service.errors import log_failure
+from service.observability import logs
+from service.common.errors import log_failure
 logs.configure("text", "{level}")
 for _ in range(1000):
     log_failure("a request", ValueError())
@@ -195,9 +195,9 @@ for _ in range(1000):
     ran = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
     counted = Counter(line.split()[3] for line in ran.stderr.splitlines())
     # As many as there were, or as many as may come at once, and in the seconds that it took.
-    for name in ("service.errors:", "asyncio:"):
+    for name in ("service.common.errors:", "asyncio:"):
         assert counted[name] == 1000 if level == "debug" else BURST_LINES <= counted[name] < 500
-    assert set(counted) == {"service.errors:", "asyncio:"}
+    assert set(counted) == {"service.common.errors:", "asyncio:"}
 
 
 HOSTILE = "a\nb\r\x1b[2J\x85\x9b\u2028\u202e\ud800\U000e0001ü"
@@ -224,7 +224,7 @@ REFUSED = 300
 def test_a_response_that_its_caller_does_not_wait_for_is_no_line():
     lines = """
 import logging
-from service import logs
+from service.observability import logs
 logs.configure("text", "info")
 log = logging.getLogger("grpc._cython.cygrpc")
 log.error("ExecuteBatchError raised in core by servicer method [/a]")

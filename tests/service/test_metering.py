@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.metering import metered
+from service.common.event_loop import metered
 
 
 class Timer:

@@ -10,9 +10,10 @@ import pytest
 
 from croupier.v1 import match_pb2
 from lab.ports import free_port
-from service import monitoring, wire
-from service.metrics import GAMES, METHODS, REASONS, Metrics
-from service.monitoring import MAX_CONNECTIONS, READY
+from service import wire
+from service.observability.metrics import GAMES, METHODS, REASONS, Metrics
+from service.running import monitoring
+from service.running.monitoring import MAX_CONNECTIONS, READY
 from tests.support.play import seeded
 from tests.support.server_process import ServerProcess
 from tests.support.serving import OPEN, TIMEOUT, Client, Player, bot, play_on, refused, ruleset_of

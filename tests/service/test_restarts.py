@@ -36,7 +36,7 @@ EXPLAINED = {
 }
 
 
-class Asker:
+class Requester:
     """A client that always has a search for a hint under way."""
 
     def __init__(self, run, address):
@@ -75,13 +75,13 @@ def test_a_stopped_server_answers_everybody(store, replicas, operator, request, 
     with ChaosRun(SEED, [server.address for server in servers], TABLES) as run:
         for server in servers:
             server.ready()
-        askers = [Asker(run, server.address) for server in servers]
+        askers = [Requester(run, server.address) for server in servers]
         try:
             for number in range(STOPS):
                 stop(servers[number % len(servers)], rng, run)
         finally:
-            for asker in askers:
-                asker.end()
+            for requester in askers:
+                requester.end()
         for server in servers:
             server.ready()
         run.finish()

@@ -16,9 +16,9 @@ import pytest
 
 from croupier.client import Client, CroupierError
 from lab.ports import free_port
-from service import tls
-from service.metrics import Metrics
-from service.web.door import WebOptions
+from service.gateway.listener import WebOptions
+from service.listening import tls
+from service.observability.metrics import Metrics
 from tests.support.certificates import Authority
 from tests.support.server_process import END, ServerProcess, refused_start
 from tests.support.serving import TIMEOUT
@@ -132,10 +132,10 @@ def test_mutual_tls_admits_only_clients_of_its_authority(serve, authority, stran
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("door", ["grpc", "web"])
-def test_tls_before_1_2_is_refused(servers, authority, door):
+@pytest.mark.parametrize("gateway", ["grpc", "web"])
+def test_tls_before_1_2_is_refused(servers, authority, gateway):
     server, address = servers.start(tls=tls.Files(*authority.issue()), web=WebOptions(port=0))
-    url = address if door == "grpc" else urlsplit(server.web_url).netloc
+    url = address if gateway == "grpc" else urlsplit(server.web_url).netloc
     context = ssl.create_default_context(cafile=authority.cert)
     # A client that would speak any version.
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -154,7 +154,7 @@ def test_tls_before_1_2_is_refused(servers, authority, door):
     assert served == {"TLSv1.2", "TLSv1.3"}
 
 
-def test_metrics_are_in_the_clear_whatever_the_doors_speak(servers, authority):
+def test_metrics_are_in_the_clear_whatever_the_listeners_speak(servers, authority):
     port = free_port()
     server, _ = servers.start(tls=tls.Files(*authority.issue()), metrics_port=port)
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=TIMEOUT) as answer:
@@ -200,7 +200,7 @@ def test_a_reload_under_load_refuses_no_call(servers, authority, tmp_path, caplo
             done.release(CONNECTIONS)
 
     callers = [threading.Thread(target=call) for _ in range(4)]
-    with caplog.at_level(logging.INFO, logger="service.tls"):
+    with caplog.at_level(logging.INFO, logger="service.listening.tls"):
         for caller in callers:
             caller.start()
         for _ in range(5):
@@ -254,11 +254,11 @@ def test_files_that_cannot_be_used_leave_the_previous_ones(
         shown.files.key.write_bytes(b"")
     for _ in range(3):
         assert games(f"localhost:{port}", ca=authority.cert)
-    (line,) = (each.getMessage() for each in caplog.records if each.name == "service.tls")
+    (line,) = (each.getMessage() for each in caplog.records if each.name == "service.listening.tls")
     assert line.startswith("the changed TLS files are not used, the previous ones stay: ")
     assert said in line
     # When they can be used again, they are.
-    with caplog.at_level(logging.INFO, logger="service.tls"):
+    with caplog.at_level(logging.INFO, logger="service.listening.tls"):
         shown.put((cert, key))
         assert games(f"localhost:{port}", ca=authority.cert)
     assert caplog.messages[-1] == "the changed TLS files are used for new connections"

@@ -127,6 +127,8 @@ def test_tracing_needs_a_collector():
 
 
 def test_a_server_without_traces_imports_nothing_for_them():
-    program = "import sys, service.process; print([m for m in sys.modules if 'telemetry' in m])"
+    program = (
+        "import sys, service.running.process; print([m for m in sys.modules if 'telemetry' in m])"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "opentelemetry.sdk" not in done.stdout, done.stdout + done.stderr

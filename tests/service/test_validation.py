@@ -8,7 +8,7 @@ from croupier.v1 import game_pb2, match_pb2
 from engine.position import Position
 from lab.service_bench.scripts import submission, write_scripts
 from service import wire
-from service.validation import first_violation, is_surely_valid
+from service.common.validation import first_violation, is_surely_valid
 from tests.fuzz.mutations import Mutator
 from tests.support.play import note_on_failure, random_joint, seeded
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from service.errors import Refusal
+from service.common.errors import Refusal
 from service.store import Snapshot, SqliteStore, sqlite_tables
 from tests.support.faulty_disk import Control
 from tests.support.stores import NOT_DUE, action, header

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.clock import Clock
+from service.hosting.clocks import Clock
 
 
 class ManualClock(Clock):

@@ -3,7 +3,7 @@
 from time import monotonic_ns
 
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import verify
+from service.hosting.records import verify
 from tests.support.history import Decision, Refused, observations
 from tests.support.serving import events_of, read_error, view_of
 

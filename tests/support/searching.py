@@ -3,10 +3,9 @@
 import threading
 import time
 
-from service.metrics import Metrics
-from service.searching.own_threads import OwnThreads
+from service.observability.metrics import Metrics
 from service.searching.pool import ANYBODY, SearchPool
-from service.searching.searches import Searches
+from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
 
 

@@ -23,11 +23,10 @@ from croupier.v1 import (
 )
 from engine.position import Position
 from service import wire
-from service.hosting.events import serialize_events
-from service.hosting.views import serialize_view
-from service.search_server import SearchServer, SearchServerOptions
-from service.searching.pools import SearchOptions
-from service.server import Options, Server
+from service.hosting.views import serialize_events, serialize_view
+from service.running.search_server import SearchServer, SearchServerOptions
+from service.running.server import Options, Server
+from service.searching.options import SearchOptions
 from service.store import MemoryStore
 from tests.support.facts import facts_of
 from tests.support.play import game_of

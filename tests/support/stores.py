@@ -3,15 +3,7 @@
 import asyncio
 import contextlib
 
-from service.store import (
-    Entry,
-    EntryKind,
-    Header,
-    Listener,
-    MatchStatus,
-    MemoryStore,
-    SqliteStore,
-)
+from service.store import Entry, EntryKind, Header, Listener, MatchStatus, MemoryStore, SqliteStore
 from service.store.postgresql import PostgresStore
 
 NOT_DUE = MatchStatus()

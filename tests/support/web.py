@@ -1,4 +1,4 @@
-"""Calls through the door for browsers, written by hand from the specifications of the protocols.
+"""Calls through the web gateway, written by hand from the specifications of the protocols.
 
 Connect: https://connectrpc.com/docs/protocol. gRPC-Web: PROTOCOL-WEB.md of grpc/grpc. A library
 would send only what is right.
@@ -265,7 +265,7 @@ def get_url(name, request):
 
 
 class WebClient(Client):
-    """A client as that of gRPC, which calls through the door."""
+    """A client as that of gRPC, which calls through the gateway."""
 
     def __init__(self, url, protocol="connect"):
         self.address = url

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-const FOLDER = "../service/web/static";
+const FOLDER = "../service/gateway/static";
 const LIMIT = 200_000; // Bytes, compressed, of everything together.
 
 let total = 0;

@@ -9,8 +9,7 @@ from cli import record_files
 from engine import games
 from engine.position import Position
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import RecordError, verify
-from service.hosting.records import digest, write_record
+from service.hosting.records import RecordError, digest, verify, write_record
 from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.layout import (
     AT_RANDOM,

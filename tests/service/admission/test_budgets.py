@@ -7,9 +7,9 @@ from google.rpc.error_details_pb2 import RetryInfo
 
 from service.admission import budgets
 from service.admission.budgets import WINDOWS, Budget, Ledger
-from service.call import Kind, Principal
-from service.errors import Refusal
-from service.metrics import Metrics
+from service.common.call import Kind, Principal
+from service.common.errors import Refusal
+from service.observability.metrics import Metrics
 
 ONE, OTHER = Principal(Kind.SEAT, "one/0"), Principal(Kind.SEAT, "one/1")
 HOME = Principal(Kind.ADDRESS, "192.0.2.1")

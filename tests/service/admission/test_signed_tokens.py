@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from service.admission.callers_file import Jwt
 from service.admission.signed_tokens import SignedTokens
-from service.errors import Refusal
+from service.common.errors import Refusal
 
 ISSUER, AUDIENCE = "https://studio.example", "croupier"
 RSA = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -10,8 +10,8 @@ from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.calls import Calls, Service
-from service.api.handlers import ServiceHandlers
-from service.metrics import Metrics
+from service.api.grpc_listener import ServiceHandlers
+from service.observability.metrics import Metrics
 
 METHOD = "/croupier.v1.CatalogService/ListGames"
 

@@ -8,8 +8,8 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
 from croupier.v1.skystones_pb2 import SkystonesPhase
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
+from service.api.authentication import Tokens
+from service.hosting.seats import Caller
 from tests.support.play import seeded
 from tests.support.serving import (
     OPEN,

@@ -10,9 +10,8 @@ import grpc
 
 from croupier.v1 import hint_pb2, match_pb2
 from engine.game import SPECTATOR
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
-from service.hosting.seats import MAX_GENERATION
+from service.api.authentication import Tokens
+from service.hosting.seats import MAX_GENERATION, Caller
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (

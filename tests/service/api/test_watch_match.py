@@ -7,8 +7,8 @@ import grpc
 import pytest
 
 from service import wire
-from service.api.tokens import Tokens
-from service.hosting.caller import Caller
+from service.api.authentication import Tokens
+from service.hosting.seats import Caller
 from service.store import MatchStatus
 from service.wire.fields import ALL
 from tests.support.play import seeded

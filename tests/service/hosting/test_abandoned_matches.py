@@ -8,8 +8,7 @@ from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import RecordError, verify
-from service.hosting.records import digest, write_record
+from service.hosting.records import RecordError, digest, verify, write_record
 from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind, Header, StoredMatch
 from tests.support.manual_clock import ManualClock

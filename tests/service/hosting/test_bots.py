@@ -10,7 +10,7 @@ from service import wire
 from service.hosting.bots import Bots
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.metrics import Metrics
+from service.observability.metrics import Metrics
 from service.store import Entry, EntryKind, Header, MemoryStore
 from tests.support.play import seeded
 from tests.support.searching import bot_searches

@@ -9,7 +9,7 @@ from croupier.client import OPEN, Client, CroupierError, Seat, bot
 from engine.match import Match
 from service import wire
 from service.hosting.match_state import MatchState
-from service.hosting.record_verification import verify
+from service.hosting.records import verify
 from service.store import Entry, EntryKind, Header
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of

@@ -9,16 +9,14 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
 from service import wire
-from service.hosting.caller import Caller
-from service.hosting.idle_matches import BATCH, IdleMatches
-from service.hosting.long_work import finish_now
-from service.hosting.loop_share import LoopShare
+from service.common.event_loop import BackgroundQuota, finish_now
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.record_verification import RecordError, verify
-from service.hosting.records import digest, write_record
-from service.metrics import Metrics
+from service.hosting.records import RecordError, digest, verify, write_record
+from service.hosting.seats import Caller
+from service.hosting.sweeps import BATCH, IdleMatches
+from service.observability.metrics import Metrics
 from service.store import DueMatch, EntryKind, IdleMatch, MatchStatus
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure
@@ -65,7 +63,7 @@ class Hosting:
         self.clock = clock
         self.metrics = Metrics()
         self.matches = Matches(store, self.metrics, clock)
-        self.idle = IdleMatches(self.matches, LoopShare(lambda: 0), HOUR / 1000, clock)
+        self.idle = IdleMatches(self.matches, BackgroundQuota(lambda: 0), HOUR / 1000, clock)
 
     def create(self, game_id=IN_TURN, bots=(0, 0), **options):
         return self.matches.create(ruleset_of(game_id), bots, None, **options)

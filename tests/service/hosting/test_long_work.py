@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from service.hosting import long_work
-from service.hosting.long_work import FIRST_PIECES, PIECE_SECONDS, LongWork, finish_now
+from service.common import event_loop
+from service.common.event_loop import FIRST_PIECES, PIECE_SECONDS, LongWork, finish_now
 
 STEP_SECONDS = PIECE_SECONDS / 4
 
@@ -84,14 +84,14 @@ def test_work_that_goes_on_takes_its_part_of_the_time_and_no_more():
         await asyncio.gather(*(work.finish(spin(400)) for _ in range(5)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long_work.asyncio, "sleep", sleep)
+        patch.setattr(event_loop.asyncio, "sleep", sleep)
         began = time.perf_counter()
         run(several())
         spent = time.perf_counter() - began
     assert slept.count(0) == 5 * FIRST_PIECES
     # What it sleeps is four times what it works, but for the first pieces.
     first = 5 * FIRST_PIECES * PIECE_SECONDS
-    assert sum(slept) >= (1 / long_work.PART - 1) * 0.5 * (spent - 2 * first)
+    assert sum(slept) >= (1 / event_loop.PART - 1) * 0.5 * (spent - 2 * first)
 
 
 def test_work_that_is_cancelled_lets_others_have_their_turns():

@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from service.hosting import loop_share
-from service.hosting.loop_share import BURST_SECONDS, BUSY_SHARE, IDLE_SHARE, LoopShare
+from service.common import event_loop
+from service.common.event_loop import BURST_SECONDS, BUSY_QUOTA, IDLE_QUOTA, BackgroundQuota
 from tests.support.serving import TIMEOUT
 
 
@@ -21,7 +21,7 @@ class Loop:
         self.order = []
         self.under_way = 0
         self.most_under_way = 0
-        self.share = LoopShare(lambda: self.calls, lambda: self.now, self._pause)
+        self.share = BackgroundQuota(lambda: self.calls, lambda: self.now, self._pause)
 
     async def _pause(self, seconds):
         self.pauses.append(seconds)
@@ -64,7 +64,7 @@ def test_duties_get_their_share_of_the_time(loop, calls):
     # The first pause cannot know yet whether calls come in during pauses.
     worked = loop.now - BURST_SECONDS
     share = worked / (worked + sum(loop.pauses[1:]))
-    assert share == pytest.approx(BUSY_SHARE if calls else IDLE_SHARE, abs=0.03)
+    assert share == pytest.approx(BUSY_QUOTA if calls else IDLE_QUOTA, abs=0.03)
     assert len(loop.pauses) == 49
 
 
@@ -75,7 +75,7 @@ def test_time_between_waits_counts(loop):
         await loop.share.run(loop.duty, "second")
 
     run_in_time(run())
-    assert loop.pauses == [pytest.approx(BURST_SECONDS * (1 / IDLE_SHARE - 1))]
+    assert loop.pauses == [pytest.approx(BURST_SECONDS * (1 / IDLE_QUOTA - 1))]
 
 
 def test_a_pause_is_bounded(loop):
@@ -84,7 +84,7 @@ def test_a_pause_is_bounded(loop):
             await loop.share.run(loop.duty, number, 100.0)
 
     run_in_time(run())
-    assert loop.pauses == [loop_share.MAX_PAUSE_SECONDS] * 2
+    assert loop.pauses == [event_loop.MAX_PAUSE_SECONDS] * 2
 
 
 def test_duties_begin_in_order_and_few_are_under_way(loop):
@@ -94,7 +94,7 @@ def test_duties_begin_in_order_and_few_are_under_way(loop):
 
     run_in_time(run())
     assert loop.order == list(range(50))
-    assert loop.most_under_way <= loop_share.MAX_AT_ONCE
+    assert loop.most_under_way <= event_loop.MAX_AT_ONCE
     assert len(loop.pauses) >= 40
 
 
@@ -103,7 +103,7 @@ def test_a_long_duty_holds_up_no_other(loop):
         end = asyncio.Event()
         slow = [
             asyncio.create_task(loop.share.begin(end.wait))
-            for _ in range(2 * loop_share.MAX_AT_ONCE)
+            for _ in range(2 * event_loop.MAX_AT_ONCE)
         ]
         await loop.share.run(loop.duty, "short")
         end.set()
@@ -156,7 +156,7 @@ def test_errors_and_cancellations_pass_through(loop):
             task.cancel()
         await asyncio.wait(waiting)
         assert all(task.cancelled() for task in waiting)
-        assert caught == ["cancelled"] * loop_share.MAX_AT_ONCE
+        assert caught == ["cancelled"] * event_loop.MAX_AT_ONCE
         # The slots are free again.
         assert await loop.share.run(recover) == "recovered"
 
@@ -165,9 +165,9 @@ def test_errors_and_cancellations_pass_through(loop):
 
 def test_the_time_of_a_real_duty_is_measured():
     async def busy():
-        end = loop_share.time.perf_counter() + BURST_SECONDS
+        end = event_loop.time.perf_counter() + BURST_SECONDS
         for _ in itertools.count():
-            if loop_share.time.perf_counter() > end:
+            if event_loop.time.perf_counter() > end:
                 return
 
     async def run():
@@ -176,7 +176,7 @@ def test_the_time_of_a_real_duty_is_measured():
         async def pause(seconds):
             pauses.append(seconds)
 
-        share = LoopShare(lambda: 0, sleep=pause)
+        share = BackgroundQuota(lambda: 0, sleep=pause)
         await share.run(busy)
         await share.run(busy)
         return pauses

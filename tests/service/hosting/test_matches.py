@@ -13,13 +13,13 @@ import pytest
 from croupier.v1.clock_pb2 import TimeControl
 from croupier.v1.error_pb2 import ErrorReason
 from service import wire
-from service.errors import Refusal
-from service.hosting.caller import Caller
+from service.common.errors import Refusal
 from service.hosting.match_cache import MAX_CACHED
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
+from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
-from service.metrics import Metrics
+from service.observability.metrics import Metrics
 from service.store import MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded

@@ -6,8 +6,7 @@ import pytest
 
 from croupier.v1 import match_pb2
 from service import wire
-from service.hosting.record_verification import RecordError, verify
-from service.hosting.records import digest, write_record
+from service.hosting.records import RecordError, digest, verify, write_record
 from tests.support.changes import changed_by, changes
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import SKILLED, random_match

@@ -8,17 +8,17 @@ import pytest
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
 from croupier.v1.match_pb2 import BotStrength
 from service import wire
-from service.call import Call, current_call
-from service.clock import Clock
+from service.common.call import Call, current_call
+from service.common.event_loop import BURST_SECONDS, BackgroundQuota
 from service.hosting import scheduler
 from service.hosting.bots import Bots
-from service.hosting.caller import Caller
+from service.hosting.clocks import Clock
 from service.hosting.leases import LEASE_MILLISECONDS, leased_status
-from service.hosting.loop_share import BURST_SECONDS, LoopShare
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
-from service.metrics import Metrics
+from service.hosting.seats import Caller
+from service.observability.metrics import Metrics
 from service.store import DueMatch, EntryKind
 from tests.support.manual_clock import ManualClock
 from tests.support.searching import bot_searches
@@ -51,7 +51,7 @@ class ActingServer:
             bots(self.matches, searches),
             self.metrics,
             clock,
-            share or LoopShare(lambda: self.metrics.calls),
+            share or BackgroundQuota(lambda: self.metrics.calls),
         )
 
     async def __aenter__(self):
@@ -424,7 +424,7 @@ class Pauses:
         self._now = 0.0
         self.pausing = asyncio.Event()
         self.go_on = asyncio.Event()
-        self.share = LoopShare(lambda: 0, self._timer, self._pause)
+        self.share = BackgroundQuota(lambda: 0, self._timer, self._pause)
 
     def _timer(self):
         self._now += BURST_SECONDS

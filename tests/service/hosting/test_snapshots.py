@@ -6,7 +6,8 @@ import pytest
 
 from engine.game import SPECTATOR
 from service import wire
-from service.hosting import snapshots
+from service.hosting import history
+from service.hosting.history import read_snapshot
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.store import Entry, EntryKind, Header, Snapshot, StoredMatch
@@ -102,7 +103,7 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
     middle, last = matches[len(matches) // 2], matches[-1]
     good = middle.snapshot()
     game, header = middle.game, middle.header
-    assert snapshots.read(header, game, None, good) == (middle.match, None)
+    assert read_snapshot(header, game, None, good) == (middle.match, None)
     broken = [
         good._replace(version=good.version + 1),
         good._replace(data=b""),
@@ -115,20 +116,20 @@ def test_a_snapshot_that_does_not_fit_is_ignored(monkeypatch):
         data[at] ^= 1
         broken.append(good._replace(data=bytes(data)))
     for snapshot in broken:
-        assert snapshots.read(header, game, None, snapshot) is None
+        assert read_snapshot(header, game, None, snapshot) is None
         loaded = MatchState.load(StoredMatch(header, list(last.entries), snapshot))
         assert None not in loaded.history.events
         assert loaded.match == last.match
     for other in other_headers(header):
-        assert snapshots.read(other, game, None, good) is None
+        assert read_snapshot(other, game, None, good) is None
     # A snapshot is ahead of a log that was restored from a backup.
     few = list(middle.entries[:-1])
     assert (
         MatchState.load(StoredMatch(header, few, good)).match == matches[middle.version - 1].match
     )
     # Another build of the engine ignores the snapshot.
-    monkeypatch.setattr(snapshots, "_engine", lambda: b"another")
-    assert snapshots.read(header, game, None, good) is None
+    monkeypatch.setattr(history, "_engine", lambda: b"another")
+    assert read_snapshot(header, game, None, good) is None
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())

@@ -3,7 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-from service.hosting.watches import Watches
+from service.hosting.match_cache import Watches
 
 
 def state(version, match_id="one"):

@@ -25,13 +25,11 @@ from service import wire
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers
 from service.api.hint_service import HintService
-from service.call import Call
-from service.metrics import Metrics
-from service.searching.hint_messages import write_beliefs
-from service.searching.hints import CheckedHintRequest, answer
-from service.searching.own_threads import OwnThreads
+from service.common.call import Call
+from service.observability.metrics import Metrics
+from service.searching.hints import CheckedHintRequest, answer, write_beliefs
 from service.searching.pool import Limits, SearchJob, SearchPool
-from service.searching.searches import Searches
+from service.searching.searches import OwnThreads, Searches
 from service.searching.tasks import Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refused, ruleset_of

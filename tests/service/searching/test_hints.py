@@ -17,7 +17,7 @@ from ai.search import search
 from croupier.v1 import hint_pb2
 from engine.match import Match
 from service import wire
-from service.metrics import Metrics
+from service.observability.metrics import Metrics
 from service.searching.pool import LOWEST_PRIORITY, Limits, SearchPool
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import search_in

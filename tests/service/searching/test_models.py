@@ -6,8 +6,8 @@ import pytest
 
 from croupier.v1 import catalog_pb2
 from engine import games, model
-from service.searching.models import open_models
-from service.server import Options, Server
+from service.running.server import Options, Server
+from service.searching.options import open_models
 from tests.support.models import random_model
 from tests.support.serving import OPEN, TIMEOUT, Client, bot, ruleset_of
 

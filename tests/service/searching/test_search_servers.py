@@ -15,8 +15,8 @@ from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
 from lab.ports import free_port
 from service import wire
-from service.searching.tasks import Asker, Kind, read_asker
-from service.tls import Files
+from service.listening.tls import Files
+from service.searching.tasks import Kind, Requester, read_requester
 from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import wait_for_metric
@@ -341,13 +341,13 @@ def test_callers_share_a_search_server_fairly(start, tmp_path):
 
 
 def test_an_asker_survives_the_way_to_a_search_server():
-    asker = Asker(Kind.BOT, "matches/a", 1)
-    read = read_asker(dict(asker.metadata()), "nobody")
+    requester = Requester(Kind.BOT, "matches/a", 1)
+    read = read_requester(dict(requester.metadata()), "nobody")
     assert (read.kind, read.rank) == (Kind.BOT, 1)
-    assert read.owner != asker.owner  # Its name is not told.
-    assert read == read_asker(dict(asker.metadata()), "somebody else")
-    assert read.owner != read_asker(dict(asker._replace(owner="b").metadata()), "").owner
-    assert read_asker({}, "nobody") == Asker(Kind.HINT, "nobody", 0)
+    assert read.owner != requester.owner  # Its name is not told.
+    assert read == read_requester(dict(requester.metadata()), "somebody else")
+    assert read.owner != read_requester(dict(requester._replace(owner="b").metadata()), "").owner
+    assert read_requester({}, "nobody") == Requester(Kind.HINT, "nobody", 0)
 
 
 # Fields of the response

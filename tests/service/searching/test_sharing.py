@@ -15,10 +15,10 @@ from croupier.v1.match_pb2 import BotStrength
 from engine.match import Match
 from engine.sampler import Sampler
 from service import wire
-from service.errors import Refusal
+from service.common.errors import Refusal
 from service.hosting.bots import Bots
 from service.hosting.match_state import MatchState
-from service.metrics import Metrics
+from service.observability.metrics import Metrics
 from service.searching import fair_queue
 from service.searching.hints import CheckedHintRequest, answer
 from service.searching.pool import Limits, Quotas, SearchJob, SearchPool
@@ -304,7 +304,7 @@ def test_a_bot_of_a_person_goes_before_bots_among_themselves():
 
     class Seen:
         async def report(self, task):
-            seen.append((task.asker.owner, task.asker.rank))
+            seen.append((task.requester.owner, task.requester.rank))
             return SimpleNamespace(hint=hint_pb2.Hint())
 
     async def run():

@@ -8,18 +8,13 @@ import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import View
-from service.errors import Refusal
-from service.hosting.caller import Caller
+from service.common.errors import Refusal
 from service.hosting.matches import Matches
+from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
-from service.metrics import Metrics
-from service.server import Options, open_store
-from service.store import (
-    postgresql,
-    postgresql_connections,
-    postgresql_listener,
-    postgresql_tables,
-)
+from service.observability.metrics import Metrics
+from service.running.server import Options, open_store
+from service.store import postgresql, postgresql_connections, postgresql_listener, postgresql_tables
 from service.store.postgresql import PostgresStore
 from tests.support.proxy import CUT, PASS, SWALLOW, Proxy
 from tests.support.serving import ruleset_of, view_of

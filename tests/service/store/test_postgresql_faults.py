@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from croupier.v1 import match_pb2
-from service.errors import Refusal
+from service.common.errors import Refusal
 from tests.support.play import seeded
 from tests.support.proxy import Proxy
 from tests.support.server_process import ServerProcess, refused_start

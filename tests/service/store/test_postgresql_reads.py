@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import asyncpg
 import pytest
 
-from service.errors import Refusal, store_unavailable
+from service.common.errors import Refusal, store_unavailable
 from service.hosting.matches import Matches
-from service.metrics import Metrics
+from service.observability.metrics import Metrics
 from service.store import postgresql_connections, postgresql_listener, postgresql_tables
 from service.store.postgresql import MAX_LOADS
 from service.store.postgresql_reads import ReadGatherer

@@ -9,8 +9,8 @@ import pytest
 
 from lab.ports import free_port
 from lab.postgresql import Postgres
-from service import monitoring
-from service.server import Options, Server
+from service.running import monitoring
+from service.running.server import Options, Server
 from service.store import postgresql_tables as tables
 from tests.support.play import seeded
 from tests.support.proxy import Proxy

@@ -13,9 +13,9 @@ import threading
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.errors import Refusal, store_unavailable
+from service.common.errors import Refusal, store_unavailable
 from service.hosting.matches import SNAPSHOT_EVERY
-from service.server import Options, Server
+from service.running.server import Options, Server
 from service.store import MemoryStore, Snapshot, sqlite
 from tests.support.faulty_disk import (
     ALWAYS,

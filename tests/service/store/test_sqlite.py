@@ -8,7 +8,7 @@ import time
 import pytest
 
 from croupier.v1.error_pb2 import ErrorReason
-from service.errors import Refusal
+from service.common.errors import Refusal
 from service.store import (
     MatchStatus,
     Snapshot,

@@ -11,7 +11,7 @@ from engine.events import Event
 from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
-from service.errors import Refusal
+from service.common.errors import Refusal
 from tests.support.play import game_of, note_on_failure, random_secret, seeded
 from tests.support.serving import hosted_cases, ruleset_of
 

@@ -1,0 +1,167 @@
+"""The listener of gRPC: a port, and the handlers that bring its calls to `Calls`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, TypeAlias
+
+import grpc
+from grpc_status import rpc_status
+
+from service.api.calls import Calls, Method, Response, Service
+from service.api.grpc_services import HealthService, grpc_services
+from service.common.call import REQUEST_ID_HEADER, Call
+from service.common.errors import Refusal
+from service.listening.connections import (
+    ConnectionLimits,
+    channel_options,
+    check_free,
+    warn_of_cleartext,
+)
+
+PROTOCOL = "grpc"  # In the metrics.
+
+GrpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+
+
+class ServiceHandlers(grpc.GenericRpcHandler):
+    """Lets `Calls` answer every call of some services.
+
+    An interceptor could do the same for the handlers of the generated code, with a coroutine more
+    for every call.
+    """
+
+    def __init__(self, calls: Calls, services: Iterable[Service]) -> None:
+        self._handlers = {
+            method.path: _handler(calls, method)
+            for service in services
+            for method in service.methods()
+        }
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        return self._handlers.get(handler_call_details.method)
+
+
+def _handler(calls: Calls, method: Method) -> Any:
+    path = method.path
+
+    def call_of(context: GrpcContext) -> Call:
+        metadata = context.invocation_metadata() or ()
+        return Call(path, PROTOCOL, metadata, context.peer(), context.time_remaining)
+
+    async def answer(data: bytes, context: GrpcContext) -> Response:
+        call = call_of(context)
+        # Metadata at the beginning would be one more message, which costs a short call a tenth of
+        # its time.
+        context.set_trailing_metadata(_returned(call))
+        try:
+            return await calls.answer(call, method, partial(method.read, data))
+        except Refusal as refusal:
+            await _abort(context, refusal, call)
+            raise
+
+    async def stream(sent: Any, context: GrpcContext) -> AsyncIterator[Response]:
+        # `sent` is one request, or a stream of them.
+        call = call_of(context)
+        await context.send_initial_metadata(_returned(call))
+        requests = partial(calls.requests, call, method, sent)
+        read = requests if method.takes_stream else partial(method.read, sent)
+        responses: Any = calls.stream(call, method, read)
+        try:
+            async with aclosing(responses):
+                async for response in responses:
+                    yield response
+        except Refusal as refusal:
+            await _abort(context, refusal, call)
+            raise
+
+    if method.takes_stream:
+        return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialize)
+    if method.streams:
+        return grpc.unary_stream_rpc_method_handler(stream, response_serializer=_serialize)
+    return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
+
+
+async def _abort(context: GrpcContext, refusal: Refusal, call: Call) -> None:
+    status = rpc_status.to_status(refusal.status)
+    trailing = (*(status.trailing_metadata or ()), *_returned(call))
+    try:
+        await context.abort(status.code, status.details, trailing)
+    except grpc.aio.InternalError:
+        # The caller has gone, but gRPC did not know it yet, and would log this as an error.
+        raise asyncio.CancelledError from None
+
+
+def _returned(call: Call) -> tuple[tuple[str, str]]:
+    return ((REQUEST_ID_HEADER, call.request_id),)
+
+
+def _serialize(response: Response) -> bytes:
+    return response if isinstance(response, bytes) else response.SerializeToString()
+
+
+# Two servers must not share a port without noticing.
+_NO_SHARED_PORT = ("grpc.so_reuseport", 0)
+# What grpcio itself takes to end calls that are cut off.
+END_SECONDS = 2.0
+
+
+class GrpcListener:
+    """A gRPC server."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        limits: ConnectionLimits,
+        credentials: grpc.ServerCredentials | None = None,
+        listeners: int = 1,
+    ) -> None:
+        """Without `credentials` it serves in the clear. `listeners` share the files of the process.
+
+        Raises ValueError if there are too few files.
+        """
+        self._calls = calls
+        self._credentials = credentials
+        self._health: HealthService | None = None
+        options = (_NO_SHARED_PORT, *channel_options(limits, listeners))
+        self._server = grpc.aio.server(options=options)
+
+    async def open(self, address: str, services: Sequence[Service]) -> str:
+        """Serves at an address: HOST:PORT, or unix:PATH. Returns it with the port that it has.
+
+        Raises OSError if the address cannot be used.
+        """
+        names = [service.descriptor.full_name for service in services]
+        self._health, more = grpc_services(names)
+        self._server.add_generic_rpc_handlers([ServiceHandlers(self._calls, [*services, *more])])
+        address = self._listen(address)
+        await self._server.start()
+        return address
+
+    def begin_to_close(self) -> None:
+        """Tells those who watch its health that this server is going."""
+        if self._health is not None:
+            self._health.stop()
+
+    async def close(self, grace: float) -> None:
+        """Closes the port; calls that run have `grace` seconds to end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace + END_SECONDS):
+                await self._server.stop(grace)
+
+    def _listen(self, address: str) -> str:
+        is_socket = address.startswith("unix:")
+        host, _, port = address.rpartition(":")
+        if not is_socket:
+            check_free(host, int(port))
+        try:
+            if self._credentials is not None:
+                number = self._server.add_secure_port(address, self._credentials)
+            else:
+                if not is_socket:
+                    warn_of_cleartext(host, address)
+                number = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from None
+        return address if is_socket else f"{host}:{number}"

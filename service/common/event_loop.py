@@ -1,0 +1,155 @@
+"""The time of the event loop, on which all calls run: who has used it, and who may.
+
+Calls are metered. What takes long, such as the replay of a long match, is done in pieces
+(`LongWork`). Background tasks, which the server does without a call, get a part of the loop's time
+(`BackgroundQuota`).
+"""
+
+import asyncio
+import time
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, TypeAlias, TypeVar, TypeVarTuple
+
+
+@types.coroutine
+def metered(
+    work: Any,
+    charge: Callable[[float], object],
+    timer: Callable[[], float] = time.thread_time,
+) -> Generator[Any, Any, Any]:
+    """Awaits a coroutine, or the next item of an async generator, and returns its result.
+
+    `charge` is called with the seconds that each of its steps takes, by default of processor time:
+    a step goes from when the event loop turns to it until it waits for something or ends.
+    """
+    step, sent = work.send, None
+    while True:
+        began = timer()
+        try:
+            waited = step(sent)
+        except StopIteration as ended:
+            return ended.value
+        finally:
+            charge(timer() - began)
+        try:
+            step, sent = work.send, (yield waited)
+        except GeneratorExit:
+            work.close()
+            raise
+        # Such as a cancellation: it goes where the coroutine waits.
+        except BaseException as error:
+            step, sent = work.throw, error
+
+
+PIECE_SECONDS = 0.001
+FIRST_PIECES = 8  # After which work waits for its turns.
+PART = 0.2  # Of the loop's time, for all work that waits for turns.
+
+_T = TypeVar("_T")
+Work: TypeAlias = Generator[None, None, _T]
+
+
+class LongWork:
+    """The long work of a server."""
+
+    def __init__(self) -> None:
+        self._turns = asyncio.Lock()  # Fair: whoever waits longest is next.
+
+    async def finish(self, work: Work[_T]) -> _T:
+        """Does work, and returns its result; raises what it raises."""
+        for _ in range(FIRST_PIECES):
+            try:
+                _do_piece(work)
+            except StopIteration as ended:
+                first: _T = ended.value
+                return first
+            await asyncio.sleep(0)
+        while True:
+            async with self._turns:
+                began = time.perf_counter()
+                try:
+                    _do_piece(work)
+                except StopIteration as ended:
+                    result: _T = ended.value
+                    return result
+                await asyncio.sleep((time.perf_counter() - began) * (1 / PART - 1))
+
+
+def _do_piece(work: Work[object]) -> None:
+    until = time.perf_counter() + PIECE_SECONDS
+    next(work)
+    while time.perf_counter() < until:
+        next(work)
+
+
+def finish_now(work: Work[_T]) -> _T:
+    """Does work at once, where nobody else waits; returns its result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as ended:
+            result: _T = ended.value
+            return result
+
+
+BUSY_QUOTA = 0.15  # Of the loop's time, while calls come in.
+IDLE_QUOTA = 0.75
+BURST_SECONDS = 0.002
+MAX_PAUSE_SECONDS = 0.1
+MAX_AT_ONCE = 8  # Tasks that wait for the log, since they go on all together when it answers.
+
+_Arguments = TypeVarTuple("_Arguments")
+_Task: TypeAlias = Coroutine[Any, Any, _T]
+
+
+class BackgroundQuota:
+    """Runs background tasks, and leaves time on the event loop for calls.
+
+    Background tasks are expired clocks, decisions of bots and the ends of idle matches. There can
+    be thousands of them at once, as after a restart. So the time that they use on the loop is
+    measured. When they have used `BURST_SECONDS`, the next one begins after a pause that keeps them
+    at their quota of the time: a small one while calls come in, else most of it. They begin in the
+    order in which they are asked for.
+    """
+
+    def __init__(
+        self,
+        count_calls: Callable[[], int],
+        timer: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`count_calls` returns a number that rises with each call."""
+        self._count_calls = count_calls
+        self._timer = timer
+        self._sleep = sleep
+        self._turns = asyncio.Lock()  # Fair: whoever waits longest is next.
+        self._slots = asyncio.Semaphore(MAX_AT_ONCE)
+        self._spent = 0.0  # Seconds on the loop that no pause has followed.
+        self._calls = 0  # At the last pause.
+
+    async def run(self, task: Callable[[*_Arguments], _Task[_T]], *args: *_Arguments) -> _T:
+        """Runs a short task, of which `MAX_AT_ONCE` are under way at a time."""
+        async with self._slots:
+            return await self.begin(task, *args)
+
+    async def begin(self, task: Callable[[*_Arguments], _Task[_T]], *args: *_Arguments) -> _T:
+        """Runs a task that may take long, such as a search: only its start waits for its turn."""
+        async with self._turns:
+            while self._spent >= BURST_SECONDS:
+                await self._pause()
+        return await self.run_now(task, *args)
+
+    async def run_now(self, task: Callable[[*_Arguments], _Task[_T]], *args: *_Arguments) -> _T:
+        """Runs a task that somebody waits for, at once; other tasks wait longer for it."""
+        result: _T = await metered(task(*args), self._spend, self._timer)
+        return result
+
+    def _spend(self, seconds: float) -> None:
+        self._spent += seconds
+
+    async def _pause(self) -> None:
+        spent, self._spent = self._spent, 0.0
+        before, self._calls = self._calls, self._count_calls()
+        quota = IDLE_QUOTA if self._calls == before else BUSY_QUOTA
+        await self._sleep(min(spent / quota - spent, MAX_PAUSE_SECONDS))

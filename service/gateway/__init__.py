@@ -1,0 +1,1 @@
+"""What browsers and clients without gRPC speak: Connect, gRPC-Web, JSON, and the web app."""

@@ -1,0 +1,121 @@
+"""The files of the web app, served from memory.
+
+The build of `web/` puts them into `service/gateway/static/`. A file under `assets/` has a hash of
+its contents in its name, so that a browser may keep it for ever; of any other file it asks each
+time whether it has changed.
+"""
+
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from service.listening.http import Headers, Receive, Scope, Send, respond, respond_text
+
+HASHED = "/assets/"
+MIN_COMPRESSED = 1000  # Bytes; a smaller file fits into one packet anyway.
+NOT_BUILT = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Croupier</title>
+<h1>Croupier</h1>
+<p>The server runs, but the table in the browser was not built. To build it, run
+<code>make web</code> in a checkout, and start the server again.</p>
+<p>Connect, gRPC-Web and JSON work on this address without it.</p>
+</html>
+"""
+
+# Whatever is not named here is refused: no outside resource, no frame, no inline script or style.
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{kind}-src 'self'" for kind in ("script", "style", "connect", "img", "font")),
+        *(f"{kind}-src 'self'" for kind in ("manifest", "worker")),
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+PAGE_HEADERS: Headers = [
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+
+
+class _File(NamedTuple):
+    """A file with what is sent of it."""
+
+    content: bytes
+    compressed: bytes | None
+    headers: Headers  # Without those that depend on the request.
+    tag: bytes
+
+
+class Site:
+    """The files as an ASGI application."""
+
+    def __init__(self, folder: Traversable | None = None) -> None:
+        """Reads a folder, by default that of the package."""
+        folder = folder or files("service.gateway").joinpath("static")
+        found = {path: _file(path, content) for path, content in _contents(folder, "/")}
+        if "/index.html" not in found:
+            found["/index.html"] = _file("/index.html", NOT_BUILT.encode())
+        found["/"] = found.pop("/index.html")
+        self._files = found
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        file = self._files.get(scope["path"])
+        if file is None:
+            await respond_text(send, 404, "there is no such page", PAGE_HEADERS)
+            return
+        if scope["method"] not in ("GET", "HEAD"):
+            await respond_text(send, 405, "only GET and HEAD", [(b"allow", b"GET, HEAD")])
+            return
+        sent = dict(scope["headers"])
+        if file.tag in sent.get(b"if-none-match", b""):
+            await respond(send, 304, file.headers)
+        elif file.compressed is not None and b"gzip" in sent.get(b"accept-encoding", b""):
+            headers = [*file.headers, (b"content-encoding", b"gzip")]
+            await respond(send, 200, headers, file.compressed)
+        else:
+            await respond(send, 200, file.headers, file.content)
+
+
+def _contents(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    if not folder.is_dir():
+        return
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _contents(each, f"{path}{each.name}/")
+        else:
+            yield path + each.name, each.read_bytes()
+
+
+def _file(path: str, content: bytes) -> _File:
+    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+    if kind.startswith("text/") or kind == "application/json":
+        kind += "; charset=utf-8"
+    hashed = path.startswith(HASHED)
+    tag = b'"%s"' % hashlib.sha256(content).hexdigest()[:32].encode()
+    compressed = gzip.compress(content, mtime=0) if len(content) >= MIN_COMPRESSED else None
+    if compressed is not None and len(compressed) > 0.9 * len(content):
+        compressed = None
+    return _File(
+        content,
+        compressed,
+        [
+            (b"content-type", kind.encode()),
+            (b"cache-control", b"public, max-age=31536000, immutable" if hashed else b"no-cache"),
+            (b"etag", tag),
+            (b"vary", b"accept-encoding"),
+            *PAGE_HEADERS,
+        ],
+        tag,
+    )

@@ -1,0 +1,1 @@
+"""Ports and connections: sockets, limits, TLS and HTTP/1.1."""

@@ -1,0 +1,395 @@
+"""Connections of HTTP/1.1, and how long they may take over a request.
+
+uvicorn speaks HTTP/1.1, and h11 reads it: slower than a parser in C, but exactly as the standard
+says, and one request at a time. What neither of them limits is limited here: whatever is read costs
+time before anybody knows who sent it, and h11 bounds only what it keeps until the rest of it comes,
+not what comes in one piece.
+"""
+
+import asyncio
+import ctypes
+import logging
+import re
+import socket
+import ssl
+import sys
+from asyncio import TimerHandle
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+import h11
+from h11 import _readers
+from uvicorn import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from service.listening.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES, drop_unsent
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+UNREADABLE = "unreadable"  # In the state of a scope, for what is no request: the status to answer.
+
+
+async def respond(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Sends a whole response."""
+    if status not in (204, 304):
+        headers = [*headers, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def respond_text(send: Send, status: int, text: str, headers: Headers | None = None) -> None:
+    """Sends a plain text for a person."""
+    content_type = (b"content-type", b"text/plain; charset=utf-8")
+    await respond(send, status, [content_type, *(headers or [])], f"{text}\n".encode())
+
+
+def peer_of(host: str) -> str:
+    """An address as gRPC writes it, but without its port, so that it is read once for a host."""
+    return f"ipv6:{quote(f'[{host}]')}:0" if ":" in host else f"ipv4:{host}:0"
+
+
+MAX_HEADER_BYTES = 16 << 10  # A browser also sends the cookies of other servers on this host.
+MAX_HEADERS = 100
+MAX_CHUNKS = 200  # Of a request: each costs a fiftieth of a short call.
+
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+
+# h11 tries every way to divide a run of spaces between two parts of a line that has an error: some
+# seconds for 32 KiB of them. These take the same lines, and try one way.
+_readers.header_field_re = re.compile(
+    rb"(?P<field_name>[-!#$%&'*+.^_`|~0-9a-zA-Z]+):[ \t]*+"
+    rb"(?P<field_value>(?:[^\x00\s]+(?:[ \t]+[^\x00\s]+)*)?)[ \t]*+"
+)
+_readers.chunk_header_re = re.compile(
+    rb"(?P<chunk_size>[0-9A-Fa-f]{1,20})(?P<chunk_ext>;[^\n]*(?=\r\n))?[ \t]*+\r\n"
+)
+
+
+class Parser(h11.Connection):
+    """Reads the requests of one connection, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MAX_HEADER_BYTES)
+        self._chunks = 0
+
+    def next_event(self) -> Any:
+        if self.their_state is h11.IDLE:
+            self._chunks = 0
+            if self.waiting > MAX_HEADER_BYTES:
+                begin = self.trailing_data[0][:MAX_HEADER_BYTES]
+                if not _BLANK_LINE.search(begin):
+                    raise h11.RemoteProtocolError("the headers are too large", 431)
+        event = super().next_event()
+        if isinstance(event, h11.Data) and event.chunk_start:
+            self._chunks += 1
+            if self._chunks > MAX_CHUNKS:
+                raise h11.RemoteProtocolError("there are too many chunks", 413)
+        return event
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes were received and are not read yet."""
+        return len(self._receive_buffer)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a request has come in part."""
+        state = self.their_state
+        return state is h11.SEND_BODY or (state is h11.IDLE and bool(self.waiting))
+
+
+def _decode_header_lines(lines: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    # Of headers, and of the trailers after chunks.
+    if len(lines) > MAX_HEADERS:
+        raise h11.LocalProtocolError("there are too many headers", 431)
+    return _decode_all_lines(lines)
+
+
+_decode_all_lines = _readers._decode_header_lines
+_readers._decode_header_lines = _decode_header_lines  # type: ignore[assignment]
+
+
+# A request must have arrived completely by then, or its connection is closed. The largest one takes
+# that long at 35 kB/s.
+REQUEST_SECONDS = 30.0
+# A reader that takes nothing for that long, while there is something to send, is disconnected.
+STALLED_SECONDS = 60.0
+KEEP_ALIVE_SECONDS = 75  # Between two requests.
+# Of a whole request, however it is cut into chunks, and with what may follow the last one.
+MAX_BYTES = 4 * MAX_REQUEST_BYTES
+# Of all requests that have come in part. Beyond this, those that are larger than one piece of data
+# are given up, so that small ones still get through.
+MAX_ARRIVING_BYTES = 64 << 20
+PIECE_BYTES = 64 << 10
+
+
+# Often enough to give back little at once, which takes 0.1 ms for each MB.
+GIVE_BACK_SECONDS = 1.0
+# glibc keeps what was freed below something that is in use: hundreds of MB after thousands of TLS
+# connections. Other libraries have no such function.
+_malloc_trim: Callable[[int], int] = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
+
+
+class Connections:
+    """All connections of a listener, from when they are accepted: at most so many.
+
+    One without a running call costs a file and some memory. When there are too many, the one that
+    has been silent for the longest makes room for a new one, so that nobody is locked out by
+    connections that only wait.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        most: int,
+        idle: float,
+        context: Callable[[], ssl.SSLContext] | None,
+    ) -> None:
+        """`idle` is how long a connection may be silent between two requests, in seconds.
+
+        `context` gives the TLS context for the next connection; None: in the clear.
+        """
+        self.config = Config(
+            application,
+            interface="asgi3",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level=logging.CRITICAL,  # Strangers could fill the log.
+            access_log=False,
+            proxy_headers=False,  # Admission reads them.
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=max(1, min(KEEP_ALIVE_SECONDS, round(idle))),
+            reset_contextvars=True,
+        )
+        self.config.load()
+        self.context = context
+        self.state = ServerState()
+        self.arriving = 0  # Bytes of requests that have come in part.
+        self._most = most
+        self._open: set[HttpConnection] = set()
+        # Those without a running call; the one that has been silent for the longest comes first.
+        self._silent: dict[HttpConnection, None] = {}
+        self._removed = asyncio.Event()
+        self._giving_back: TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def admit(self, accepted: socket.socket, address: Any) -> None:
+        """Begins with a connection that was accepted, unless too many are busy with calls.
+
+        `address` is that of the other end, as a socket gives it.
+        """
+        if len(self._open) >= self._most:
+            oldest = next(iter(self._silent), None)
+            if oldest is None:
+                accepted.close()
+                return
+            oldest.abort()
+        connection = HttpConnection(self)
+        self._open.add(connection)
+        self._silent[connection] = None
+        connection.open(accepted, address)
+
+    def remove(self, connection: "HttpConnection") -> None:
+        """Forgets a connection that is closed."""
+        self._open.discard(connection)
+        self._silent.pop(connection, None)
+        self._removed.set()
+        if self._giving_back is None:
+            loop = asyncio.get_running_loop()
+            self._giving_back = loop.call_later(GIVE_BACK_SECONDS, self._give_back)
+
+    def _give_back(self) -> None:
+        # Gives the memory of connections that are closed back to the system.
+        self._giving_back = None
+        _malloc_trim(0)
+
+    def set_silent(self, connection: "HttpConnection", silent: bool) -> None:
+        """A call of a connection has begun, or its last one has ended."""
+        self._silent.pop(connection, None)
+        if silent and connection in self._open:
+            self._silent[connection] = None
+
+    async def close(self, seconds: float) -> None:
+        """Closes each connection when its response has been sent, and all of them after a time."""
+        for connection in list(self._open):
+            connection.shutdown()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                while self._open:
+                    self._removed.clear()
+                    await self._removed.wait()
+        for connection in list(self._open):
+            connection.abort()
+
+
+class HttpConnection(H11Protocol):
+    """A connection: uvicorn's, with limits of time and size."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections.config, connections.state, {})
+        self.conn: Parser = Parser()
+        self._all = connections
+        self._accepted: socket.socket | None = None  # Until a transport has it.
+        self._address: Any = None
+        self._opening: asyncio.Task[None] | None = None
+        self._bytes = 0  # Of the request that comes in.
+        self._timer: TimerHandle | None = None  # Until when something must have happened.
+        self._stalled: TimerHandle | None = None
+
+    def open(self, accepted: socket.socket, address: Any) -> None:
+        """Begins with an accepted socket, and the address of its other end."""
+        self._accepted = accepted
+        self._address = address
+        self._expect(HANDSHAKE_SECONDS)
+        self._opening = self.loop.create_task(self._open())
+
+    async def _open(self) -> None:
+        accepted, self._accepted = self._accepted, None
+        assert accepted is not None
+        try:
+            if self._all.context is None:
+                await self.loop.connect_accepted_socket(lambda: self, accepted)
+            else:
+                await self.loop.connect_accepted_socket(
+                    lambda: self,
+                    accepted,
+                    ssl=self._all.context(),
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                )
+        except (OSError, ValueError):  # ssl.SSLError is an OSError.
+            self._forget()
+        finally:
+            self._opening = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Of a connection that was reset meanwhile the system no longer knows it.
+        self.client = tuple(self._address[:2]) or None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        self._all.remove(self)
+        self._has_come(0)
+        for timer in (self._timer, self._stalled):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._stalled = None
+        self._unset_keepalive_if_required()
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        self._forget()
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._accepted is not None:
+            self._accepted.close()
+        if self.transport is not None:
+            # Otherwise the system would keep what a stalled reader has not taken: megabytes.
+            drop_unsent(self.transport.get_extra_info("socket"))
+            self.transport.abort()
+
+    def shutdown(self) -> None:
+        """Closes the connection when its response has been sent."""
+        if self.transport is None:
+            self.abort()
+        elif self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self.cycle.keep_alive = False
+
+    def _expect(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self.abort)
+
+    def _has_come(self, size: int) -> None:
+        # So many bytes of a request that is not there completely.
+        self._all.arriving += size - self._bytes
+        self._bytes = size
+
+    def data_received(self, data: bytes) -> None:
+        self._has_come(self._bytes + len(data))
+        most = PIECE_BYTES if self._all.arriving > MAX_ARRIVING_BYTES else MAX_BYTES
+        if self._bytes > most:
+            self.abort()
+        elif self.conn.their_state is not h11.MUST_CLOSE and not self.transport.is_closing():
+            if self._bytes == len(data):
+                self._expect(REQUEST_SECONDS)
+            super().data_received(data)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.conn.is_reading or self.transport.is_closing():
+            return
+        # What comes before the response waits unread, for as long as a request may take.
+        self._has_come(self.conn.waiting)
+        if self._bytes:
+            self._expect(REQUEST_SECONDS)
+        elif self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._all.set_silent(self, False)
+        elif self.timeout_keep_alive_task is None:
+            # The response was sent before all of its request had come.
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._expect(STALLED_SECONDS)
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()  # There is a response already.
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        # The application answers also what is no request, so that it counts like any other answer.
+        error = sys.exception()
+        assert isinstance(error, h11.RemoteProtocolError)
+        error.__traceback__ = None  # It would hold this connection, and itself.
+        self.app_state[UNREADABLE] = error.error_status_hint
+        self.conn = Parser()
+        self.conn.receive_data(b"GET / HTTP/1.0\r\n\r\n")
+        self.handle_events()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._expect(STALLED_SECONDS)
+        if self.cycle is not None and self.cycle.response_complete:
+            self._all.set_silent(self, True)
+            if self.conn.their_state is h11.IDLE:
+                # uvicorn would keep the last request until the next one.
+                self.cycle = self.scope = self.headers = None  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None

@@ -1,0 +1,515 @@
+"""The metrics for the operator: counts and durations, which reveal no card and no player.
+
+A series that is missing until its first event hides that event from `rate()`. So each metric begins
+with all its series, and labels have few values: calls are counted by method and code, and by
+protocol and code, but not by all three.
+"""
+
+import importlib.metadata
+import platform
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import accumulate, product
+
+from google.rpc import code_pb2
+from grpc_health.v1 import health_pb2
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from service.common.errors import CODES
+
+# Whether the responses are a stream, by the path of the method.
+METHODS = {
+    f"/{service.full_name}/{method.name}": method.server_streaming
+    for module in (catalog_pb2, match_pb2, hint_pb2, health_pb2)
+    for service in module.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+}
+METHODS |= {
+    f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo": True
+    for version in ("v1", "v1alpha")
+}
+# How calls end: well, without an answer, or refused.
+ENDS = (
+    "OK",
+    "CANCELLED",
+    "DEADLINE_EXCEEDED",
+    *sorted(code_pb2.Code.Name(code) for code in set(CODES.values())),
+)
+PROTOCOLS = ("grpc", "connect", "grpc-web", "json")
+REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reason in CODES)
+# The statuses of HTTP with which the web gateway answers, and those of refused calls besides.
+WEB_STATUSES = (200, 204, 304, 400, 403, 404, 405, 413, 414, 415, 421, 429, 431, 500, 501)
+CALL_STATUSES = (401, 409, 499, 503, 504)
+GAMES = tuple(field.name for field in game_pb2.Ruleset.DESCRIPTOR.oneofs[0].fields)
+MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")
+SEARCH_KINDS = ("hint", "bot")
+SEARCH_LIMITS = ("caller", "server")
+SEARCH_SERVER_OUTCOMES = ("answered", "lost", "unanswered")
+STORE_KINDS = ("read", "write")
+# What statements are sent to a database for. "due": finding due matches, and taking leases.
+STATEMENTS = ("append", "create", "due", "load", "notify", "other", "poll", "read", "snapshot")
+
+# Each bucket is a series of every method and code.
+_UNARY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10)
+_STREAM_SECONDS = (0.1, 1, 10, 60, 600, 3600)
+_SEARCH_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+
+class _Durations:
+    """How often something took how long, as a histogram counts it."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Counts once."""
+        self.counts[bisect_left(self.bounds, seconds)] += 1
+        self.sum += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """The cumulative counts, by their upper bounds."""
+        bounds = [*(str(float(bound)) for bound in self.bounds), "+Inf"]
+        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
+
+
+class _CallCounts(Collector):
+    """What each call changes, in plain numbers, which only the event loop changes.
+
+    The counters of prometheus_client take a lock for each change, and so a tenth of the Python of a
+    short call.
+    """
+
+    def __init__(self) -> None:
+        self.in_flight = dict.fromkeys(METHODS, 0)
+        self.ended = dict.fromkeys(product(PROTOCOLS, ENDS), 0)
+        self.durations = {
+            (path, code): _Durations(_STREAM_SECONDS if streams else _UNARY_SECONDS)
+            for path, streams in METHODS.items()
+            for code in ENDS
+        }
+        self.lookups = {"hit": 0, "miss": 0}
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them, as prometheus_client reads them."""
+        in_flight = GaugeMetricFamily(
+            "croupier_rpcs_in_flight", "Calls that run.", labels=["method"]
+        )
+        for path, running in self.in_flight.items():
+            in_flight.add_metric([_short(path)], running)
+        ended = CounterMetricFamily(
+            "croupier_rpcs",
+            "Calls that have ended, by the protocol of their client: grpc, connect, grpc-web or "
+            "json.",
+            labels=["protocol", "code"],
+        )
+        for pair, count in self.ended.items():
+            ended.add_metric(pair, count)
+        lookups = CounterMetricFamily(
+            "croupier_match_cache_lookups",
+            "Matches that were looked for in memory; those that are missing are read from the log.",
+            labels=["result"],
+        )
+        for result, count in self.lookups.items():
+            lookups.add_metric([result], count)
+        unary = HistogramMetricFamily(
+            "croupier_unary_rpc_seconds",
+            "How long a call with one response took.",
+            labels=["method", "code"],
+        )
+        streams = HistogramMetricFamily(
+            "croupier_stream_rpc_seconds",
+            "How long a call with a stream of responses lasted until it ended.",
+            labels=["method", "code"],
+        )
+        for (path, code), taken in self.durations.items():
+            family = streams if METHODS[path] else unary
+            family.add_metric([_short(path), code], taken.buckets(), taken.sum)
+        return iter((in_flight, ended, lookups, unary, streams))
+
+
+def _short(path: str) -> str:
+    # A method as the metrics name it: "MatchService/GetView".
+    return path.removeprefix("/croupier.v1.").lstrip("/")
+
+
+class Metrics:
+    """The metrics of one server, in a registry of its own."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        Info("croupier_build", "The versions of what runs.", registry=self.registry).info(
+            {
+                "version": importlib.metadata.version("croupier-server"),
+                "python": platform.python_version(),
+                "grpcio": importlib.metadata.version("grpcio"),
+            }
+        )
+        self._rules_versions = self._gauge(
+            "croupier_rules_version",
+            "The version of the rules by which new matches of a game are played.",
+            "game",
+        )
+        self._loop_lag = self._histogram(
+            "croupier_event_loop_lag_seconds",
+            "How much later than due the event loop called what was due; ten samples a second.",
+            _LAG_SECONDS,
+        )
+        self._add_calls()
+        self._add_matches()
+        self._add_searches()
+        self._add_store()
+        self._certificate_expiry: Gauge | None = None
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(name, text, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+    # All metrics
+
+    def _add_calls(self) -> None:
+        self._counts = _CallCounts()
+        self.registry.register(self._counts)
+        self.calls = 0  # That have ended, of all methods.
+        server_errors = self._counter(
+            "croupier_rpc_server_errors",
+            "Calls that this server could not carry out, through no fault of the caller: by an "
+            "internal error, because the log failed or was full, or not before a deadline of a "
+            "second or more.",
+            "method",
+        )
+        self._server_errors = {path: server_errors.labels(_short(path)) for path in METHODS}
+        refusals = self._counter(
+            "croupier_refusals",
+            "Calls that were refused, by the reason that the caller was given.",
+            "reason",
+        )
+        self._refusals = {reason: refusals.labels(reason) for reason in REASONS}
+        self._budget_refusals = self._counter(
+            "croupier_budget_refusals",
+            "Calls that were refused because a budget was used up, by what the caller is counted "
+            "as.",
+            "budget",
+            "principal",
+        )
+        self._watchers = self._gauge("croupier_watchers", "Calls that follow or wait for a match.")
+
+    def _add_matches(self) -> None:
+        matches = self._counter(
+            "croupier_matches",
+            "Matches that this server has brought into a state: created, ended (by the rules), "
+            "resigned, expired (a seat forfeited when its time was up), abandoned (default actions "
+            "were played for a seat too often) or idle (nothing happened for too long).",
+            "game",
+            "state",
+        )
+        self._matches = {pair: matches.labels(*pair) for pair in product(GAMES, MATCH_STATES)}
+        expiries = self._counter(
+            "croupier_clock_expiries", "How often the time of a seat was up.", "game"
+        )
+        self._expiries = {game: expiries.labels(game) for game in GAMES}
+        self._overdue = self._gauge(
+            "croupier_overdue_seconds",
+            "For how long a match has been due that no server has taken up: a bot must decide in "
+            "it, or a clock has run out.",
+        )
+        self._bot_failures = self._counter(
+            "croupier_bot_failures", "Decisions of bots that failed."
+        )
+
+    def _add_searches(self) -> None:
+        self._search_threads = self._gauge(
+            "croupier_search_threads", "Threads for searches.", "kind"
+        )
+        self._running = self._gauge("croupier_searches_running", "Searches that run.", "kind")
+        self._paused = self._gauge(
+            "croupier_searches_paused",
+            "Searches that were started, and are paused for searches of others.",
+            "kind",
+        )
+        self._waiting = self._gauge("croupier_searches_waiting", "Searches in the queue.", "kind")
+        self._search_waits = self._histogram(
+            "croupier_search_wait_seconds",
+            "How long a search waited in the queue before it started.",
+            _SEARCH_SECONDS,
+            "kind",
+            "game",
+        )
+        self._search_seconds = self._histogram(
+            "croupier_search_seconds",
+            "How long a search took from its start, pauses included.",
+            _SEARCH_SECONDS,
+            "kind",
+            "game",
+        )
+        self._iterations = self._counter(
+            "croupier_search_iterations",
+            "Iterations done; divided by croupier_search_seconds_sum, iterations per second.",
+            "kind",
+            "game",
+        )
+        self._searches_refused = self._counter(
+            "croupier_searches_refused",
+            "Searches refused because too many were waiting: of the caller, or of all callers "
+            "(server).",
+            "kind",
+            "limit",
+        )
+        server_calls = self._counter(
+            "croupier_search_server_calls",
+            "Searches sent to search servers: answered, lost with a server (and sent to another "
+            "one), or unanswered (and done by this process).",
+            "kind",
+            "outcome",
+        )
+        pairs = product(SEARCH_KINDS, SEARCH_SERVER_OUTCOMES)
+        self._search_server_calls = {pair: server_calls.labels(*pair) for pair in pairs}
+        for kind in SEARCH_KINDS:
+            for gauge in (self._search_threads, self._running, self._paused, self._waiting):
+                gauge.labels(kind)
+            for game in GAMES:
+                for metric in (self._search_waits, self._search_seconds, self._iterations):
+                    metric.labels(kind, game)
+            for limit in SEARCH_LIMITS:
+                self._searches_refused.labels(kind, limit)
+        self._hint_delays = self._histogram(
+            "croupier_hint_delay_seconds",
+            "How much longer the answer to SuggestAction took than the search that it asked for.",
+            _SEARCH_SECONDS,
+        )
+
+    def _add_store(self) -> None:
+        self._commits = self._histogram(
+            "croupier_store_commit_seconds", "How long a commit of the log took.", _COMMIT_SECONDS
+        )
+        self._committed = self._counter(
+            "croupier_store_committed", "Changes committed to the log: matches, entries and leases."
+        )
+        self._store_failures = self._counter(
+            "croupier_store_failures", "How often the log could not be read or written.", "kind"
+        )
+        self._store_failing = self._gauge(
+            "croupier_store_failing",
+            "1 from when the log could not be read or written until it can be again, else 0.",
+            "kind",
+        )
+        self.unreadable_since: float | None = None  # By time.monotonic, while reads of it fail.
+        self._store_statements = self._counter(
+            "croupier_store_statements", "Statements that were sent to the database.", "purpose"
+        )
+        for kind in STORE_KINDS:
+            self._store_failures.labels(kind)
+            self.store_failing(kind, False)
+
+    # Metrics that not every server has
+
+    def add_process(self) -> None:
+        """Adds what describes the process; it must have no other server."""
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+
+    def add_match_cache(self, matches: Callable[[], int]) -> None:
+        """Adds how many matches are in memory."""
+        cached = self._gauge("croupier_match_cache_matches", "Matches in memory.")
+        cached.set_function(matches)
+
+    def add_web(self, connections: Callable[[], int]) -> None:
+        """Adds how many connections the web gateway has, and what it answers."""
+        opened = self._gauge("croupier_web_connections", "Connections of the web gateway.")
+        opened.set_function(connections)
+        self._web_responses = self._counter(
+            "croupier_web_responses",
+            "Responses of the web gateway, by their status: to calls, to requests for files, "
+            "and to what is neither.",
+            "status",
+        )
+        for status in WEB_STATUSES + CALL_STATUSES:
+            self._web_responses.labels(status)
+
+    def add_database(
+        self,
+        most: int,
+        opened: Callable[[], int],
+        idle: Callable[[], int],
+        waiting: Callable[[], int],
+    ) -> None:
+        """Adds the pool of at most `most` connections to a database, and who waits for one."""
+        for purpose in STATEMENTS:
+            self._store_statements.labels(purpose)
+        limit = self._gauge(
+            "croupier_store_connections_limit", "Connections that the pool may have."
+        )
+        limit.set(most)
+        for name, text, count in (
+            ("open", "Connections of the pool to the database, idle ones included.", opened),
+            ("idle", "Connections of the pool that nothing uses now.", idle),
+            ("waiting", "What waits for a connection of the pool.", waiting),
+        ):
+            self._gauge(f"croupier_store_connections_{name}", text).set_function(count)
+
+    def add_budgets(self, budgets: Iterable[str], principals: Iterable[str]) -> None:
+        """Adds the budgets, and the kinds of principals whose calls they limit."""
+        for pair in product(budgets, principals):
+            self._budget_refusals.labels(*pair)
+
+    def certificate_expires(self, at: float) -> None:
+        """The server has a certificate, which expires at a time in seconds since 1970."""
+        if self._certificate_expiry is None:
+            # A server without TLS shows no such metric, which would look like an expired one.
+            self._certificate_expiry = self._gauge(
+                "croupier_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate of the server expires, in seconds since 1970.",
+            )
+        self._certificate_expiry.set(at)
+
+    # What happens
+
+    def rules_version(self, game: str, version: int) -> None:
+        """The version of the rules of a game."""
+        self._rules_versions.labels(game).set(version)
+
+    def loop_lagged(self, seconds: float) -> None:
+        """A sample of how late the event loop is."""
+        self._loop_lag.observe(seconds)
+
+    def rpc_began(self, method: str) -> None:
+        """A call has begun; `method` is the path of its method."""
+        self._counts.in_flight[method] += 1
+
+    def rpc_ended(self, method: str, code: str, protocol: str, seconds: float) -> None:
+        """A call has ended."""
+        self.calls += 1
+        counts = self._counts
+        counts.in_flight[method] -= 1
+        counts.ended[protocol, code] += 1
+        counts.durations[method, code].observe(seconds)
+
+    def rpc_failed(self, method: str) -> None:
+        """A call has ended because of a fault of the server."""
+        self._server_errors[method].inc()
+
+    def refused(self, reason: str) -> None:
+        """A call was refused for a reason, without the prefix of the schema."""
+        self._refusals[reason].inc()
+
+    def over_budget(self, budget: str, principal: str) -> None:
+        """A call was refused because a budget was used up."""
+        self._budget_refusals.labels(budget, principal).inc()
+
+    def web_answered(self, status: int) -> None:
+        """The web gateway has answered with a status of HTTP."""
+        self._web_responses.labels(status).inc()
+
+    def match(self, game: str, state: str) -> None:
+        """This server has brought a match into a state."""
+        self._matches[game, state].inc()
+
+    def expiry(self, game: str) -> None:
+        """The time of a seat was up."""
+        self._expiries[game].inc()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While a call follows a match, or waits for it."""
+        self._watchers.inc()
+        try:
+            yield
+        finally:
+            self._watchers.dec()
+
+    def looked_up(self, found: bool) -> None:
+        """A match was looked for in memory."""
+        self._counts.lookups["hit" if found else "miss"] += 1
+
+    def overdue(self, seconds: float) -> None:
+        """For how long the most overdue match has been due."""
+        self._overdue.set(seconds)
+
+    def bot_failed(self) -> None:
+        """A bot could not decide."""
+        self._bot_failures.inc()
+
+    def search_threads(self, kind: str, threads: int) -> None:
+        """How many threads there are for searches of a kind."""
+        self._search_threads.labels(kind).set(threads)
+
+    def search(self, kind: str, game: str, iterations: int, seconds: float) -> None:
+        """A search is done."""
+        self._search_seconds.labels(kind, game).observe(seconds)
+        self._iterations.labels(kind, game).inc(iterations)
+
+    def search_waited(self, kind: str, game: str, seconds: float) -> None:
+        """A search has started, after some time in the queue."""
+        self._search_waits.labels(kind, game).observe(seconds)
+
+    def search_refused(self, kind: str, limit: str) -> None:
+        """A search was refused, because too many were waiting by a limit."""
+        self._searches_refused.labels(kind, limit).inc()
+
+    def search_server_call(self, kind: str, outcome: str) -> None:
+        """A search server has answered, was lost, or no server has answered."""
+        self._search_server_calls[kind, outcome].inc()
+
+    def pool(self, kind: str, running: int, paused: int, waiting: int) -> None:
+        """How many searches of a pool run now, are paused, and wait in its queue."""
+        self._running.labels(kind).set(running)
+        self._paused.labels(kind).set(paused)
+        self._waiting.labels(kind).set(waiting)
+
+    def hint_answered(self, delay: float) -> None:
+        """A suggestion was answered, some seconds later than its search alone would have taken."""
+        self._hint_delays.observe(delay)
+
+    def store_committed(self, count: int, seconds: float) -> None:
+        """`count` changes were committed to the log at once."""
+        self._commits.observe(seconds)
+        self._committed.inc(count)
+
+    def store_statement(self, purpose: str) -> None:
+        """A statement, whose answer takes a round trip, was sent to the database."""
+        self._store_statements.labels(purpose).inc()
+
+    def store_failed(self, kind: str) -> None:
+        """The log could not be read or written."""
+        self._store_failures.labels(kind).inc()
+
+    def store_failing(self, kind: str, failing: bool) -> None:
+        """Whether the log can be read or written now, as far as is known."""
+        self._store_failing.labels(kind).set(failing)
+        if kind == "read":
+            self.unreadable_since = time.monotonic() if failing else None

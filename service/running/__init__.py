@@ -1,0 +1,1 @@
+"""Servers, put together of all parts, and run as processes."""

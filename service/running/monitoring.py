@@ -1,0 +1,159 @@
+"""What a machine may ask about the server over HTTP: its metrics, whether it lives, and is ready.
+
+| path | answer |
+|---|---|
+| `/metrics` | the metrics, for Prometheus |
+| `/livez` | 200, or 503 if the event loop of the server has stood still for LIVE_SECONDS |
+| `/readyz` | 200 while the server takes calls; 503 while it starts, stops or cannot read its log |
+
+A thread of its own answers, so that the metrics can be read also while the event loop is busy. The
+connections have the limits of the web gateway: no reader can hold up another one.
+"""
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from prometheus_client import make_asgi_app
+
+from service import wire
+from service.listening.connections import accept, cannot_listen, listen
+from service.listening.http import (
+    UNREADABLE,
+    Application,
+    Connections,
+    Receive,
+    Scope,
+    Send,
+    respond_text,
+)
+from service.observability.metrics import Metrics
+from service.searching.processes import SummedRegistry
+
+LIVE_SECONDS = 10.0
+LAG_SAMPLE_SECONDS = 0.1
+MAX_CONNECTIONS = 64
+IDLE_SECONDS = 60.0
+READY = "ready"
+UNREADABLE_SECONDS = 10.0  # After which a server that cannot read its log is not ready.
+
+_log = logging.getLogger(__name__)
+
+
+# A host (in brackets if it is an IPv6 address) and a port, or a socket in the file system; None:
+# nowhere.
+MonitoringAddress: TypeAlias = tuple[str, int] | Path | None
+
+
+class Monitoring:
+    """Answers for one server of any kind. Every method is called on the server's event loop."""
+
+    def __init__(self, metrics: Metrics, registry: SummedRegistry | None = None) -> None:
+        """`registry` is what to tell instead of the metrics alone."""
+        self.state = "starting"  # READY, or what the server does instead of taking calls.
+        self._metrics = metrics
+        self._read_metrics: Application = make_asgi_app(
+            registry or metrics.registry, disable_compression=True
+        )
+        self._turned = time.monotonic()  # When the event loop was last seen to turn.
+        self._sample: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # Of the thread that answers.
+        self._answering: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, address: MonitoringAddress) -> None:
+        """Starts to answer; raises OSError if the address cannot be used."""
+        if address is None:
+            return
+        listening = _listen(address)
+        self._take_sample(asyncio.get_running_loop(), due=None)
+        self._loop = loop = asyncio.new_event_loop()
+        self._answering = answering = loop.create_task(self._answer_on(listening))
+        self._thread = threading.Thread(
+            target=_run, args=(loop, answering), name="monitoring", daemon=True
+        )
+        self._thread.start()
+        if isinstance(address, tuple):
+            _log.info("metrics on http://%s:%d/metrics", *address)
+
+    def stop(self) -> None:
+        """Closes the port."""
+        if self._sample is not None:
+            self._sample.cancel()
+        if self._loop is not None and self._answering is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._answering.cancel)
+            self._thread.join()
+
+    def _take_sample(self, loop: asyncio.AbstractEventLoop, due: float | None) -> None:
+        now = loop.time()
+        if due is not None:
+            self._metrics.loop_lagged(max(0.0, now - due))
+        self._turned = time.monotonic()
+        due = now + LAG_SAMPLE_SECONDS
+        self._sample = loop.call_at(due, self._take_sample, loop, due)
+
+    # The thread
+
+    async def _answer_on(self, listening: socket.socket) -> None:
+        connections = Connections(self._answer, MAX_CONNECTIONS, IDLE_SECONDS, None)
+        try:
+            await accept(listening, connections.admit)
+        finally:
+            await connections.close(0.0)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if UNREADABLE in scope["state"]:
+            await respond_text(send, scope["state"][UNREADABLE], "this is no request of HTTP/1.1")
+        elif path not in ("/metrics", "/livez", "/readyz"):
+            await respond_text(send, 404, "here are /metrics, /livez and /readyz")
+        elif scope["method"] not in ("GET", "HEAD"):
+            await respond_text(send, 405, "only GET", [(b"allow", b"GET, HEAD")])
+        elif path == "/metrics":
+            await self._read_metrics(scope, receive, send)
+        elif path == "/readyz":
+            state = self._readiness()
+            await respond_text(send, 200 if state == READY else 503, state)
+        else:
+            still = time.monotonic() - self._turned
+            if still < LIVE_SECONDS:
+                await respond_text(send, 200, "live")
+            else:
+                await respond_text(send, 503, f"the event loop has stood still for {still:.0f} s")
+
+    def _readiness(self) -> str:
+        since = self._metrics.unreadable_since
+        if self.state == READY and since and time.monotonic() - since > UNREADABLE_SECONDS:
+            return "the log cannot be read"
+        return self.state
+
+
+def add_rules_versions(metrics: Metrics) -> None:
+    """Adds the versions of the rules that this server knows."""
+    for game_id, game in wire.hosted_games().items():
+        metrics.rules_version(game_id, game.rules_version)
+
+
+def _listen(address: tuple[str, int] | Path) -> socket.socket:
+    if isinstance(address, Path):
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(address))
+        listening.listen()
+        listening.setblocking(False)
+        return listening
+    host, port = address[0].strip("[]"), address[1]
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise cannot_listen(host, port, error) from None
+
+
+def _run(loop: asyncio.AbstractEventLoop, answering: asyncio.Task[None]) -> None:
+    with suppress(asyncio.CancelledError):
+        loop.run_until_complete(answering)
+    loop.close()

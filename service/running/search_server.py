@@ -1,0 +1,85 @@
+"""A search server: it hosts no matches and keeps nothing, and searches the views that it is sent.
+
+Match servers are its clients (`service/searching/search_servers.py`). It believes what they say of
+the caller for whom a search is, so nobody else should reach it.
+"""
+
+import asyncio
+import time
+from typing import NamedTuple
+
+from croupier.v1 import hint_pb2
+from service.admission.admission import Admission
+from service.admission.callers_file import Callers
+from service.api.calls import Calls, Service
+from service.api.grpc_listener import GrpcListener
+from service.api.hint_service import HintService
+from service.listening.connections import ConnectionLimits
+from service.listening.tls import Certificate, Files
+from service.observability.metrics import Metrics
+from service.running.monitoring import READY, Monitoring, MonitoringAddress, add_rules_versions
+from service.searching.options import SearchOptions, open_models, open_pools
+from service.searching.searches import OwnThreads, Searches
+from service.searching.tasks import Kind
+
+GRACE_SECONDS = 5.0
+LAST_SECONDS = 0.5
+
+_HINT = hint_pb2.DESCRIPTOR.services_by_name["HintService"]
+
+
+class SearchServerOptions(NamedTuple):
+    """The options of a search server."""
+
+    address: str  # HOST:PORT or unix:PATH.
+    searching: SearchOptions = SearchOptions()
+    connections: ConnectionLimits = ConnectionLimits()
+    tls: Files | None = None  # None: in the clear.
+    metrics_at: MonitoringAddress = None
+
+
+class SearchServer:
+    """One search server. It is started once and stopped once."""
+
+    web_url = ""  # It has no web gateway.
+
+    def __init__(self, options: SearchServerOptions) -> None:
+        """Raises OSError or ValueError."""
+        self._options = options
+        self._models = open_models(options.searching.learned)
+        self.metrics = Metrics()
+        add_rules_versions(self.metrics)
+        self._monitoring = Monitoring(self.metrics)
+        self._threads = OwnThreads(open_pools(options.searching, self.metrics))
+        # Match servers have admitted the callers.
+        self._admission = Admission(Callers(address={}), self.metrics)
+        self._calls = Calls(self.metrics, self._admission)
+        self._certificate = (
+            Certificate(options.tls, self.metrics.certificate_expires) if options.tls else None
+        )
+        credentials = None if self._certificate is None else self._certificate.credentials()
+        self._listener = GrpcListener(self._calls, options.connections, credentials)
+
+    async def start(self) -> str:
+        """Starts to serve; returns the address. Raises OSError."""
+        service = HintService(
+            Searches(self._threads), self._admission, self.metrics, models=self._models
+        )
+        self._monitoring.start(self._options.metrics_at)
+        served = await self._listener.open(self._options.address, [Service(_HINT, service)])
+        self._monitoring.state = READY
+        return served
+
+    async def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Stops: answers the searches that run with what they have found."""
+        until = time.monotonic() + grace
+        self._monitoring.state = "stopping"
+        self._calls.drain()
+        self._admission.close()
+        self._listener.begin_to_close()
+        for kind in Kind:
+            self._threads.end_searches(kind)
+        await self._calls.wait_idle(until - time.monotonic())
+        await self._listener.close(max(until - time.monotonic(), min(grace, LAST_SECONDS)))
+        await asyncio.to_thread(self._threads.close)
+        self._monitoring.stop()

@@ -1,0 +1,71 @@
+"""What may be chosen of searches: threads and models by the operator, strengths by callers."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ai.results import Parameters
+from ai.strengths import STRENGTHS, Strength
+from croupier.v1.match_pb2 import BotStrength
+from engine.game import Game
+from engine.model import Model, learned, nothing
+from service import wire
+from service.observability.metrics import Metrics
+from service.searching.pool import Quotas, SearchPool
+from service.searching.tasks import Kind
+
+# What was learned of a game under its ruleset, if anything.
+Models = Callable[[Game], Model | None]
+
+
+def open_models(used: bool) -> Models:
+    """The models of all games, or none. Raises ValueError if one is broken, with its file."""
+    models = learned if used else nothing
+    for game in wire.hosted_games().values():
+        models(game())
+    return models
+
+
+BOT_STRENGTHS: dict[int, Strength] = {
+    BotStrength.BOT_STRENGTH_RANDOM: STRENGTHS["random"],
+    BotStrength.BOT_STRENGTH_BEGINNER: STRENGTHS["beginner"],
+    BotStrength.BOT_STRENGTH_CASUAL: STRENGTHS["casual"],
+    BotStrength.BOT_STRENGTH_SKILLED: STRENGTHS["skilled"],
+    BotStrength.BOT_STRENGTH_EXPERT: STRENGTHS["expert"],
+}
+
+
+MAX_ALL_HINTS_WAITING = 512
+MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
+
+
+class SearchOptions(NamedTuple):
+    """What searches may use."""
+
+    threads: int = 0  # Of each pool; 0: as many as there are processors.
+    max_seconds: float = 60.0  # Of a hint.
+    running: int = 0  # Hints of one caller; 0: twice the threads, at least 4.
+    waiting: int = 64  # Hints of one caller.
+    learned: bool = True  # Whether to search by what was learned of the games.
+
+    @property
+    def number_of_threads(self) -> int:
+        """The threads of each pool."""
+        return self.threads or os.cpu_count() or 1
+
+
+def open_pools(options: SearchOptions, metrics: Metrics) -> dict[Kind, SearchPool]:
+    """The pools by kind."""
+    threads = options.number_of_threads
+    quotas = Quotas(
+        running=options.running or max(MIN_HINTS_RUNNING, 2 * threads),
+        waiting=options.waiting,
+        all_waiting=max(MAX_ALL_HINTS_WAITING, options.waiting),
+    )
+    # A bot thinks as long about a single or a proven action as about others: otherwise its time
+    # would tell what it holds.
+    bots_search = Parameters(single_action=0, proven=0)
+    return {
+        Kind.HINT: SearchPool(Kind.HINT, threads, metrics, quotas, options.max_seconds),
+        Kind.BOT: SearchPool(Kind.BOT, threads, metrics, parameters=bots_search),
+    }

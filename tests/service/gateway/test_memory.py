@@ -1,0 +1,153 @@
+"""Connections that are closed leave nothing behind, also before anybody collects garbage."""
+
+import gc
+import ssl
+import time
+from collections import Counter
+
+import pytest
+
+from lab.ports import free_port
+from service.gateway.listener import WebOptions
+from service.listening.tls import Files
+from tests.support.certificates import Authority
+from tests.support.server_process import ServerProcess
+from tests.support.serving import TIMEOUT
+from tests.support.web import connect, get, path_of, post, reset
+
+CONNECTIONS = 20
+# The library leaves some small garbage behind when it answers what is no call of ours.
+KINDS = (
+    "HttpConnection",
+    "Parser",
+    "RequestResponseCycle",
+    "TCPTransport",
+    "Call",
+    "ConnectError",
+)
+
+
+WATCH = {"path": path_of("MatchService.WatchMatch"), "content_type": "application/connect+json"}
+SAID = {
+    "nothing": b"",
+    "part of a request": get()[:20],
+    "page": get(),
+    "page and more": get().replace(b"close", b"keep-alive"),
+    "call": post(),
+    "refused": post(path=path_of("CatalogService.GetGame")),
+    "not admitted": post(x_api_key="guessed"),
+    "refused gRPC-Web": post(
+        bytes(5), content_type="application/grpc-web+proto", path=path_of("MatchService.GetView")
+    ),
+    "refused stream": post(b"\0\0\0\0\2{}", **WATCH),
+    "no method": post(path="/croupier.v1.X/Y"),
+    "no codec": post(content_type="text/plain"),
+    "no compression": post(content_encoding="br"),
+    "too large": post(bytes(1 << 20)),
+    "part of a body": post()[:-1],
+    "part of a large body": post(bytes(100_000), content_length=200_000),
+    "no request": b"\x16\x03\x01 hello\r\n\r\n",
+    "no chunk": post(b"x\r\n", content_length=None, transfer_encoding="chunked"),
+    "two requests": post() * 2,
+    "upgrade": post(upgrade="h2c", connection="upgrade"),
+}
+WITHOUT_ANSWER = {"nothing", "part of a request", "part of a body", "part of a large body"}
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("certificates"), "authority")
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["clear", "TLS"])
+def target(web_servers, authority, request):
+    """A server, and how to connect to it."""
+    tls = Files(*authority.issue()) if request.param else None
+    server, _ = web_servers.start(web=WebOptions(port=0), tls=tls)
+    context = ssl.create_default_context(cafile=authority.cert)
+
+    def open_one():
+        plain = connect(server.web_url)
+        return plain if tls is None else context.wrap_socket(plain, server_hostname="localhost")
+
+    yield server, open_one
+    web_servers.stop(server)
+
+
+def living():
+    """How many objects of each kind there are."""
+    return Counter(type(each).__name__ for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+@pytest.mark.parametrize("what", SAID)
+def test_nothing_of_a_closed_connection_stays(web_servers, target, what, end):
+    server, open_one = target
+
+    def use_and_close():
+        connection = open_one()
+        connection.sendall(SAID[what])
+        if what not in WITHOUT_ANSWER:
+            connection.recv(65536)
+        if end == "reset":
+            reset(connection)
+        else:
+            connection.close()
+
+    async def turn():
+        """A turn of the event loop."""
+
+    use_and_close()  # Whatever is made once is there now.
+    gc.collect()
+    gc.disable()
+    try:
+        before = living()
+        for _ in range(CONNECTIONS):
+            use_and_close()
+        for _ in range(200):
+            web_servers.run(turn())
+            stays = living() - before
+            if not server._web.connections and not any(stays[kind] for kind in KINDS):
+                break
+        else:
+            pytest.fail(f"these stay: {stays}")
+    finally:
+        gc.enable()
+
+
+AT_ONCE, WAVES = 500, 6
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["clear", "TLS"])
+@pytest.mark.parametrize("what", ["call", "refused", "part of a large body"])
+def test_the_memory_of_3000_connections_is_given_back(authority, tls, what):
+    port = free_port()
+    options = ["--store", "memory", "--web", f"127.0.0.1:{port}"]
+    if tls:
+        cert, key = authority.issue()
+        options += ["--tls-cert", str(cert), "--tls-key", str(key)]
+    context = ssl.create_default_context(cafile=authority.cert)
+
+    def use():
+        connection = connect(f"http://127.0.0.1:{port}")
+        if tls:
+            connection = context.wrap_socket(connection, server_hostname="localhost")
+        connection.sendall(SAID[what])
+        if what not in WITHOUT_ANSWER:
+            connection.recv(65536)
+        return connection
+
+    def use_and_close(number):
+        for connection in [use() for _ in range(number)]:
+            reset(connection)
+
+    with ServerProcess(*options) as server:
+        use_and_close(20)
+        before = server.memory()
+        for _ in range(WAVES):
+            use_and_close(AT_ONCE)
+        until = time.monotonic() + TIMEOUT
+        while server.memory() - before > 20 << 20:
+            assert time.monotonic() < until, (server.memory() - before) >> 20
+            server.metric("croupier_web_connections")
+        server.stop()

@@ -1,0 +1,411 @@
+"""Over each protocol of the gateway, calls get what they get over gRPC."""
+
+import base64
+import http.client
+import json
+import re
+import time
+import uuid
+from contextlib import closing
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from google.protobuf.descriptor_pb2 import MethodOptions
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc import error_details_pb2
+
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from service import wire
+from service.admission.budgets import Budget
+from service.gateway.listener import WebOptions
+from tests.support.play import note_on_failure, seeded
+from tests.support.serving import INVITED, OPEN, TIMEOUT, Client, ruleset_of
+from tests.support.web import Caller, Failed, WebClient, method_of
+
+FEW = hint_pb2.SearchLimits(iterations=50)
+LONG = hint_pb2.SearchLimits(time=Duration(seconds=60))
+OFTEN = Duration(nanos=20_000_000)
+
+
+@pytest.fixture
+def web_client(caller):
+    return WebClient(f"http://{caller.netloc}", caller.protocol)
+
+
+def failure_of(call, *arguments, **options):
+    with pytest.raises(Failed) as caught:
+        call(*arguments, **options)
+    return caught.value.failure
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_a_whole_match_with_hints(web_client, grpc_client, caller, game_id):
+    rng = seeded(f"{game_id} over {caller.protocol}")
+    table = web_client.create(ruleset_of(game_id), seed=rng.getrandbits(63))
+    followed = table.players[0].watch()
+    with note_on_failure(match=table.name):
+        while view := next_view(table, rng):
+            player = table.players[view.seat]
+            assert player.hint(FEW, seed=1).hint.actions
+            search = hint_pb2.Search(match_name=table.name, limits=FEW, seed=1)
+            request = hint_pb2.AnalyzePositionRequest(search=search)
+            *_, last = player._call(web_client.hints.AnalyzePosition, request)
+            assert last.final_report
+            action = rng.choice(last.hint.actions).action
+            assert player.submit(action, view.version).version > view.version
+    # The same as over gRPC, byte for byte.
+    native = [
+        type(each)(grpc_client, each.match, each.token)
+        for each in (*table.players.values(), table.spectator)
+    ]
+    for over_web, over_grpc in zip(table.everyone(), native, strict=True):
+        assert over_web.view() == over_grpc.view()
+        assert over_web.record() == over_grpc.record()
+        assert list(over_web.watch()) == list(over_grpc.watch())
+    assert [each.version for each in followed] == list(range(native[0].view().version + 1))
+
+
+def next_view(table, rng):
+    view = table.spectator.view()
+    return table.players[rng.choice(view.deciders)].view() if view.deciders else None
+
+
+def test_every_method(caller, grpc_client):
+    called = set()
+
+    def call(name, token=None, /, **fields):
+        called.add(name)
+        return caller.call(name, request_of(name, fields), token)
+
+    def request_of(name, fields):
+        method = method_of(name)
+        called.add(name)
+        return GetMessageClass(method.input_type)(**fields)
+
+    assert call("CatalogService.ListGames") == grpc_client.catalog.ListGames(
+        catalog_pb2.ListGamesRequest()
+    )
+    assert call("CatalogService.GetGame", name="games/skystones", language_code="de") == (
+        grpc_client.catalog.GetGame(
+            catalog_pb2.GetGameRequest(name="games/skystones", language_code="de")
+        )
+    )
+    created = call(
+        "MatchService.CreateMatch", ruleset=ruleset_of("skystones"), seats=[OPEN, INVITED]
+    )
+    token = created.seat_tokens[0].token
+    joined = call(
+        "MatchService.JoinMatch",
+        invitation=created.invitations[0].invitation,
+        request_id=str(uuid.uuid4()),
+    )
+    replaced = call(
+        "MatchService.ReplaceSeatToken",
+        joined.seat_token.token,
+        name=created.name,
+        request_id=str(uuid.uuid4()),
+    )
+    tokens = [token, replaced.seat_token.token]
+    view = call("MatchService.GetView", token, name=created.name).view
+    seat = view.deciders[0]
+    action = call("MatchService.GetView", tokens[seat], name=created.name).view.legal_actions[0]
+    search = hint_pb2.Search(match_name=created.name, limits=FEW)
+    hint = call("HintService.SuggestAction", tokens[seat], search=search)
+    assert hint.hint.actions
+    request = request_of("HintService.AnalyzePosition", {"search": search})
+    assert list(caller.stream("HintService.AnalyzePosition", request, tokens[seat]))[
+        -1
+    ].final_report
+    call(
+        "MatchService.SubmitAction",
+        tokens[seat],
+        name=created.name,
+        expected_version=view.version,
+        action=action,
+        request_id="1",
+    )
+    request = request_of("MatchService.WatchMatch", {"name": created.name})
+    with caller.start("MatchService.WatchMatch", request, token) as stream:
+        messages = stream.messages()
+        versions = [next(messages).version for _ in range(view.version + 2)]
+        assert versions == list(range(view.version + 2))
+    match = call("MatchService.GetMatch", token, name=created.name).hosted_match
+    assert match.version == view.version + 1
+    call("MatchService.ResignMatch", token, name=created.name)
+    assert call("MatchService.GetRecord", token, name=created.name).record.HasField("result")
+    rematch = call("MatchService.Rematch", token, name=created.name)
+    assert rematch.seat_token.seat == 1
+    for name, fields, reason in (
+        ("ContributeEntropy", {"name": created.name, "entropy": bytes(16)}, None),
+        ("ListMatches", {}, "NOT_OPERATOR"),
+    ):
+        failure = failure_of(call, f"MatchService.{name}", token, **fields)
+        assert failure.reason and reason in (None, failure.reason)
+    services = {method_of(name).containing_service for name in called}
+    assert called == {
+        f"{service.name}.{method.name}" for service in services for method in service.methods
+    }
+    assert len(services) == 3
+
+
+def test_errors_carry_their_details(web_client, grpc_client):
+    table = web_client.create(ruleset_of("champion_chess"), seed=1)
+    player = table.players[0]
+    action = game_pb2.MatchAction(champion_chess={"play_aid": {}})
+    failure = failure_of(player.submit, action, 0)
+    assert failure.code == "FAILED_PRECONDITION" and failure.reason == "ILLEGAL_ACTION"
+    info, bad = failure.details
+    assert info.domain == "croupier.v1" and info.metadata["rule"]
+    assert [each.field for each in bad.field_violations] == ["action.champion_chess.play_aid"]
+    failure = failure_of(player.submit, player.view().legal_actions[0], 7)
+    assert (failure.code, failure.reason) == ("ABORTED", "STALE_VERSION")
+    assert failure.details[0].metadata["current_version"] == "0"
+    failure = failure_of(web_client.catalog.GetGame, catalog_pb2.GetGameRequest())
+    assert (failure.code, failure.reason) == ("INVALID_ARGUMENT", "INVALID_FIELD")
+    stranger = type(player)(web_client, "matches/x", "")
+    assert failure_of(stranger.view).code == "UNAUTHENTICATED"
+    assert failure_of(lambda: list(stranger.watch())).reason == "TOKEN_MISSING"
+
+
+def test_an_unexpected_error_reveals_nothing(web_servers, caplog):
+    server, _ = web_servers.start(web=WebOptions(port=0))
+
+    async def fail(*_):
+        raise RuntimeError("the queen of hearts")
+
+    server.matches.create = fail
+    for protocol in ("connect", "json", "grpc-web"):
+        failure = failure_of(WebClient(server.web_url, protocol).create, ruleset_of("skystones"))
+        assert (failure.code, failure.reason) == ("INTERNAL", "INTERNAL")
+        assert "queen" not in str(failure)
+    # The traceback quotes the line that raises, which is ours, but not what the error says.
+    assert "RuntimeError: " not in caplog.text
+    web_servers.stop(server)
+
+
+HOSTILE = [
+    b"",
+    b"\xff\xfe",
+    b"[]",
+    b"null",
+    b"7",
+    b'{"name": 7}',
+    b'{"name": "\\ud800"}',
+    b'{"waitForVersion": 1e400}',
+    b'{"waitForVersion": ' + b"1" * 5000 + b"}",
+    b'{"x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    b'{"name": "a", "name": "b"}',
+    b'{"name"',
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
+def test_json_that_is_no_request(url, data):
+    caller = Caller(url)
+    caller.encode = lambda request: data
+    failure = failure_of(caller.call, "MatchService.GetView", None)
+    assert failure.code == "INVALID_ARGUMENT" and failure.reason == "INVALID_FIELD", failure
+    failure = failure_of(lambda: list(caller.stream("MatchService.WatchMatch", None)))
+    assert failure.code == "INVALID_ARGUMENT" and failure.reason == "INVALID_FIELD", failure
+
+
+def test_fields_of_newer_clients_are_left_out(url, grpc_client):
+    caller = Caller(url)
+    caller.encode = lambda request: b'{"pageSizeOfTomorrow": 7}'
+    games = caller.call("CatalogService.ListGames", None)
+    assert games == grpc_client.catalog.ListGames(catalog_pb2.ListGamesRequest())
+
+
+# Deadlines, callers that go away, and budgets
+
+
+@pytest.fixture
+def small(web_servers):
+    """A server that runs one search at a time, its client over gRPC, and a player."""
+    server, address = web_servers.start(
+        web=WebOptions(port=0), search_threads=1, searches_running=1, allow_seeds=True
+    )
+    client = Client(address)
+    yield server, client.create(ruleset_of("champion_chess"), seed=1).players[0]
+    web_servers.stop(server)
+
+
+def long_search(player):
+    return hint_pb2.Search(match_name=player.match, limits=LONG)
+
+
+def searches(server, kind="running"):
+    """How many searches for hints run, or wait."""
+    return server.metrics.registry.get_sample_value(f"croupier_searches_{kind}", {"kind": "hint"})
+
+
+def wait_until(condition):
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+PROTOCOLS = ("connect", "json", "grpc-web")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_hint_comes_before_the_deadline(small, protocol):
+    server, player = small
+    request = hint_pb2.SuggestActionRequest(search=long_search(player))
+    caller = Caller(server.web_url, protocol)
+    hint = caller.call("HintService.SuggestAction", request, player.token, timeout=1).hint
+    assert hint.stop_reason == hint_pb2.STOP_REASON_DEADLINE
+    wait_until(lambda: not searches(server))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_call_past_its_deadline_is_told_so(small, protocol):
+    server, player = small
+    request = match_pb2.WatchMatchRequest(name=player.match)
+    responses = Caller(server.web_url, protocol).stream(
+        "MatchService.WatchMatch", request, player.token, timeout=0.3
+    )
+    assert next(responses).version == 0
+    assert failure_of(lambda: next(responses)).code == "DEADLINE_EXCEEDED"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("streamed", [False, True], ids=["unary", "stream"])
+def test_the_search_of_a_caller_that_goes_away_stops(small, protocol, streamed):
+    server, player = small
+    caller = Caller(server.web_url, protocol)
+    fields = {"search": long_search(player)}
+    if streamed:
+        request = hint_pb2.AnalyzePositionRequest(**fields, report_interval=OFTEN)
+        call = caller.start("HintService.AnalyzePosition", request, player.token)
+        assert next(call.messages()).hint.iterations
+    else:
+        request = hint_pb2.SuggestActionRequest(**fields)
+        call = caller.start("HintService.SuggestAction", request, player.token)
+    wait_until(lambda: searches(server) == 1)
+    call.__exit__()
+    wait_until(lambda: not searches(server))
+
+
+def test_a_server_that_shuts_down_answers_its_callers(web_servers):
+    server, address = web_servers.start(web=WebOptions(port=0), search_threads=2)
+    player = Client(address).create(ruleset_of("skystones")).players[0]
+    caller = Caller(server.web_url)
+    request = hint_pb2.AnalyzePositionRequest(search=long_search(player), report_interval=OFTEN)
+    analysis = caller.stream("HintService.AnalyzePosition", request, player.token)
+    assert not next(analysis).final_report
+    watched = caller.stream(
+        "MatchService.WatchMatch", match_pb2.WatchMatchRequest(name=player.match), player.token
+    )
+    assert next(watched).version == 0
+    web_servers.stop(server, grace=TIMEOUT)
+    last = list(analysis)[-1]
+    assert last.final_report and last.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN
+    failure = failure_of(lambda: next(watched))
+    assert (failure.code, failure.reason) == ("UNAVAILABLE", "SHUTTING_DOWN")
+    assert failure.details[0].metadata["after_version"] == "0"
+    assert isinstance(failure.details[1], error_details_pb2.RetryInfo)
+    with pytest.raises(OSError):
+        caller.call("CatalogService.ListGames", catalog_pb2.ListGamesRequest())
+
+
+def test_budgets_are_shared_between_the_listeners(web_servers, tmp_path):
+    callers = tmp_path / "callers.toml"
+    callers.write_text(
+        'trusted_proxies = ["127.0.0.0/8"]\n'
+        f"[budgets.address]\n{Budget.MATCHES} = 3\n{Budget.CALLS} = 10000\n"
+    )
+    server, address = web_servers.start(web=WebOptions(port=0), callers_file=callers)
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of("skystones"))
+    home = [("x-forwarded-for", "192.0.2.1")]
+    Client(address).matches.CreateMatch(request, metadata=home)
+    for protocol in ("connect", "grpc-web"):
+        Caller(server.web_url, protocol).call("MatchService.CreateMatch", request, headers=home)
+    for protocol in PROTOCOLS:
+        caller = Caller(server.web_url, protocol)
+        failure = failure_of(caller.call, "MatchService.CreateMatch", request, headers=home)
+        assert (failure.code, failure.reason) == ("RESOURCE_EXHAUSTED", "BUDGET_EXHAUSTED")
+        assert failure.details[0].metadata["budget"] == Budget.MATCHES
+        caller.call("MatchService.CreateMatch", request, headers=[("x-forwarded-for", "192.0.2.2")])
+    web_servers.stop(server)
+
+
+def test_a_wrong_key_is_refused(url):
+    request = catalog_pb2.ListGamesRequest()
+    for protocol in PROTOCOLS:
+        caller = Caller(url, protocol)
+        failure = failure_of(
+            caller.call, "CatalogService.ListGames", request, headers=[("x-api-key", "guessed")]
+        )
+        assert (failure.code, failure.reason) == ("UNAUTHENTICATED", "KEY_INVALID")
+
+
+def counted(web, protocol):
+    labels = {"code": "OK", "protocol": protocol}
+    return web[0].metrics.registry.get_sample_value("croupier_rpcs_total", labels) or 0
+
+
+def test_calls_are_counted_by_their_protocol(url, web, grpc_client):
+    before = {protocol: counted(web, protocol) for protocol in (*PROTOCOLS, "grpc")}
+    for protocol in PROTOCOLS:
+        Caller(url, protocol).call("CatalogService.ListGames", catalog_pb2.ListGamesRequest())
+        assert counted(web, protocol) == before[protocol] + 1
+    grpc_client.catalog.ListGames(catalog_pb2.ListGamesRequest())
+    assert all(counted(web, protocol) == before[protocol] + 1 for protocol in before)
+
+
+def get(url, method, message, headers=(), encoding="json", **parameters):
+    """A call by GET, as the specification of Connect says: its status, headers and body."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    query = urlencode({"connect": "v1", "encoding": encoding, "message": message, **parameters})
+    connection.request("GET", f"/croupier.v1.{method}?{query}", headers=dict(headers))
+    response = connection.getresponse()
+    with closing(connection):
+        return response.status, response.headers, response.read()
+
+
+def test_the_catalog_by_get(url, web):
+    before = counted(web, "json")
+    request = '{"name": "games/skystones", "languageCode": "de"}'
+    status, headers, body = get(url, "CatalogService/GetGame", request)
+    assert status == 200
+    assert json.loads(body)["game"]["title"] == "Himmelssteine"
+    assert headers["cache-control"] == "public, max-age=300"
+    assert {each.lower() for each in headers.get_all("vary")} == {"origin", "accept-encoding"}
+    assert counted(web, "json") == before + 1
+    # Binary, in base64.
+    message = catalog_pb2.GetGameRequest(name="games/skystones").SerializeToString()
+    encoded = base64.urlsafe_b64encode(message).decode().rstrip("=")
+    status, _, body = get(url, "CatalogService/GetGame", encoded, encoding="proto", base64="1")
+    assert status == 200
+    assert catalog_pb2.GetGameResponse.FromString(body).game.title == "Skystones"
+
+
+def test_nothing_but_the_catalog_by_get(url):
+    # Whatever needs a token, or changes something, is not called by an address alone.
+    allowed = {
+        method.full_name
+        for file in (catalog_pb2, hint_pb2, match_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+        if method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+    }
+    assert allowed == {"croupier.v1.CatalogService.ListGames", "croupier.v1.CatalogService.GetGame"}
+    status, headers, _ = get(url, "MatchService/GetView", '{"name": "matches/a"}')
+    assert status == 405
+    assert headers["cache-control"] == "no-store"
+    status, headers, _ = get(url, "CatalogService/GetGame", '{"name": "games/whist"}')
+    assert (status, headers["cache-control"]) == (404, "no-store")
+    foreign = [("origin", "https://foreign.example.org")]
+    assert get(url, "CatalogService/ListGames", "{}", foreign)[0] == 403
+    assert get(url, "CatalogService/ListGames", "{}", [("sec-fetch-site", "cross-site")])[0] == 403
+
+
+def test_json_is_as_protobuf_defines_it(url):
+    with Caller(url).start("CatalogService.ListGames", catalog_pb2.ListGamesRequest()) as answer:
+        data = answer.response.read()
+        assert answer.response.headers["content-type"] == "application/json"
+    assert not re.search(rb'": |, "', data)
+    assert set(json.loads(data)["games"][0]) >= {"name", "title", "rules"}
