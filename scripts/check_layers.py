@@ -142,6 +142,7 @@ def main() -> int:
     )
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="a checkout")
     parser.add_argument("--count", action="store_true", help="count only; for other layouts")
+    parser.add_argument("--within", metavar="PACKAGE", help="print the arrows between its folders")
     chosen = parser.parse_args()
     graph = read_modules(chosen.root)
     found = circles(graph)
@@ -151,6 +152,16 @@ def main() -> int:
         f"folders: {len(folders)}, arrows: {sum(map(len, folders.values()))}, "
         f"circles: {len(circles(folders))}"
     )
+    if chosen.within:
+        package = f"{chosen.within}."
+        inside = {
+            folder: sorted(target for target in targets if target.startswith(package))
+            for folder, targets in folders.items()
+            if folder.startswith(package)
+        }
+        for folder, targets in inside.items():
+            print(f"{folder} -> {', '.join(targets)}")
+        print(f"{len(inside)} folders, {sum(map(len, inside.values()))} arrows")
     for circle in found:
         print("circle: " + " -> ".join([*circle, circle[0]]))
     wrong = [] if chosen.count else list(upward(graph))
