@@ -19,7 +19,7 @@ help: ## list the targets
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
-web: build ## build the table, the client in the browser (with a Node.js from PyPI if there is none)
+web: build ## build the web app (with a Node.js from PyPI if there is none)
 	scripts/web.sh build
 
 tools: build .venv/tools ## also install the packages for tests, checks and measurements
@@ -31,7 +31,7 @@ test: tools ## run the tests
 	scripts/web.sh test
 	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-browser: web ## play whole matches at the table in Chromium (SHORT=1 for fewer; apt-get install chromium)
+browser: web ## play whole matches in the web app in Chromium (SHORT=1 for fewer; apt-get install chromium)
 	scripts/web.sh browser
 
 soak: tools ## run the long form of the tests that repeat something: random matches, samplers, snapshots, endings, crashes, races

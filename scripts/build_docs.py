@@ -172,7 +172,7 @@ async def write_games(directory: Path) -> None:
 
 GAMES_INTRODUCTION = (
     "These pages are generated from the catalog: they say what `ListGames` and `GetGame` answer.",
-    "The table draws the cards. The server has all texts in German too.",
+    "The web app draws the cards. The server has all texts in German too.",
 )
 
 
@@ -190,7 +190,7 @@ def game_page(id: str, game: catalog_pb2.Game) -> Iterator[str]:
     """The lines of a game's page."""
     yield f"# {game.title}"
     yield ""
-    yield from picture_lines(f"{id}-board", f"A match of {game.title} at the table")
+    yield from picture_lines(f"{id}-board", f"A match of {game.title} in the web app")
     for paragraph in game.rules.strip().split("\n\n"):
         yield ""
         yield " ".join(paragraph.split())

@@ -118,7 +118,7 @@ def test_wheel_of_the_server_holds_modules_and_declarations(tmp_path):
         for name in sources("ai", "cli", "engine", "lab", "service")
         if not name.endswith(".pyx")
     }
-    static = (ROOT / "service/gateway/static").rglob("*")  # The table, if it was built.
+    static = (ROOT / "service/gateway/static").rglob("*")  # The web app, if it was built.
     table = {path.relative_to(ROOT).as_posix() for path in static if path.is_file()}
     assert names == ours | table
 

@@ -162,7 +162,7 @@ class Server:
                 options.web, options.connections, self._calls, context, self.metrics
             )
             self.metrics.add_web(lambda: web.connections)
-        self.web_url = ""  # Of the table, when the server has started with a web gateway.
+        self.web_url = ""  # Of the web app, when the server has started with a web gateway.
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
