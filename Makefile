@@ -73,7 +73,7 @@ format: tools ## rewrite Python and proto files in the house format
 
 bench: tools ## measure the speed and fingerprint of the search, random self-play, and the cost of calls
 	$(PY) -m lab.search_bench $(ARGS)
-	$(PY) -m lab.self_play && $(PY) -m lab.service_bench
+	$(PY) -m lab.search_bench.self_play && $(PY) -m lab.service_bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)

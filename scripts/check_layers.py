@@ -43,6 +43,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("service",),
     ("lab",),
     ("cli",),
+    ("lab.plain_search", "lab.service_bench"),  # These and what follows: not in the wheel.
+    ("lab.search_bench", "lab.siege"),
 )
 # Modules below a layer that the layer may not import even so.
 FORBIDDEN = {"service": ("croupier.client", "croupier.terminal"), "croupier": ("engine", "ai")}

@@ -85,7 +85,7 @@ def test_an_arena_of_200_games_has_the_same_result_as_here(address, tmp_path):
 
 
 def test_self_play_has_the_same_figures(address):
-    command = (sys.executable, "-m", "lab.self_play", "--matches", "30")
+    command = (sys.executable, "-m", "lab.search_bench.self_play", "--matches", "30")
     here = run(*command, "--workers", "1")
     assert run(*command, "--ray", address) == here
 

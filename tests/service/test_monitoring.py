@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from croupier.v1 import match_pb2
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service import monitoring, wire
 from service.metrics import GAMES, METHODS, REASONS, Metrics
 from service.monitoring import MAX_CONNECTIONS, READY

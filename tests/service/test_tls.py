@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from croupier.client import Client, CroupierError
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service import tls
 from service.metrics import Metrics
 from service.web.door import WebOptions

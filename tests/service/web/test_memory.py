@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service.tls import Files
 from service.web.door import WebOptions
 from tests.support.certificates import Authority
