@@ -8,7 +8,6 @@ do `import` and `cimport`. An import-linter contract would not do, because that 
 Exit status: 0 if nothing is wrong, else 1.
 """
 
-import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -152,14 +151,8 @@ def folder_graph(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def main() -> int:
-    """Checks one checkout."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="a checkout")
-    parser.add_argument("--count", action="store_true", help="count only; for other layouts")
-    chosen = parser.parse_args()
-    graph = read_modules(chosen.root)
+    """Checks this checkout."""
+    graph = read_modules(Path(__file__).parents[1])
     found = circles(graph)
     folders = folder_graph(graph)
     print(
@@ -169,9 +162,9 @@ def main() -> int:
     )
     for circle in found:
         print("circle: " + " -> ".join([*circle, circle[0]]))
-    wrong = [] if chosen.count else list(upward(graph))
+    wrong = list(upward(graph))
     print("\n".join(wrong), end="\n" if wrong else "")
-    return int(bool(wrong or found) and not chosen.count)
+    return int(bool(wrong or found))
 
 
 if __name__ == "__main__":
