@@ -29,8 +29,8 @@ from engine.skystones.tables cimport SkystonesTables
 
 
 # The worth of a placement: TAKEN for each card taken, less WEAK for each open edge by its points,
-# plus a random number below NOISE. The values were set by hand; in 800 matches they beat values that
-# were fitted to the strategies of searches (62.9 % ±2.3), NOISE 8 and no WEAK at all.
+# plus a random number below NOISE. The values were set by hand; in 800 matches they beat values
+# that were fitted to the strategies of searches (62.9 % ±2.3), NOISE 8 and no WEAK at all.
 cdef enum:
     TAKEN = 8
     NOISE_BITS = 2
