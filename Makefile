@@ -49,9 +49,6 @@ restarts: tools ## stop servers in order under load, 20 times on each store, and
 proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy while servers behind them die
 	scripts/proxies.sh $(ARGS)
 
-reference: tools ## write the reference of the API as Markdown, in build/reference
-	$(PY) scripts/write_reference.py $(ARGS)
-
 docs: web .venv/docs ## build the site of the documentation in build/site (ARGS=8000 to serve it on this port)
 	scripts/web.sh pictures
 	$(PY) scripts/build_docs.py
@@ -76,7 +73,7 @@ format: tools ## rewrite Python and proto files in the house format
 
 bench: tools ## measure the speed and fingerprint of the search, random self-play, and the cost of calls
 	$(PY) -m lab.search_bench $(ARGS)
-	$(PY) -m lab.self_play && $(PY) -m lab.service_bench
+	$(PY) -m lab.search_bench.self_play && $(PY) -m lab.service_bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)

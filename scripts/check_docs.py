@@ -15,7 +15,6 @@ of code names its language and is fenced. Prints a line for each fault, and exit
 there is one.
 """
 
-import argparse
 import contextlib
 import io
 import re
@@ -225,12 +224,8 @@ def unknown(root: Path, command: list[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Checks one checkout."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="a checkout")
-    root = parser.parse_args().root.resolve()
+    """Checks this checkout."""
+    root = Path(__file__).resolve().parents[1]
     found = [fault for page in pages(root) for fault in faults(root, page)]
     print("\n".join(found), end="\n" if found else "")
     return int(bool(found))

@@ -36,7 +36,7 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 
 from croupier.client import OPEN, Client, bot
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/image"

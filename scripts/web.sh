@@ -44,7 +44,7 @@ if stale web/node_modules/.installed web/package.json web/package-lock.json; the
 fi
 if stale web/src/gen/.generated proto web/scripts/generate.mjs; then
     "$python" setup.py -q build_proto --build-lib build/stubs
-    (cd web && node scripts/generate.mjs ../build/stubs/croupier/v1/schemas.binpb)
+    (cd web && node scripts/generate.mjs ../build/stubs/croupier/v1/schemas/plain.binpb)
     touch web/src/gen/.generated
 fi
 

@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 END = 30
