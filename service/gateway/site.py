@@ -29,7 +29,7 @@ NOT_BUILT = """\
 </html>
 """
 
-# Whatever is not named here is refused: no outside resource, no frame, no inline script or style.
+# All else is refused: no outside resource, no frame, no inline script or style.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
