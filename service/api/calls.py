@@ -23,6 +23,7 @@ from service.admission.budgets import Budget, BudgetExhausted
 from service.common.call import NOBODY, Call, current_call
 from service.common.errors import Refusal, invalid_field, log_failure, shutting_down
 from service.common.event_loop import LongWork, Work, metered
+from service.common.memory import give_back_soon
 from service.common.validation import first_violation
 from service.observability import tracing
 from service.observability.metrics import METHODS, Metrics
@@ -184,6 +185,8 @@ class Calls:
                         yield response
         except BaseException as error:
             raise await self._failed(call, error, began) from None
+        finally:
+            give_back_soon()
         self._end(call, "OK", "", began, logging.DEBUG)
 
     async def _metered(

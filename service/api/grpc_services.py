@@ -18,6 +18,7 @@ from service.common.call import Call
 from service.common.errors import Refusal, invalid_field
 
 MAX_NAME = 256  # Characters of the name of a service.
+MAX_ANSWERS = 32  # Of reflection.
 _health: Any = health_pb2  # Of which the stubs are older.
 HEALTH: Any = health_pb2.DESCRIPTOR.services_by_name["Health"]
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -79,6 +80,34 @@ REFLECTION: Any = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
 REFLECTION_V1 = "grpc.reflection.v1.ServerReflection"
 
 
+class ReflectionService:
+    """Describes the services of a server (grpc.reflection), and remembers some answers.
+
+    An answer has up to 60 KB, and takes longer to put together than to send.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._described: Any = reflection.aio.ReflectionServicer(names)
+        self._answers: dict[bytes, bytes] = {}
+
+    async def ServerReflectionInfo(
+        self, requests: AsyncIterator[Any], call: Call
+    ) -> AsyncIterator[bytes]:
+        """Answers each request."""
+        async for request in requests:
+            asked = request.SerializeToString()
+            if asked not in self._answers:
+                if len(self._answers) >= MAX_ANSWERS:
+                    self._answers.clear()
+                async for response in self._described.ServerReflectionInfo(_only(request), None):
+                    self._answers[asked] = response.SerializeToString()
+            yield self._answers[asked]
+
+
+async def _only(request: Any) -> AsyncIterator[Any]:
+    yield request
+
+
 def add_reflection_v1() -> None:
     """Lets reflection describe its version v1 too."""
     file = descriptor_pb2.FileDescriptorProto()
@@ -94,7 +123,7 @@ def grpc_services(names: Sequence[str]) -> tuple[HealthService, list[Service]]:
     add_reflection_v1()
     health_service = HealthService(names)
     reflected = (*names, HEALTH.full_name, REFLECTION.full_name, REFLECTION_V1)
-    described = reflection.aio.ReflectionServicer(reflected)
+    described = ReflectionService(reflected)
     return health_service, [
         Service(HEALTH, health_service),
         Service(REFLECTION, described),

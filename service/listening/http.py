@@ -7,7 +7,6 @@ not what comes in one piece.
 """
 
 import asyncio
-import ctypes
 import logging
 import re
 import socket
@@ -25,6 +24,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from service.common.memory import give_back_soon
 from service.listening.connections import HANDSHAKE_SECONDS, MAX_REQUEST_BYTES, drop_unsent
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -131,13 +131,6 @@ MAX_ARRIVING_BYTES = 64 << 20
 PIECE_BYTES = 64 << 10
 
 
-# Often enough to give back little at once, which takes 0.1 ms for each MB.
-GIVE_BACK_SECONDS = 1.0
-# glibc keeps what was freed below something that is in use: hundreds of MB after thousands of TLS
-# connections. Other libraries have no such function.
-_malloc_trim: Callable[[int], int] = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
-
-
 class Connections:
     """All connections of a listener, from when they are accepted: at most so many.
 
@@ -181,7 +174,6 @@ class Connections:
         # Those without a running call; the one that has been silent for the longest comes first.
         self._silent: dict[HttpConnection, None] = {}
         self._removed = asyncio.Event()
-        self._giving_back: TimerHandle | None = None
 
     def __len__(self) -> int:
         """How many are open."""
@@ -208,14 +200,7 @@ class Connections:
         self._open.discard(connection)
         self._silent.pop(connection, None)
         self._removed.set()
-        if self._giving_back is None:
-            loop = asyncio.get_running_loop()
-            self._giving_back = loop.call_later(GIVE_BACK_SECONDS, self._give_back)
-
-    def _give_back(self) -> None:
-        # Gives the memory of connections that are closed back to the system.
-        self._giving_back = None
-        _malloc_trim(0)
+        give_back_soon()
 
     def set_silent(self, connection: "HttpConnection", silent: bool) -> None:
         """A call of a connection has begun, or its last one has ended."""
