@@ -11,8 +11,11 @@ Reads README.md and the other pages of the checkout, and looks at:
 
 In a path, * and <game> stand for any text, and at least one file must match. A word with a slash
 counts as a path only if it begins with a folder of the checkout or ends like a source file. A block
-of code names its language and is fenced. Prints a line for each fault, and exits with status 1 if
-there is one.
+of code names its language and is fenced.
+
+Also finds what no page and no list names: a source file whose first line does not say what it
+holds (scripts/list_modules.py), and a folder that the layers of docs/architecture.md leave out.
+Prints a line for each fault, and exits with status 1 if there is one.
 """
 
 import argparse
@@ -29,6 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from list_modules import undescribed, unnamed
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -195,6 +199,8 @@ def commands(text: str) -> Iterator[list[str]]:
         command: list[str] = []
         for word in [*words, ";"]:
             if set(word) <= set("|&;()<>"):
+                if word.startswith(">") and command and command[-1].isdigit():
+                    command.pop()  # The number of what is redirected, as in 2>log.
                 if command:
                     yield command
                 command = []
@@ -232,6 +238,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="a checkout")
     root = parser.parse_args().root.resolve()
     found = [fault for page in pages(root) for fault in faults(root, page)]
+    found += [*undescribed(root), *unnamed(root, root / "docs/architecture.md")]
     print("\n".join(found), end="\n" if found else "")
     return int(bool(found))
 
