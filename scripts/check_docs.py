@@ -18,7 +18,6 @@ holds (scripts/list_modules.py), and a folder that the layers of docs/architectu
 Prints a line for each fault, and exits with status 1 if there is one.
 """
 
-import argparse
 import contextlib
 import io
 import re
@@ -230,15 +229,15 @@ def unknown(root: Path, command: list[str]) -> Iterator[str]:
         yield from unknown(root, rest)
 
 
-def main() -> int:
-    """Checks one checkout."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, default=Path(__file__).parents[1], help="a checkout")
-    root = parser.parse_args().root.resolve()
+def check(root: Path) -> list[str]:
+    """The faults of a checkout, each as a line."""
     found = [fault for page in pages(root) for fault in faults(root, page)]
-    found += [*undescribed(root), *unnamed(root, root / "docs/architecture.md")]
+    return [*found, *undescribed(root), *unnamed(root, root / "docs/architecture.md")]
+
+
+def main() -> int:
+    """Checks this checkout."""
+    found = check(Path(__file__).resolve().parents[1])
     print("\n".join(found), end="\n" if found else "")
     return int(bool(found))
 

@@ -155,7 +155,7 @@ def test_the_commands_of_a_page(page, language, program, folder, addresses, path
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A small checkout without a fault, and a function that returns its faults."""
+    """A small checkout without a fault."""
     files = {
         "docs/architecture.md": "## Layers\n\n`docs/`, `engine/`, `engine/<game>/`, `web/`\n",
         "engine/match.py": '"""A match."""\n',
@@ -168,14 +168,8 @@ def checkout(tmp_path):
         (tmp_path / name).write_text(text)
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
 
-    def faults():
-        command = [sys.executable, ROOT / "scripts/check_docs.py", "--root", tmp_path]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == int(bool(done.stdout)), done.stderr
-        return done.stdout.splitlines()
-
-    assert faults() == []
-    return tmp_path, faults
+    assert check_docs.check(tmp_path) == []
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -187,24 +181,23 @@ def checkout(tmp_path):
     ],
 )
 def test_a_module_that_does_not_say_what_it_holds_is_found(checkout, name, text):
-    folder, faults = checkout
-    (folder / name).write_text(text)
-    assert faults() == [f"{name}: its first line does not say what it holds"]
+    (checkout / name).write_text(text)
+    assert check_docs.check(checkout) == [f"{name}: its first line does not say what it holds"]
 
 
 @pytest.mark.parametrize("name", ["ai/search.py", "engine/poker/old/rules.pyx", "lab/notes.txt"])
 def test_a_folder_that_no_layer_names_is_found(checkout, name):
-    folder, faults = checkout
-    (folder / name).parent.mkdir()
-    (folder / name).write_text('"""A module."""\n')
+    (checkout / name).parent.mkdir()
+    (checkout / name).write_text('"""A module."""\n')
     missing = Path(name).parent
-    assert faults() == [f"docs/architecture.md: its layers do not name the folder {missing}/"]
+    assert check_docs.check(checkout) == [
+        f"docs/architecture.md: its layers do not name the folder {missing}/"
+    ]
 
 
 def test_the_list_of_modules_has_their_first_sentences(checkout):
-    folder, _ = checkout
-    sources = list_modules.sources(folder)
-    assert {str(path): list_modules.first_sentence(folder / path) for path in sources} == {
+    sources = list_modules.sources(checkout)
+    assert {str(path): list_modules.first_sentence(checkout / path) for path in sources} == {
         "engine/match.py": "A match.",
         "engine/poker/state.pxd": "The state of poker.",
         "web/src/calls.ts": "The calls.",
