@@ -19,7 +19,7 @@ help: ## list the targets
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
-web: build ## build the table, the client in the browser (with a Node.js from PyPI if there is none)
+web: build ## build the web app (with a Node.js from PyPI if there is none)
 	scripts/web.sh build
 
 tools: build .venv/tools ## also install the packages for tests, checks and measurements
@@ -31,7 +31,7 @@ test: tools ## run the tests
 	scripts/web.sh test
 	$(LOW_PRIORITY) $(PYTEST) $(if $(REWRITE),,-n $(JOBS) --dist worksteal) $(ARGS)
 
-browser: web ## play whole matches at the table in Chromium (SHORT=1 for fewer; apt-get install chromium)
+browser: web ## play whole matches in the web app in Chromium (SHORT=1 for fewer; apt-get install chromium)
 	scripts/web.sh browser
 
 soak: tools ## run the long form of the tests that repeat something: random matches, samplers, snapshots, endings, crashes, races
@@ -48,9 +48,6 @@ restarts: tools ## stop servers in order under load, 20 times on each store, and
 
 proxies: tools ## play 200 matches through each of nginx, HAProxy and Envoy while servers behind them die
 	scripts/proxies.sh $(ARGS)
-
-reference: tools ## write the reference of the API as Markdown, in build/reference
-	$(PY) scripts/write_reference.py $(ARGS)
 
 docs: web .venv/docs ## build the site of the documentation in build/site (ARGS=8000 to serve it on this port)
 	scripts/web.sh pictures
@@ -76,7 +73,7 @@ format: tools ## rewrite Python and proto files in the house format
 
 bench: tools ## measure the speed and fingerprint of the search, random self-play, and the cost of calls
 	$(PY) -m lab.search_bench $(ARGS)
-	$(PY) -m lab.self_play && $(PY) -m lab.service_bench
+	$(PY) -m lab.search_bench.self_play && $(PY) -m lab.service_bench
 
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)

@@ -19,8 +19,9 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "clients/python"))
-from build_proto import BuildProto, protoc, schemas
+from build_proto import BuildProto, protoc
 from reproducible import Sdist
+from schema_files import schemas
 
 COVERAGE = os.environ.get("BUILD_COVERAGE") == "1"
 SANITIZE = os.environ.get("BUILD_SANITIZE") == "1"

@@ -70,22 +70,8 @@ def add_parser(commands: Commands) -> None:
         "--sprt",
         metavar="ELO0,ELO1",
         type=arguments.ascending,
-        help="stop a pairing when a sequential test accepts one of the two differences in Elo",
-    )
-    risk = arguments.fraction(0, 0.5)
-    add(
-        "--alpha",
-        metavar="P",
-        type=risk,
-        default=0.05,
-        help="probability of accepting ELO1 when ELO0 is true (default: %(default)s)",
-    )
-    add(
-        "--beta",
-        metavar="P",
-        type=risk,
-        default=0.05,
-        help="probability of accepting ELO0 when ELO1 is true (default: %(default)s)",
+        help="stop a pairing when a sequential test accepts one of the differences in Elo, each "
+        "at a risk of 5 %%",
     )
     add(
         "--aivat",
@@ -210,7 +196,7 @@ def _play(
     sprt = None
     if args.sprt:
         elo0, elo1 = args.sprt
-        sprt = elo.Sprt(elo0, elo1, args.alpha, args.beta)
+        sprt = elo.Sprt(elo0, elo1)
     result = Result(pairing, args.seed, sprt)
     results.append(result)
     pairs = args.games // 2

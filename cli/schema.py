@@ -1,29 +1,10 @@
 """`croupier schema`: writes the schemas of the API, for compilers of other languages."""
 
 import argparse
-from collections.abc import Sequence
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 
-from google.protobuf import any_pb2, duration_pb2
-from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
-from google.rpc import error_details_pb2, status_pb2
-
-from cli import proto_text
 from cli.arguments import CommandError, Commands
-
-OURS = "croupier/"
-# No schema imports what the details of an error are. Some languages have no package of them.
-_ERRORS = (any_pb2, duration_pb2, status_pb2, error_details_pb2)
-_GOOGLEAPIS = "https://github.com/googleapis/googleapis (Apache License 2.0), without its comments"
-_SOURCES = {
-    "buf/": "https://github.com/bufbuild/protovalidate (Apache License 2.0), without its comments",
-    "google/api/": _GOOGLEAPIS,
-    "google/rpc/": _GOOGLEAPIS,
-    # Most compilers come with these, but not that of Debian.
-    "google/protobuf/": "https://github.com/protocolbuffers/protobuf (BSD 3-Clause License), "
-    "without its comments",
-}
 
 
 def add_parser(commands: Commands) -> None:
@@ -61,49 +42,23 @@ def run(chosen: argparse.Namespace) -> int:
     """Writes what was asked for, and says what."""
     if chosen.output is None and chosen.descriptor_set is None:
         raise CommandError("give --output or --descriptor-set")
-    files = read_schemas()
-    if chosen.plain:
-        files = proto_text.strip(files)
-    files += error_schemas(files)
-    try:
-        if chosen.output is not None:
-            written = write_schemas(files, chosen.output)
-            print(f"{len(written)} schemas in {chosen.output}")
-        if chosen.descriptor_set is not None:
-            chosen.descriptor_set.write_bytes(FileDescriptorSet(file=files).SerializeToString())
-            print(f"their descriptors in {chosen.descriptor_set}")
-    except OSError as error:
-        raise CommandError(str(error)) from error
+    form = "plain" if chosen.plain else "full"
+    with resources.as_file(resources.files("croupier.v1") / "schemas") as shipped:
+        try:
+            if chosen.output is not None:
+                paths = sorted((shipped / form).rglob("*.proto"))
+                for path in paths:
+                    copy(path, chosen.output / path.relative_to(shipped / form))
+                print(f"{len(paths)} schemas in {chosen.output}")
+            if chosen.descriptor_set is not None:
+                copy(shipped / f"{form}.binpb", chosen.descriptor_set)
+                print(f"their descriptors in {chosen.descriptor_set}")
+        except OSError as error:
+            raise CommandError(str(error)) from error
     return 0
 
 
-def read_schemas() -> list[FileDescriptorProto]:
-    """Returns all schemas and what they import, each after what it imports."""
-    data = resources.files("croupier.v1").joinpath("schemas.binpb").read_bytes()
-    return proto_text.read_files(data)
-
-
-def error_schemas(known: Sequence[FileDescriptorProto]) -> list[FileDescriptorProto]:
-    """Returns the schemas of the details of errors, without those that are known."""
-    names = {file.name for file in known}
-    return [
-        FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
-        for module in _ERRORS
-        if module.DESCRIPTOR.name not in names
-    ]
-
-
-def write_schemas(files: Sequence[FileDescriptorProto], directory: Path) -> list[Path]:
-    """Writes files as text; returns their paths."""
-    version = metadata.version("croupier")
-    written = []
-    for file in files:
-        source = next(
-            (where for begin, where in _SOURCES.items() if file.name.startswith(begin)), ""
-        )
-        note = f"From {source}." if source else f"From Croupier {version} (Apache License 2.0)."
-        path = directory / file.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(proto_text.write_file(file, note), encoding="utf-8")
-        written.append(path)
-    return written
+def copy(source: Path, target: Path) -> None:
+    """Copies the content of a file, to a folder that may not be there yet."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(source.read_bytes())

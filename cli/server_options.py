@@ -125,7 +125,7 @@ def _add_addresses(parser: ConfiguredParser) -> None:
     parser.add_option(
         group,
         "--web",
-        "where to serve the table for a browser, and Connect, gRPC-Web and JSON; port 0 takes a "
+        "where to serve the web app, and Connect, gRPC-Web and JSON; port 0 takes a "
         "free one; off for nowhere; the URL is printed",
         WebOptions(may_move=True),
         f"{web.host}:{web.port}, or a free port if that one is taken",

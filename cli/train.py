@@ -79,23 +79,8 @@ def add_parser(commands: Commands) -> None:
         metavar="ELO0,ELO1",
         type=arguments.ascending,
         default=(0.0, 15.0),
-        help="a use passes when a sequential test accepts the second difference in Elo (default: "
-        "0,15)",
-    )
-    risk = arguments.fraction(0, 0.5)
-    add(
-        "--alpha",
-        metavar="P",
-        type=risk,
-        default=0.05,
-        help="probability of passing at a difference of ELO0 (default: %(default)s)",
-    )
-    add(
-        "--beta",
-        metavar="P",
-        type=risk,
-        default=0.05,
-        help="probability of not passing at a difference of ELO1 (default: %(default)s)",
+        help="a use passes when a sequential test accepts the second difference in Elo, at a "
+        "risk of 5 %% (default: 0,15)",
     )
     workers.add_options(parser)
     parser.set_defaults(run=run)
@@ -126,8 +111,6 @@ def run(args: argparse.Namespace) -> int:
         gate_games=args.gate_games,
         elo0=elo0,
         elo1=elo1,
-        alpha=args.alpha,
-        beta=args.beta,
     )
     folder = args.folder or Path("build/training", game_id)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -17,14 +17,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from check_site import faults
-from write_reference import ORDER, Reference
 
-from cli.schema import read_schemas
 from croupier.v1 import catalog_pb2
 from service.api.catalog_service import CatalogService
 
@@ -44,6 +42,12 @@ ELSEWHERE = (
     "web/README.md",
 )
 SCHEMAS = Path("proto/croupier/v1")
+# The schemas in the order in which a client programmer reads them; further ones come after them.
+ORDER = ("match", "game", "hint", "catalog", "clock", "error")
+# A service, message or enum at the top of a schema, with its comment.
+DEFINITION = re.compile(
+    r"^(?://[^\n]*\n)*(?:service|message|enum) (\w+) \{(?:\}|.*?^\})", re.MULTILINE | re.DOTALL
+)
 # What the site shows in another form.
 SHOWN = {Path("README.md"): Path("index.md"), SCHEMAS: Path("reference/index.md")}
 # Scripts that the theme would load from elsewhere: the package, and the file in it. One draws the
@@ -71,7 +75,7 @@ def stage() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         text = with_pictures((ROOT / source).read_text(encoding="utf-8"))
         target.write_text(outside_fences(text, partial(relink, source)), encoding="utf-8")
-    Reference(read_schemas()).write(PAGES / "reference")
+    write_reference(PAGES / "reference")
     asyncio.run(write_games(PAGES / "games"))
     config = (ROOT / "docs/zensical.toml").read_text(encoding="utf-8")
     fetch_script("iframe-worker.js")
@@ -153,6 +157,27 @@ def with_pictures(text: str) -> str:
     return PICTURE.sub(pictures, text)
 
 
+def write_reference(directory: Path) -> None:
+    """Writes a page for each schema, with its definitions as they are in it, and a list of all."""
+    directory.mkdir(parents=True)
+    index = ["# Reference of the API", "", "All services, messages and enums of `croupier.v1`."]
+    for schema in in_order((ROOT / SCHEMAS).glob("*.proto"), ORDER):
+        page = [f"# {schema.relative_to(ROOT / 'proto')}", "", "[All of the reference](index.md)"]
+        index += ["", f"## [{page[0][2:]}]({schema.stem}.md)", ""]
+        for found in DEFINITION.finditer(schema.read_text(encoding="utf-8")):
+            name = found.group(1)
+            page += ["", f"## {name}", "", "```proto", found.group(), "```"]
+            index.append(f"- [{name}]({schema.stem}.md#{name.lower()})")
+        (directory / f"{schema.stem}.md").write_text("\n".join(page) + "\n", encoding="utf-8")
+    (directory / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+
+
+def in_order(paths: Iterable[Path], first: Sequence[str]) -> list[Path]:
+    """Paths sorted by their stem, after those with a stem that is to be first."""
+    listed = {stem: number for number, stem in enumerate(first)}
+    return sorted(paths, key=lambda path: (listed.get(path.stem, len(first)), path.stem))
+
+
 async def write_games(directory: Path) -> None:
     """Writes a page for each game that a server hosts, from the catalog."""
     directory.mkdir()
@@ -172,7 +197,7 @@ async def write_games(directory: Path) -> None:
 
 GAMES_INTRODUCTION = (
     "These pages are generated from the catalog: they say what `ListGames` and `GetGame` answer.",
-    "The table draws the cards. The server has all texts in German too.",
+    "The web app draws the cards. The server has all texts in German too.",
 )
 
 
@@ -190,7 +215,7 @@ def game_page(id: str, game: catalog_pb2.Game) -> Iterator[str]:
     """The lines of a game's page."""
     yield f"# {game.title}"
     yield ""
-    yield from picture_lines(f"{id}-board", f"A match of {game.title} at the table")
+    yield from picture_lines(f"{id}-board", f"A match of {game.title} in the web app")
     for paragraph in game.rules.strip().split("\n\n"):
         yield ""
         yield " ".join(paragraph.split())
@@ -258,11 +283,8 @@ def expand(config: str) -> str:
 
     def names(found: re.Match[str]) -> str:
         folder = found.group(1)
-        listed = sorted(f"{folder}/{page.name}" for page in (PAGES / folder).glob("*.md"))
-        first = ("index", "README", *ORDER)
-        listed.sort(
-            key=lambda name: first.index(stem) if (stem := Path(name).stem) in first else 99
-        )
+        pages = in_order((PAGES / folder).glob("*.md"), ("index", "README", *ORDER))
+        listed = [f"{folder}/{page.name}" for page in pages]
         # The title of a page of the reference is the path of its schema, which is long.
         titled = '{{ "{1}" = "{0}" }}' if folder == "reference" else '"{0}"'
         return ", ".join(titled.format(name, Path(name).name[:-3]) for name in listed)

@@ -9,7 +9,7 @@ machine. Checked is:
         materials; its user; and how large each part is
     how long a start takes
     that the health check tells a server that is ready from one that is not, and what it costs
-    that a whole match can be played through the client, and the table is served
+    that a whole match can be played through the client, and the web app is served
     that SIGTERM, while matches are played, ends the server with 0 within 10 seconds, and that all
         these matches go on to their end after the next start
 
@@ -36,7 +36,7 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 
 from croupier.client import OPEN, Client, bot
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "build/image"
@@ -276,7 +276,7 @@ def check_running() -> None:
     check_restrictions()
     check_health(metrics)
     with urllib.request.urlopen(f"http://{web}/") as page:
-        say(f"The table answers with {page.status}.")
+        say(f"The web app answers with {page.status}.")
     with Client(address) as client:
         for game in GAMES[-1:] if SHORT else GAMES:
             say(f"A match of {game} through the client: {play(client, game)} decisions.")

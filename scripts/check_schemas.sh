@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 root="$PWD"
 PATH="$root/.venv/bin:$PATH"
-schemas=croupier/v1/schemas.binpb
+schemas=croupier/v1/schemas/full.binpb
 
 buf format -d --exit-code
 python setup.py -q build_proto --build-lib build/stubs

@@ -1,7 +1,7 @@
 """Build the packages twice in different folders, and check that they are equal and that they work.
 
 The two builds differ in folder, umask, time zone and times of the files; the second one also builds
-the table anew. Their sdists and wheels must have equal hashes. Then:
+the web app anew. Their sdists and wheels must have equal hashes. Then:
 
     the client's wheel is installed alone in an empty environment, from where it plays a match
         against a server, which is installed from its wheel in another one
@@ -101,7 +101,7 @@ def check() -> None:
 
 
 def make_different(copy: Path) -> None:
-    """Gives the files of a copy of the sources other times, and a table that is built there."""
+    """Gives the files of a copy of the sources other times, and a web app that is built there."""
     for path in copy.rglob("*"):
         if path.is_file():
             os.utime(path)

@@ -44,8 +44,13 @@ METHODS = {  # The path of each method, and the type of its answer.
     for method in service.methods
 }
 # Fields that depend on the time of day, and so are not compared.
-TIMES = ["GetViewResponse.server_time", "SuggestActionResponse.search_time", "RecordEntry.time"]
-TIMES += ["AnalyzePositionResponse.search_time", "MatchRecord.create_time", "MatchRecord.digest"]
+TIMES = ["GetViewResponse.server_time", "RecordEntry.time"]
+TIMES += ["MatchRecord.create_time", "MatchRecord.digest"]
+TIMES += [
+    f"{response}Response.{name}_time"
+    for response in ("SuggestAction", "AnalyzePosition")
+    for name in ("search", "queue", "paused")
+]
 CLOCKS = [
     "Clocks.time",
     "SeatClock.deadline",

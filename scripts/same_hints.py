@@ -93,7 +93,7 @@ def answers() -> Iterator[str]:
     from engine import games
     from engine.position import Position
     from engine.sampler import Sampler
-    from lab.search_bench import fingerprint
+    from lab.search_bench.__main__ import fingerprint
 
     yield f"fingerprint {fingerprint()}"
     for game_id, game_class in games().items():

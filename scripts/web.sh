@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds or checks the table, the browser client in web/.
+# Builds or checks the web app in web/.
 #
 #   scripts/web.sh build     into service/gateway/static/, if a source is newer than the last build
 #   scripts/web.sh check     format, linter, types
@@ -9,7 +9,7 @@
 #   scripts/web.sh site      the tests of the documentation in a browser
 #
 # Without Node.js in the PATH, one from PyPI is installed into .venv. If that fails too, this says so
-# and exits with 0: the server runs without the table.
+# and exits with 0: the server runs without the web app.
 set -eu
 cd "$(dirname "$0")/.."
 root="$PWD"
@@ -22,7 +22,7 @@ has_node() {
 if ! has_node; then
     PATH="$(dirname "$(command -v "$python")"):$PATH"
     if ! has_node && ! "$python" -m pip --disable-pip-version-check -q install "$NODE_WHEEL" 2>/dev/null; then
-        echo "The table was left out: it needs Node.js 20.19 or newer (https://nodejs.org), or $NODE_WHEEL from PyPI."
+        echo "The web app was left out: it needs Node.js 20.19 or newer (https://nodejs.org), or $NODE_WHEEL from PyPI."
         exit 0
     fi
 fi
@@ -38,13 +38,13 @@ stale() {
 }
 
 if stale web/node_modules/.installed web/package.json web/package-lock.json; then
-    echo 'Installing the packages of the table into web/node_modules.'
+    echo 'Installing the packages of the web app into web/node_modules.'
     npm --prefix web ci --no-audit --no-fund --ignore-scripts --loglevel=error
     touch web/node_modules/.installed
 fi
 if stale web/src/gen/.generated proto web/scripts/generate.mjs; then
     "$python" setup.py -q build_proto --build-lib build/stubs
-    (cd web && node scripts/generate.mjs ../build/stubs/croupier/v1/schemas.binpb)
+    (cd web && node scripts/generate.mjs ../build/stubs/croupier/v1/schemas/plain.binpb)
     touch web/src/gen/.generated
 fi
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from lab.postgresql import Postgres
+from lab.service_bench.postgresql import Postgres
 from tests.support.replicas import OPERATOR, Cluster, Replica
 from tests.support.serving import Client, Servers
 

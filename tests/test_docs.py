@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 
 ROOT = Path(__file__).parents[1]

@@ -12,6 +12,9 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
+SCHEMAS = ROOT / "croupier/v1/schemas"  # Copies, for `croupier schema`.
+FORMS = ("full", "plain")
+BENCHES = ("lab/plain_search/", "lab/search_bench/", "lab/service_bench/", "lab/siege/")
 BUILT = (".binpb", ".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 
@@ -75,7 +78,7 @@ def sources(*folders):
     return {
         path.relative_to(ROOT).as_posix()
         for path in paths
-        if path.suffix in SOURCES and not path.name.endswith(BUILT)
+        if path.suffix in SOURCES and not path.name.endswith(BUILT) and SCHEMAS not in path.parents
     }
 
 
@@ -98,6 +101,7 @@ def test_sdist_holds_every_source_and_nothing_built(tmp_path):
         "tests/support/faulty_disk.c",
     }
     assert {name for name in names if name.endswith(BUILT)} == by_hand
+    assert not [name for name in names if name.startswith("croupier/v1/schemas/")]
 
 
 def built_files(project, folder, *commands):
@@ -116,9 +120,10 @@ def test_wheel_of_the_server_holds_modules_and_declarations(tmp_path):
     ours = {
         name
         for name in sources("ai", "cli", "engine", "lab", "service")
-        if not name.endswith(".pyx")
+        if not name.endswith(".pyx") and not name.startswith(BENCHES)
     }
-    static = (ROOT / "service/gateway/static").rglob("*")  # The table, if it was built.
+    assert not names & sources(*BENCHES)
+    static = (ROOT / "service/gateway/static").rglob("*")  # The web app, if it was built.
     table = {path.relative_to(ROOT).as_posix() for path in static if path.is_file()}
     assert names == ours | table
 
@@ -131,4 +136,8 @@ def test_wheel_of_the_client_holds_modules_and_stubs(tmp_path):
         for schema in [*schemas, "buf/validate/validate.proto"]
         for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
     }
-    assert names == sources("croupier") | stubs | {"croupier/v1/schemas.binpb"}
+    shipped = {path.relative_to(ROOT).as_posix() for path in SCHEMAS.rglob("*.*")}
+    assert {
+        f"croupier/v1/schemas/{form}/{schema}" for form in FORMS for schema in schemas
+    } < shipped
+    assert names == sources("croupier") | stubs | shipped

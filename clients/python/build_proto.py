@@ -1,15 +1,17 @@
 """The command of setuptools that generates the stubs from the schemas, for both distributions."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from schema_files import VALIDATE, schemas, write_full, write_imported, write_plain
 from setuptools import Command
 
-VALIDATE = "buf/validate/validate.proto"
-DESCRIPTORS = "croupier/v1/schemas.binpb"  # Of all schemas, with comments: for `croupier schema`.
+SCHEMAS = "croupier/v1/schemas"  # What `croupier schema` copies.
+WRITERS = {"full": write_full, "plain": write_plain}
 
 
 class BuildProto(Command):
@@ -41,18 +43,27 @@ class BuildProto(Command):
         for stale in (out / "croupier/v1").glob("*_pb2*"):
             stale.unlink()
         outputs = [f"--{kind}_out={out}" for kind in ("python", "pyi", "grpc_python")]
-        outputs += [f"--descriptor_set_out={out / DESCRIPTORS}"]
-        outputs += ["--include_imports", "--include_source_info"]
         protoc(*outputs, *schemas(), VALIDATE)
+        shutil.rmtree(out / SCHEMAS, ignore_errors=True)
+        for form, write in WRITERS.items():
+            folder = out / SCHEMAS / form
+            write(folder)
+            command = [f"-I{folder}", f"--descriptor_set_out={folder}.binpb"]
+            command += ["--include_imports", "--include_source_info"]
+            run_protoc(*command, *schemas(folder))
 
     def get_source_files(self) -> list[str]:
         return [f"proto/{name}" for name in schemas()]
 
     def get_outputs(self) -> list[str]:
-        names = [*schemas(), VALIDATE]
-        stems = [f"{self.build_lib}/{name.removesuffix('.proto')}" for name in names]
-        stubs = [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
-        return [*stubs, f"{self.build_lib}/{DESCRIPTORS}"]
+        stems = [name.removesuffix(".proto") for name in (*schemas(), VALIDATE)]
+        outputs = [stem + end for stem in stems for end in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
+        for form, write in WRITERS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                write(Path(folder))
+                outputs += [f"{SCHEMAS}/{form}/{name}" for name in schemas(Path(folder))]
+            outputs += [f"{SCHEMAS}/{form}.binpb"]
+        return [f"{self.build_lib}/{path}" for path in outputs]
 
     def get_output_mapping(self) -> dict[str, str]:
         if not self.editable_mode:
@@ -60,37 +71,13 @@ class BuildProto(Command):
         return {path: os.path.relpath(path, self.build_lib) for path in self.get_outputs()}
 
 
-def schemas() -> list[str]:
-    """Return the paths of the schemas under proto/."""
-    paths = sorted(path.relative_to("proto") for path in Path("proto").rglob("*.proto"))
-    return [path.as_posix() for path in paths]
-
-
 def protoc(*arguments: str) -> None:
-    """Run protoc; raise CalledProcessError if it fails."""
+    """Run protoc on files under proto/; raise CalledProcessError if it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        dependencies = Path(folder, "dependencies.binpb")
-        dependencies.write_bytes(imported_descriptors())
-        command = [sys.executable, "-m", "grpc_tools.protoc", "-Iproto"]
-        command += [f"--descriptor_set_in={dependencies}"]
-        subprocess.run([*command, *arguments], check=True)
+        write_imported(Path(folder))
+        run_protoc("-Iproto", f"-I{folder}", *arguments)
 
 
-def imported_descriptors() -> bytes:
-    """Return a FileDescriptorSet of the schemas that ours import, and of what those import.
-
-    The package protovalidate ships its schema compiled, not as source; any of its messages leads to
-    it. The others are in googleapis-common-protos.
-    """
-    from google.api import field_behavior_pb2, resource_pb2
-    from google.protobuf.descriptor_pb2 import FileDescriptorSet
-    from protovalidate import ViolationPb
-
-    file = ViolationPb.desc().file
-    assert file.name == VALIDATE, f"protovalidate has moved its schema to {file.name}"
-    descriptors = FileDescriptorSet()
-    for each in (*file.dependencies, file):
-        descriptors.file.add().ParseFromString(each.proto.to_binary())
-    for module in (field_behavior_pb2, resource_pb2):  # Both import only descriptor.proto.
-        descriptors.file.add().ParseFromString(module.DESCRIPTOR.serialized_pb)
-    return descriptors.SerializeToString()
+def run_protoc(*arguments: str) -> None:
+    """Run protoc; raise CalledProcessError if it fails."""
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", *arguments], check=True)

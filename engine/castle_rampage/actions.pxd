@@ -1,9 +1,8 @@
 """The actions of Castle Rampage: how they are encoded, and which are legal."""
 
-from engine.castle_rampage.tables cimport Tables
 from engine.castle_rampage.state cimport (
     CARDS, CARD_BITS, CARD_MASK, CARD_SHIFT, CHOICE_SHIFT, DEAL, END_TURN, KIND_SHIFT, MAX_COST,
-    MAX_DISCARDS,
+    MAX_DISCARDS, Tables,
 )
 from engine.game cimport Action
 from engine.integers cimport uint64_t, uint8_t

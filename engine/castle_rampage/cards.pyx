@@ -9,13 +9,10 @@ from libc.string cimport memset
 from engine.castle_rampage.actions cimport discard
 from engine.castle_rampage.state cimport (
     ARCHER, ARCHER_UNIT, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CASTLE, CATAPULT, CHARGE, DIGGER,
-    DRAGON, GATE, GIANT, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHT_UNIT, MAX_ATTACK,
-    MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, MAX_WAYS, MERCENARY, OGRE, PRIEST, SABOTEUR,
-    SCHEMES, SKIRMISH, SPY, SUMMONER, UNITS_END, VETERAN, VOLLEY, counts_as,
-)
-from engine.castle_rampage.tables cimport (
-    GIANTS_NEEDED, KNIGHTS_NEEDED, MERCENARIES_NEEDED, NO_WAY, Tables, Way, can_pay, holding_of,
-    units_of,
+    DRAGON, GATE, GIANT, GIANTS_NEEDED, GRANARY, GRAND_ASSAULT, JESTER, KNIGHT, KNIGHTS_NEEDED,
+    KNIGHT_UNIT, MAX_ATTACK, MAX_COPIES, MAX_COST, MAX_DECK, MAX_DEFENCE, MAX_WAYS,
+    MERCENARIES_NEEDED, MERCENARY, NO_WAY, OGRE, PRIEST, SABOTEUR, SCHEMES, SKIRMISH, SPY, SUMMONER,
+    UNITS_END, VETERAN, VOLLEY, Tables, Way, can_pay, counts_as, holding_of, units_of,
 )
 from engine.integers cimport uint64_t, uint8_t
 

@@ -13,14 +13,13 @@ from engine.castle_rampage.learned_play cimport LearnedPlay
 from engine.castle_rampage.rules cimport CastleRampage
 from engine.castle_rampage.state cimport (
     ARCHER, AXE_MAN, AXE_MAN_UNIT, BOMBER, CARDS, CARD_BITS, CASTLE, CATAPULT, DEAL, DIGGER,
-    END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_WAYS, OGRE, OVER, PLAY,
-    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER,
-    VOLLEY, CastleState, Side, Stack, standing,
+    END_TURN, GATE, GRANARY, HIDDEN, JESTER, KNIGHT_UNIT, MAX_WAYS, NO_WAY, OGRE, OVER, PLAY,
+    PRIEST, SABOTEUR, SCHEMES, SET_UP, SET_UP_CARDS, SPY, STRENGTHEN, STRUCTURES, SUMMONER, VOLLEY,
+    CastleState, Side, Stack, holding_of, standing,
 )
-from engine.castle_rampage.tables cimport NO_WAY, holding_of
 from engine.chance cimport Rng, rng_next
 from engine.game cimport SEATS, Action, State
-from engine.integers cimport uint8_t, uint32_t, uint64_t
+from engine.integers cimport uint32_t, uint64_t, uint8_t
 from engine.numerics cimport exp
 from engine.playout_policy cimport PlayoutPolicy
 

@@ -1,7 +1,6 @@
 """The game of Castle Rampage, as its sampler and its playout policy use it."""
 
-from engine.castle_rampage.state cimport CastleState
-from engine.castle_rampage.tables cimport Tables
+from engine.castle_rampage.state cimport CastleState, Tables
 from engine.game cimport Game
 
 

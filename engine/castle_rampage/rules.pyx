@@ -24,7 +24,7 @@ revealed. If its defence is higher, the attacker is destroyed and the card goes 
 down; if it is equal, both are destroyed; if it is lower, the defender is destroyed, its defence is
 taken off the strength, and the next card is revealed, on through the Gate into the Castle.
 
-*Cards* have their effects before the attack: see engine/castle_rampage/plays.pyx. A purple card has
+*Cards* have their effects before the attack: see engine/castle_rampage/turns.pyx. A purple card has
 another effect when it is destroyed in an attack, and only then; the attack goes on after that
 effect, unless the match is over or a Bomber destroyed the attacker.
 
@@ -37,12 +37,11 @@ decision of a turn ends the turn, whatever the decision is. No turn at a table c
 Source: the rules sheet of Castle Rampage. The printed list of its cards is lost: numbers and copies
 are a reconstruction.
 
-The folder, in the order in which the modules use each other: `state` (constants and structs),
-`tables` and `cards` (the card list), `actions`, `history` (what everyone has seen of a hand),
-`effects`, `plays` and `turns` (the rules), `rules` (the game, as the contract has it) and `rules_1`
-(its first rules), then what the search uses: `features` (what is learned), `playout`, with
-`learned_play`, and `sampler`, with its stages `guesses`, `past_choices`, `lookahead`, `account`,
-`view_checks` and `dealing`.
+The folder, in the order in which the modules use each other: `state` (constants, structs, the
+tables of a card list), `cards` (the card list), `actions`, `history` (what everyone has seen of a
+hand), `turns` (the set-up, the turns and the cards), `rules` (the game, as the contract has it) and
+`rules_1` (its first rules), then what the search uses: `features` (what is learned), `playout`,
+with `learned_play`, and `sampler`, with what a seat can know of a hand in `posterior`.
 """
 
 from libc.string cimport memset
@@ -53,7 +52,6 @@ from engine.castle_rampage.actions cimport (
 )
 from engine.castle_rampage.cards cimport fill_tables
 from engine.castle_rampage.history cimport add_entry, sum_up_if_full
-from engine.castle_rampage.plays cimport play
 from engine.castle_rampage.state cimport (
     AXE_MAN_UNIT, CARDS, CARDS_SET_UP, CARDS_SET_UP_HIDDEN, CARD_BITS, CARD_MASK, CATAPULT,
     CATAPULT_OPPOSED, DEAL, DECIDED, DESTROYED, DISCARDED, DRAWN, DRAWN_HIDDEN, END_TURN, GRANARY,
@@ -64,7 +62,7 @@ from engine.castle_rampage.state cimport (
     TURN_CUT, TURN_STARTED, VOLLEY, CastleState, CastleView, Common, Own, Side, Stack, is_purple,
     standing,
 )
-from engine.castle_rampage.turns cimport begin, end_turn, set_up, strengthen
+from engine.castle_rampage.turns cimport begin, end_turn, play, set_up, strengthen
 from engine.chance cimport Rng, mix
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event
 from engine.game cimport (

@@ -1,10 +1,13 @@
-"""The set-up of Castle Rampage and the course of its turns."""
+"""The set-up and the turns of Castle Rampage."""
 
-from engine.castle_rampage.state cimport CastleState
-from engine.castle_rampage.tables cimport Tables
+from engine.castle_rampage.state cimport CastleState, Tables
 from engine.chance cimport Rng
 from engine.events cimport EventLog
 from engine.game cimport Action
+
+cdef enum:
+    CATAPULT_BONUS = 1           # To the strength of each attack.
+    MERCENARY_DISCARDS = 2       # Cards that a Mercenary may be paid for with.
 
 # Draws the starter by lot and deals the first set-up, in a state that is all 0.
 cdef void begin(CastleState* rampage, const Tables* tables, Rng* rng, EventLog* log) noexcept nogil
@@ -15,3 +18,7 @@ cdef void set_up(CastleState* rampage, const Action* joint, int set_ups, Rng* rn
 cdef void strengthen(CastleState* rampage, int seat, Action action, EventLog* log) noexcept nogil
 # Ends the turn and begins the next; ends the match in a draw if that was its last turn.
 cdef void end_turn(CastleState* rampage, int turn_limit, Rng* rng, EventLog* log) noexcept nogil
+# Pays for a card and carries out its effect. The card is then discarded, stays in play or returns
+# to the hand.
+cdef void play(const Tables* tables, CastleState* rampage, int seat, Action action, Rng* rng,
+               EventLog* log) noexcept nogil

@@ -6,6 +6,7 @@ They are an array of bytes, or packed: four bits for each card, as in an action.
 from libc.string cimport memset
 
 from engine.champion_chess.state cimport CARDS, KING, NOBLES, PAWN
+from engine.game cimport Action
 from engine.integers cimport uint64_t, uint8_t
 
 cdef enum:
@@ -124,3 +125,16 @@ cdef inline int playable_aid(const uint8_t* hand, uint8_t* most) noexcept nogil:
         most[card] = hand[card] if card == PAWN else hand[card] > 0
         choices *= most[card] + 1
     return choices
+
+# Takes the cards of an action from a hand and writes them as a sorted list. Returns its length.
+cdef inline int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
+    cdef uint64_t left = cards_of(action)
+    cdef int card, _i, n = 0
+    while left:
+        card = first_card(left)
+        for _i in range(count_in(left, card)):
+            cards[n] = card
+            n += 1
+        hand[card] -= count_in(left, card)
+        left = without(left, card)
+    return n

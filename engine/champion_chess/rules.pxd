@@ -25,7 +25,6 @@ cdef class ChampionChess(Game):
     cdef void play_champions(self, ChessState* chess, const Action* joint, Rng* rng,
                              EventLog* log) noexcept nogil
     cdef void swap_rook_for_king(self, ChessState* chess, int seat) noexcept nogil
-    cdef void play_aid(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil
     cdef void discard(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil
     cdef void shuffle(self, ChessState* chess, int seat, bint from_reserve, Rng* rng,
                       EventLog* log) noexcept nogil

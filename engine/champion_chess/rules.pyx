@@ -11,8 +11,9 @@ A turn:
 2. *Champion.* A hand without a noble is shown to both seats and goes to the reserve, and a new hand
    is drawn, until the hand holds a noble. Then each seat plays one noble.
 3. *Aid.* Each seat plays any number of aid cards, at most one of each except Pawns.
-4. *Challenge.* Each side adds up move, attack and defend of its champion and aid. The side that is
-   higher in more of the three wins; if neither is, both champions lose.
+4. *Revelation.* They are turned over. *Calculations.* Each side adds up move, attack and defend of
+   its champion and aid. *Resolution.* The side that is higher in more of the three wins the
+   challenge; if neither is, both champions lose.
 5. *Fate.* All aid goes to its owner's defeated pile, a winning champion to its owner's reserve, a
    losing one to its owner's defeated pile. A King that loses is captured, and the match is over; if
    both Kings are captured, it is a draw.
@@ -24,21 +25,14 @@ deck, and the deck is shuffled. That first time is used up whether the seat cast
 
 The piles are face up, and both seats know what is in both decks at the start, so a seat does not
 know only how the other seat's unseen cards are split between hand and deck.
-
-What can be known of a hand: when the battle deck runs out, the hand is exactly the cards that are
-not on the piles. It is known after a mulligan, too, when it is empty. From such a point a `Memory`
-keeps what the hand has shown, turn by turn. The sampler carries the exact distribution of the hand
-through these turns by Bayes' rule: the draws are hypergeometric, and an opponent that chooses
-uniformly makes each decision with probability 1 / (number of its legal actions with that hand). If
-the opponent has played its King, it is hidden whether its first time to castle is used up; the
-distribution covers that, too.
 """
 
 from libc.string cimport memcpy, memset
 
+from engine.champion_chess.challenge cimport play_aid
 from engine.champion_chess.hand cimport (
     NOBLE_BITS, cards_of, count_in, first_card, holds, nobles, only_noble_is_king, pack,
-    playable_aid, spread, total, without,
+    playable_aid, spread, take_from, total, without,
 )
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
@@ -61,20 +55,6 @@ cdef enum:
 
 assert sizeof(ChessState) <= sizeof(State)
 assert sizeof(ChessView) <= sizeof(View)
-
-
-cdef int take_from(uint8_t* hand, Action action, uint8_t* cards) noexcept nogil:
-    # Takes the cards of an action from a hand and writes them as a sorted list. Returns its length.
-    cdef uint64_t left = cards_of(action)
-    cdef int card, _i, n = 0
-    while left:
-        card = first_card(left)
-        for _i in range(count_in(left, card)):
-            cards[n] = card
-            n += 1
-        hand[card] -= count_in(left, card)
-        left = without(left, card)
-    return n
 
 
 cdef int sub_multisets(Action kind, const uint8_t* most, int first, Action* actions) noexcept nogil:
@@ -359,7 +339,7 @@ cdef class ChampionChess(Game):
         if chess.phase == CHAMPION:
             self.play_champions(chess, joint, rng, log)
         elif chess.phase == AID:
-            self.play_aid(chess, joint, log)
+            play_aid(chess, self.points, joint, log)
         else:
             self.discard(chess, joint, log)
             self.begin_turn(chess, rng, log)
@@ -506,56 +486,6 @@ cdef class ChampionChess(Game):
         while deck[i] != ROOK:
             i += 1
         deck[i] = KING
-
-    cdef void play_aid(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil:
-        cdef int points[SEATS][3]
-        cdef int wins[SEATS]
-        cdef bint king_lost[SEATS]
-        cdef uint8_t values[5]
-        cdef Side* side
-        cdef Turn* turn
-        cdef int seat, category, i, champion
-        for seat in range(SEATS):
-            side = &chess.side[seat]
-            turn = &side.memory.turns[side.memory.size]
-            memset(turn, 0, sizeof(Turn))
-            turn.champion = side.champion - 1
-            turn.castled = side.castled
-            turn.aid_count = take_from(chess.own[seat].hand, joint[seat], turn.cards)
-            side.hand_size -= turn.aid_count
-            log_event(log, TO_PUBLIC | TO_RECORD, AID_REVEALED, seat, turn.cards, turn.aid_count)
-            for category in range(3):
-                points[seat][category] = self.points[turn.champion][category]
-                for i in range(turn.aid_count):
-                    points[seat][category] += self.points[turn.cards[i]][category]
-        for seat in range(SEATS):
-            wins[seat] = 0
-            for category in range(3):
-                wins[seat] += points[seat][category] > points[1 - seat][category]
-        for seat in range(SEATS):
-            side = &chess.side[seat]
-            turn = &side.memory.turns[side.memory.size]
-            side.memory.size += 1
-            champion = turn.champion
-            turn.won = wins[seat] > wins[1 - seat]
-            for i in range(turn.aid_count):
-                side.defeated[turn.cards[i]] += 1
-            if turn.won:
-                side.reserve[champion] += 1
-            else:
-                side.defeated[champion] += 1
-            king_lost[seat] = champion == KING and not turn.won
-            side.champion = 0
-            side.castled = False
-            values[0] = champion
-            values[1] = turn.won
-            for category in range(3):
-                values[2 + category] = points[seat][category]
-            log_event(log, TO_PUBLIC | TO_RECORD, CHALLENGE_DECIDED, seat, values, 5)
-        chess.phase = END
-        if king_lost[0] or king_lost[1]:
-            chess.phase = OVER
-            chess.half_points = 1 if king_lost[0] and king_lost[1] else 2 * king_lost[1]
 
     cdef void discard(self, ChessState* chess, const Action* joint, EventLog* log) noexcept nogil:
         cdef uint8_t cards[MAX_HAND]

@@ -1,8 +1,15 @@
 """The sampler of Champion Chess: the distribution of the hand that the seat does not see.
 
-A `Replay` of the turns in a `Memory` gives what is certain about that hand. The sampler adds the
-probabilities by Bayes' rule, as described in engine/champion_chess/rules.pyx, for an opponent that
-chooses uniformly among its legal actions, or as was learned.
+What can be known of a hand: when the battle deck runs out, the hand is exactly the cards that are
+not on the piles. It is known after a mulligan, too, when it is empty. From such a point a `Memory`
+keeps what the hand has shown, turn by turn. The sampler carries the exact distribution of the hand
+through these turns by Bayes' rule: the draws are hypergeometric, and an opponent that chooses
+uniformly makes each decision with probability 1 / (number of its legal actions with that hand). If
+the opponent has played its King, it is hidden whether its first time to castle is used up; the
+distribution covers that, too.
+
+A `Replay` of the turns in a `Memory` gives what is certain about that hand. With what was learned,
+an opponent chooses by that instead of uniformly.
 """
 
 from libc.string cimport memcpy, memset

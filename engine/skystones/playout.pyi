@@ -4,7 +4,5 @@ from engine.game import Game
 from engine.model import Model
 from engine.playout_policy import PlayoutPolicy
 
-def constants() -> tuple[int, int, list[int]]: ...
-
 class SkystonesPlayoutPolicy(PlayoutPolicy):
     def __init__(self, game: Game, model: Model | None = None) -> None: ...

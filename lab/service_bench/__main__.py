@@ -66,10 +66,9 @@ def main() -> None:
             played.measure(directory, scripts, stores, tables, rounds, chosen.seconds, against)
         if _HUMAN in chosen.parts:
             scripts, matches, pace = _scripts(games), chosen.matches, chosen.pace
-            share, seconds = chosen.share, chosen.human_seconds
-            human.measure(directory, scripts, matches, pace, share, seconds)
+            human.measure(directory, scripts, matches, pace, chosen.human_seconds)
         if _HINTS in chosen.parts:
-            hints.measure(directory, games, chosen.iterations, chosen.rounds, chosen.seconds)
+            hints.measure(directory, games, chosen.rounds, chosen.seconds)
         if _INSTRUCTIONS in chosen.parts:
             _instructions(directory, games, chosen.rounds)
         if "matches" in chosen.parts:
@@ -119,25 +118,11 @@ def _parser() -> argparse.ArgumentParser:
         help="seconds between two actions of one of them (default: %(default)s)",
     )
     add(
-        "--share",
-        metavar="N",
-        type=int,
-        default=4,
-        help="how many of their seats share a connection (default: %(default)s)",
-    )
-    add(
         "--human-seconds",
         metavar="S",
         type=float,
         default=60.0,
         help="how long they are played (default: %(default)s)",
-    )
-    add(
-        "--iterations",
-        metavar="N",
-        type=int,
-        default=200,
-        help="of each hint that is measured as a call (default: %(default)s)",
     )
     add(
         "--stores",
@@ -174,13 +159,6 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         choices=tuple(wire.hosted_games()),
         help="the games of the matches (default: all)",
-    )
-    add(
-        "--stored",
-        metavar="N",
-        nargs="+",
-        type=int,
-        help="numbers of matches in the log (default: 100 10000)",
     )
     add(
         "--full",
@@ -279,7 +257,7 @@ def _matches(directory: Path, games: Sequence[str]) -> None:
 
 
 def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
-    sizes = chosen.stored or (100, 10_000, 100_000)[: 3 if chosen.full else 2]
+    sizes = (100, 10_000, 100_000)[: 3 if chosen.full else 2]
     calls = round(chosen.rounds * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
         hosts = {}

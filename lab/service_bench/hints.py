@@ -34,6 +34,7 @@ from service.searching.pool import Limits, SearchJob
 from service.searching.tasks import Kind, Requester, SearchTask
 
 CALLERS = 16
+ITERATIONS = 200
 _SEED = 1
 _ALONE, _HINT, _CALL, _CALLS = "search alone", "hint alone", "1 caller", f"{CALLERS} callers"
 _LEAN = f"{CALLERS}, action only"
@@ -56,23 +57,21 @@ class _Position(NamedTuple):
     metadata: tuple[tuple[str, str], ...]
 
 
-def measure(
-    directory: Path, games: Sequence[str], iterations: int, rounds: int, seconds: float
-) -> None:
-    """Prints a table: for each game, hints of so many iterations at the first decision."""
+def measure(directory: Path, games: Sequence[str], rounds: int, seconds: float) -> None:
+    """Prints a table: for each game, hints at the first decision."""
     place = directory / "hints"
     place.mkdir()
     with serving(place, options=("--allow-seeds",)) as server:
         print(
-            f"\n{'game':18}{iterations:>6} iterations{'CPU':>10}{'hints/s':>9}{'p50':>10}"
+            f"\n{'game':18}{ITERATIONS:>6} iterations{'CPU':>10}{'hints/s':>9}{'p50':>10}"
             f"{'p99':>10}  beyond the search alone: CPU a hint, ratio"
         )
         for game_id in games:
             progress(f"hints of {game_id}")
-            _measure_game(server, _position(server, game_id, iterations), rounds, seconds)
+            _measure_game(server, _position(server, game_id), rounds, seconds)
 
 
-def _position(server: Running, game_id: str, iterations: int) -> _Position:
+def _position(server: Running, game_id: str) -> _Position:
     with Client(server.address) as client:
         for seat in client.create_match(game_id, seed=_SEED).seats.values():
             view = seat.view()
@@ -80,7 +79,7 @@ def _position(server: Running, game_id: str, iterations: int) -> _Position:
                 request = hint_pb2.SuggestActionRequest(
                     search={
                         "match_name": seat.match,
-                        "limits": {"iterations": iterations},
+                        "limits": {"iterations": ITERATIONS},
                         "seed": _SEED,
                     }
                 )

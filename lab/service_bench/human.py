@@ -16,6 +16,7 @@ from lab.service_bench.players import Habits, Players
 from lab.service_bench.printing import ms, progress, us
 from lab.service_bench.scripts import Script
 
+SHARE = 4  # Seats share a connection.
 _SPARE_ACTIONS = 4  # Of each match, beyond those that it has time for.
 
 
@@ -24,10 +25,9 @@ def measure(
     scripts: Sequence[Script],
     matches: int,
     pace: float,
-    share: int,
     seconds: float,
 ) -> None:
-    """Prints one row: `matches` with an action every `pace` seconds, `share` seats a connection."""
+    """Prints one row: `matches` with an action every `pace` seconds."""
     with hosting(directory / "human", "sqlite", None) as server:
         empty = server.memory()
         progress(f"creating {matches} matches")
@@ -35,7 +35,7 @@ def measure(
         most = round(seconds / pace) + _SPARE_ACTIONS
         created = [match._replace(actions=match.actions[:most]) for match in created]
         progress(f"seating {2 * matches} players")
-        players = Players([server.address], PLAY, created, matches, Habits(pace, share))
+        players = Players([server.address], PLAY, created, matches, Habits(pace, SHARE))
         try:
             seated = server.memory()
             progress(f"playing for {seconds:.0f} s")
@@ -47,7 +47,7 @@ def measure(
             f"{'p50':>10}{'p99':>10}{'seen p99':>10}{'memory':>10}{'a match':>10}"
         )
         print(
-            f"{matches:7}{-(-2 * matches // share):13}{figures.rate:11,.0f}{us(figures.cpu):>9}"
+            f"{matches:7}{-(-2 * matches // SHARE):13}{figures.rate:11,.0f}{us(figures.cpu):>9}"
             f"{figures.cpu * figures.rate:11.2f}{ms(figures.p50):>10}{ms(figures.p99):>10}"
             f"{ms(figures.seen):>10}{server.memory() / 2**20:7,.0f} MB"
             f"{(seated - empty) / matches / 1024:7,.0f} KB",

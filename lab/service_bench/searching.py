@@ -9,7 +9,6 @@ turn, round after round:
 The ratios are medians over the rounds.
 """
 
-import argparse
 import asyncio
 import statistics
 import tempfile
@@ -28,6 +27,11 @@ from lab.service_bench.printing import ms, progress
 from lab.service_bench.scripts import Script, write_scripts
 from service import wire
 
+PROCESSES = (0, 1, 2)  # The others are compared with the first: 0, the process of the server.
+STREAMS = (1, 16)
+ROUNDS = 7
+SECONDS = 1.0  # Of each measurement.
+ITERATIONS = (200, 2_000)  # Of a hint.
 CALLERS = 16
 _MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
 _MARGIN_SECONDS = 0.5
@@ -41,44 +45,18 @@ class _Asked(NamedTuple):
 
 def main() -> None:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(
-        prog="lab.service_bench.searching",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add(
-        "--processes",
-        type=int,
-        nargs="+",
-        default=(0, 1, 2),
-        help="numbers of search processes, the first of which is what the others are compared "
-        "with; 0: searches run in the process of the server (default: 0 1 2)",
-    )
-    add("--streams", type=int, nargs="+", default=(1, 16), help="(default: 1 16)")
-    add("--rounds", type=int, default=7, help="(default: %(default)s)")
-    add("--seconds", type=float, default=1.0, help="of each measurement (default: %(default)s)")
-    add(
-        "--iterations",
-        type=int,
-        nargs="+",
-        default=(200, 2000),
-        help="of a hint (default: 200 2000)",
-    )
-    add("--data", metavar="DIR", type=Path, help="a directory on the disk that is measured")
-    chosen = parser.parse_args()
     scripts = [
         script
         for some in zip(*map(write_scripts, wire.hosted_games()), strict=True)
         for script in some
     ]
-    with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-bench-") as name:
-        _measure_all(chosen, Path(name), scripts)
+    with tempfile.TemporaryDirectory(prefix="croupier-bench-") as name:
+        _measure_all(Path(name), scripts)
 
 
-def _measure_all(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
-    runs = 2 * len(chosen.streams) * chosen.rounds
-    calls = round(runs * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
+def _measure_all(directory: Path, scripts: Sequence[Script]) -> None:
+    runs = 2 * len(STREAMS) * ROUNDS
+    calls = round(runs * (SECONDS + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
     with ExitStack() as stack:
         progress("dealing matches")
         hosts = {
@@ -90,10 +68,10 @@ def _measure_all(chosen: argparse.Namespace, directory: Path, scripts: Sequence[
                     options=("--search-processes", str(count)),
                 )
             )
-            for count in chosen.processes
+            for count in PROCESSES
         }
         print(f"{'streams':>7}  {'processes':>9} {'searches':>8}{'calls/s':>9}{'p50':>9}{'p99':>9}")
-        for streams in chosen.streams:
+        for streams in STREAMS:
             progress(f"calls on {streams} streams")
             subjects = []
             for count, host in hosts.items():
@@ -101,24 +79,23 @@ def _measure_all(chosen: argparse.Namespace, directory: Path, scripts: Sequence[
                 subjects.append(
                     Subject(f"{count} beside", host.server, host.client, searched=host.searched)
                 )
-            measured = measure(subjects, streams, chosen.rounds, chosen.seconds)
+            measured = measure(subjects, streams, ROUNDS, SECONDS)
             for count in hosts:
                 for what in ("alone", "beside"):
-                    first = measured[f"{chosen.processes[0]} {what}"]
+                    first = measured[f"{PROCESSES[0]} {what}"]
                     alone = measured[f"{count} alone"]
                     _calls_row(streams, count, what, measured[f"{count} {what}"], first, alone)
         print(f"\n{'hints':>12}  {'processes':>9}{'hints/s':>9}{'p50':>9}{'p99':>9}")
-        for iterations in chosen.iterations:
+        for iterations in ITERATIONS:
             for callers in (1, CALLERS):
                 progress(f"hints of {iterations} iterations, {callers} callers")
                 asked = _ask_in_turn(
                     {count: host.server.address for count, host in hosts.items()},
                     callers,
                     iterations,
-                    chosen,
                 )
                 for count, rounds in asked.items():
-                    _hints_row(iterations, callers, count, rounds, asked[chosen.processes[0]])
+                    _hints_row(iterations, callers, count, rounds, asked[PROCESSES[0]])
 
 
 def _calls_row(
@@ -143,19 +120,19 @@ def _calls_row(
 
 
 def _ask_in_turn(
-    addresses: dict[int, str], callers: int, iterations: int, chosen: argparse.Namespace
+    addresses: dict[int, str], callers: int, iterations: int
 ) -> dict[int, list[_Asked]]:
     views = {}
     for count, address in addresses.items():
         with Client(address) as client:
             views[count] = client.create_match("skystones").seats[0].view()
     asked: dict[int, list[_Asked]] = {count: [] for count in addresses}
-    for round_number in range(chosen.rounds + 1):
+    for round_number in range(ROUNDS + 1):
         for count, address in addresses.items():
             request = hint_pb2.SuggestActionRequest(
                 search={"view": views[count], "limits": {"iterations": iterations}, "seed": 1}
             )
-            found = asyncio.run(_ask(address, request, callers, chosen.seconds))
+            found = asyncio.run(_ask(address, request, callers, SECONDS))
             if round_number:  # The first one warms up.
                 asked[count].append(found)
     return asked

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from lab.service_bench.scripts import KEY
 
 _STATEMENTS = 'croupier_store_statements_total{purpose="'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from lab.service_bench.servers import Running
 
 STALL_SECONDS = "0.1"  # As a bound of the server's histograms.

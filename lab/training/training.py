@@ -42,8 +42,6 @@ class Settings(NamedTuple):
     gate_games: int  # The most games of a gate.
     elo0: float
     elo1: float
-    alpha: float
-    beta: float
 
 
 class Training:
@@ -136,7 +134,7 @@ class Training:
         if passed:
             present = f"search:{limit},model={path},uses={'+'.join(passed)}"
         with_use = f"search:{limit},model={path},uses={'+'.join([*passed, use])}"
-        sprt = elo.Sprt(settings.elo0, settings.elo1, settings.alpha, settings.beta)
+        sprt = elo.Sprt(settings.elo0, settings.elo1)
         pairing = Pairing(
             settings.game_id, Configuration.read(with_use), Configuration.read(present)
         )

@@ -19,7 +19,7 @@ MAX_REFUSALS_WAITING = 5_000  # So that they cost at most some 100 MB; more come
 
 
 class Admission:
-    """What the callers of a server may use."""
+    """The callers of a server: who they are, and how much of their budgets is left."""
 
     def __init__(self, callers: Callers, metrics: Metrics) -> None:
         """Raises ValueError if a package is missing that the callers need."""

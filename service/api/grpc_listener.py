@@ -103,7 +103,7 @@ def _serialize(response: Response) -> bytes:
 
 # Two servers must not share a port without noticing.
 _NO_SHARED_PORT = ("grpc.so_reuseport", 0)
-# What grpcio itself takes to end calls that are cut off.
+# The seconds that grpcio itself takes to end calls that are cut off.
 END_SECONDS = 2.0
 
 

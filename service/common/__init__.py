@@ -1,1 +1,1 @@
-"""What all of the service uses: calls, errors, the time of the event loop, the schema's rules."""
+"""Used by all of the service: calls, errors, the time of the event loop, the schema's rules."""

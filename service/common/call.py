@@ -92,7 +92,7 @@ class Call:
         self.trace_id = ""
 
     def fields(self) -> dict[str, str]:
-        """What log lines say of it."""
+        """The fields that log lines have of it."""
         known = {
             "request_id": self.request_id,
             "method": self.method,

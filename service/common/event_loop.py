@@ -54,7 +54,7 @@ class LongWork:
     """The long work of a server."""
 
     def __init__(self) -> None:
-        self._turns = asyncio.Lock()  # Fair: whoever waits longest is next.
+        self._turns = asyncio.Lock()  # Fair: the longest wait ends first.
 
     async def finish(self, work: Work[_T]) -> _T:
         """Does work, and returns its result; raises what it raises."""
@@ -123,7 +123,7 @@ class BackgroundQuota:
         self._count_calls = count_calls
         self._timer = timer
         self._sleep = sleep
-        self._turns = asyncio.Lock()  # Fair: whoever waits longest is next.
+        self._turns = asyncio.Lock()  # Fair: the longest wait ends first.
         self._slots = asyncio.Semaphore(MAX_AT_ONCE)
         self._spent = 0.0  # Seconds on the loop that no pause has followed.
         self._calls = 0  # At the last pause.

@@ -1,1 +1,1 @@
-"""What browsers and clients without gRPC speak: Connect, gRPC-Web, JSON, and the web app."""
+"""The web gateway: Connect, gRPC-Web and JSON for clients without gRPC, and the web app."""

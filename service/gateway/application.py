@@ -79,7 +79,7 @@ class WebApplication:
             await send(message)
 
         async def send_admitted(message: Message) -> None:
-            # Whatever has been no call so far was not admitted: a file, or a refusal.
+            # A file or a refusal is no call, so it has not been admitted yet.
             if message["type"] == "http.response.start" and current_call.get() is None:
                 metadata = [
                     (name.decode(), text.decode("latin-1")) for name, text in scope["headers"]

@@ -53,7 +53,7 @@ class WebListener:
         self._accepting: asyncio.Task[None] | None = None
 
     async def start(self, services: Iterable[Service]) -> str:
-        """Starts to serve; returns the URL of the table. Raises OSError if it cannot."""
+        """Starts to serve; returns the URL of the web app. Raises OSError if it cannot."""
         listening = _open_port(self.options)
         application = WebApplication(
             self._origins(),

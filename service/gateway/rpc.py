@@ -64,7 +64,7 @@ class JsonCodec(BinaryCodec):
 
 
 def encoder(read: Reader, message_class: type[Message]) -> Callable[[Response], Work[bytes]] | None:
-    """What encodes the responses to a request, of a class of messages; None if its codec does."""
+    """Encodes the responses to a request, of a class of messages; None if its codec does that."""
     return partial(_encode_json, message_class) if is_json(read) else None
 
 

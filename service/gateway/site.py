@@ -23,13 +23,13 @@ NOT_BUILT = """\
 <meta charset="utf-8">
 <title>Croupier</title>
 <h1>Croupier</h1>
-<p>The server runs, but the table in the browser was not built. To build it, run
+<p>The server runs, but the web app was not built. To build it, run
 <code>make web</code> in a checkout, and start the server again.</p>
 <p>Connect, gRPC-Web and JSON work on this address without it.</p>
 </html>
 """
 
-# Whatever is not named here is refused: no outside resource, no frame, no inline script or style.
+# All else is refused: no outside resource, no frame, no inline script or style.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",

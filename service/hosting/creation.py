@@ -1,4 +1,4 @@
-"""What a new match starts from: its header, for a match that is asked for and for a rematch."""
+"""The header with which a match starts, whether it is asked for or a rematch."""
 
 import base64
 import hashlib

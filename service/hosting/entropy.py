@@ -20,7 +20,7 @@ _DOMAIN = b"croupier/entropy/v1\0"
 
 
 class Contributions:
-    """What the open seats of a match have contributed. It never changes."""
+    """The contributions of the open seats of a match. An object never changes."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ LEASE_MILLISECONDS = 5_000
 
 
 def leased_status(state: MatchState) -> MatchStatus:
-    """What to write to the log with the last entry of a match: a bot's decision is under lease."""
+    """The status to log with the last entry of a match: a bot's decision is under lease."""
     status = state.status
     if status.due is None or state.bot_due is None:
         return status

@@ -1,6 +1,6 @@
 """The matches that a server has in memory: those that were used last, and those that are watched.
 
-Whoever follows a match is handed each new state of it as soon as this server knows it.
+Callers who follow a match are handed each new state of it as soon as this server knows it.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class MatchCache:
 
 
 class Watch:
-    """What one caller has been handed of a match: the newest state."""
+    """One caller that follows a match, and the newest state that it was handed."""
 
     def __init__(self) -> None:
         self._newest: MatchState | None = None

@@ -61,7 +61,7 @@ class MatchState(NamedTuple):
     over: bool  # Whether nothing can happen any more.
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
-    # What `service/hosting/views.py` and `service/hosting/views.py` have written, by what it is.
+    # The views and events that `service/hosting/views.py` has written.
     written: dict[Any, Any]
 
     @staticmethod
@@ -132,7 +132,7 @@ class MatchState(NamedTuple):
         return (yield from state.replaying(rest))
 
     def snapshot(self) -> Snapshot:
-        """What spares replaying the match. Only for a match that is dealt."""
+        """A snapshot of the match, which must be dealt."""
         return write_snapshot(self.header, self.version, self.dealt(), self.clocks)
 
     # The next states
@@ -210,7 +210,7 @@ class MatchState(NamedTuple):
 
     @property
     def status(self) -> MatchStatus:
-        """What the log must tell of it without replaying it.
+        """The status of the match, which the log tells without a replay.
 
         It is due at its deadline, or at once where a bot must decide.
         """

@@ -45,7 +45,7 @@ from service.store import (
 
 SNAPSHOT_EVERY = 64  # Versions.
 
-# What is entered while a match of a header is created; it raises Refusal for one too many.
+# The context in which a match of a header is created; it raises Refusal for one too many.
 Admit: TypeAlias = Callable[[Header], AbstractAsyncContextManager[object]]
 
 # Writes the response to a request from the state right after it.

@@ -43,7 +43,7 @@ _MAX_CACHED = 1024
 
 
 class Seats(NamedTuple):
-    """Who sits in the seats of a match after some of its entries. It never changes."""
+    """The holders of the seats of a match after some of its entries. An object never changes."""
 
     bots: tuple[int, ...]  # By seat: a BotStrength, or 0.
     invited: tuple[int, ...]  # The invited seats, ascending.

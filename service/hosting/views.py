@@ -1,4 +1,4 @@
-"""What callers are shown of a match: views, events, and the match as a resource.
+"""The views and events that callers are shown of a match, and the match as a resource.
 
 A view is put together by saying what is shown. Only a caller who wants less has fields removed from
 what it may know.
@@ -23,7 +23,7 @@ _KEY = "events"  # In `MatchState.written`.
 
 
 def serialize_events(state: MatchState, version: int, viewer: int) -> bytes:
-    """What a seat, or SPECTATOR, saw happen at a version: the field `events` of a response."""
+    """The events that a seat, or SPECTATOR, saw at a version: the field `events` of a response."""
     if version != state.version:
         return _serialize_events(state, version)[viewer]
     # Once for all who follow the match.
@@ -95,7 +95,7 @@ MAX_WRITTEN = 64  # Of one state: callers may want any fields.
 
 
 def serialize_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:
-    """What a seat, or SPECTATOR, knows of a match: a View, or some fields of one."""
+    """The view of a match for a seat, or SPECTATOR: a View, or some fields of one."""
     key = (viewer, fields)
     view = state.written.get(key)
     if view is None:
@@ -152,7 +152,7 @@ def _prune(part: bytes, fields: Fields, name: str) -> bytes:
 
 
 def serialize_position(state: MatchState, seat: int) -> bytes:
-    """What a search for a seat needs to know of a dealt match: a View without all the rest."""
+    """The view of a dealt match, with no more than a search for a seat needs."""
     parts = [number_field(_SEAT, seat)]
     if state.version:
         parts.append(number_field(_VERSION, state.version))

@@ -1,1 +1,1 @@
-"""What the server tells its operator: logs, metrics and traces."""
+"""Logs, metrics and traces, by which the operator sees what the server does."""

@@ -3,7 +3,7 @@
 A line that is written while a call is answered says which call it was. Lines never say what a card,
 a token or a key is.
 
-A thread of its own writes the log to standard error. Whoever reads standard error may stop reading;
+A thread of its own writes the log to standard error. The reader of standard error may stop reading;
 a write then blocks, and in the event loop no call would be answered any more. So lines wait for the
 reader; when too many wait, new ones are left out, and counted.
 """

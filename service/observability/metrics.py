@@ -100,7 +100,7 @@ class _Durations:
 
 
 class _CallCounts(Collector):
-    """What each call changes, in plain numbers, which only the event loop changes.
+    """The metrics that each call changes, as plain numbers, which only the event loop changes.
 
     The counters of prometheus_client take a lock for each change, and so a tenth of the Python of a
     short call.

@@ -1,4 +1,4 @@
-"""What a machine may ask about the server over HTTP: its metrics, whether it lives, and is ready.
+"""The port for machines, over HTTP: the metrics, whether the server lives, and is ready.
 
 | path | answer |
 |---|---|

@@ -25,7 +25,7 @@ class Served(Protocol):
 
     @property
     def web_url(self) -> str:
-        """The URL of the table when it has started; empty without a web gateway."""
+        """The URL of the web app when it has started; empty without a web gateway."""
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""

@@ -79,7 +79,7 @@ class Options(NamedTuple):
 
     @property
     def searching(self) -> SearchOptions:
-        """What searches may use."""
+        """The options of searches."""
         return SearchOptions(
             self.search_threads,
             self.max_search_seconds,
@@ -162,7 +162,7 @@ class Server:
                 options.web, options.connections, self._calls, context, self.metrics
             )
             self.metrics.add_web(lambda: web.connections)
-        self.web_url = ""  # Of the table, when the server has started with a web gateway.
+        self.web_url = ""  # Of the web app, when the server has started with a web gateway.
 
     async def start(self) -> str:
         """Starts to serve; returns the address. Raises OSError or ValueError if it cannot."""
@@ -274,7 +274,7 @@ class Server:
         await self._scheduler.close()
         await self._calls.wait_idle(until - time.monotonic())
         # The calls that come in at the moment when gRPC stops end with CANCELLED, which most
-        # libraries do not repeat. Whoever has been refused stays away for longer than this takes.
+        # libraries do not repeat. A caller that was refused stays away for longer than this takes.
         await self._calls.wait_quiet(min(grace, QUIET_SECONDS), min(grace, MAX_QUIET_SECONDS))
         # The last responses are still on their way.
         last = max(until - time.monotonic(), min(grace, LAST_SECONDS))

@@ -10,7 +10,7 @@ Multimedia Operating Systems" (1996), do it for threads whose length is not know
   take, in thread-seconds, so a search with many threads pays for them. A chunk is paid for when it
   is granted, by its estimate; when it ends, by what it took.
 - The *virtual time* rises by what an owner gets who has its fair share. An owner who has got less
-  than others lags behind it, by CREDIT_SECONDS at most: so whoever searches now and then is served
+  than others lags behind it, by CREDIT_SECONDS at most: so a rare search is served
   at once, and nobody saves up.
 - The chunk that would end with the lowest tag goes first, which prefers cheap searches among equal
   owners. A search whose chunk has a higher tag than one that waits is paused.
@@ -59,7 +59,7 @@ SIZE_CLASSES = (SizeClass(0.1, 64, 4), SizeClass(1.0, 32, 4), SizeClass(math.inf
 
 
 class Stage(Enum):
-    """What becomes of a search in the queue."""
+    """The state of a search in the queue."""
 
     WAITING = auto()
     RUNNING = auto()
@@ -103,7 +103,7 @@ class Place:
 
     @property
     def left(self) -> float:
-        """What it is expected to take yet; as much as before, if it has taken what was expected."""
+        """The seconds that it is expected to take yet; once it has taken those, as many again."""
         return self.cost - self.got if self.got < self.cost else self.got
 
     @property
@@ -121,14 +121,14 @@ _Ordered: TypeAlias = tuple[tuple[float, int], Place]
 
 
 class Changes(NamedTuple):
-    """What must change now: searches to pause, and searches to start or resume."""
+    """The changes to make now: searches to pause, and searches to start or resume."""
 
     pause: list[Place]
     go_on: list[Place]
 
 
 class _Account:
-    """What an owner has got."""
+    """The time that an owner has got."""
 
     __slots__ = ("known", "owner", "paused", "rank", "started", "tag", "waiting")
 

@@ -48,7 +48,7 @@ _HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
 def write_hint(
     view: SeatView, version: int, result: Result, lines: PrincipalLines | None
 ) -> hint_pb2.Hint:
-    """What a search found for a view, the likeliest actions with the line expected to follow.
+    """The hint that a search gives for a view; the likeliest actions with their expected lines.
 
     Without `lines`, it leaves out the evaluations of the actions. The message does not say why the
     search ended, since it may go on.
@@ -87,7 +87,7 @@ def write_hint(
 
 
 def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
-    """What the hidden cards may be."""
+    """The beliefs about hidden cards, as messages."""
     cards = [card["id"] for card in game.cards()]
     return [
         hint_pb2.CardBelief(
@@ -197,7 +197,7 @@ def _read_legal(
 
 
 class Report(NamedTuple):
-    """What a search has found so far, or in the end."""
+    """A report of a search: a hint, so far or in the end."""
 
     hint: hint_pb2.Hint
     search_time: Duration

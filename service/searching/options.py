@@ -1,4 +1,4 @@
-"""What may be chosen of searches: threads and models by the operator, strengths by callers."""
+"""Options of searches: threads and models, chosen by the operator, and strengths, by callers."""
 
 import os
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from service.observability.metrics import Metrics
 from service.searching.pool import Quotas, SearchPool
 from service.searching.tasks import Kind
 
-# What was learned of a game under its ruleset, if anything.
+# The model of a game under its ruleset, if there is one.
 Models = Callable[[Game], Model | None]
 
 
@@ -40,7 +40,7 @@ MIN_HINTS_RUNNING = 4  # Of one caller, if the server is not told how many.
 
 
 class SearchOptions(NamedTuple):
-    """What searches may use."""
+    """The limits of searches."""
 
     threads: int = 0  # Of each pool; 0: as many as there are processors.
     max_seconds: float = 60.0  # Of a hint.

@@ -28,7 +28,7 @@ from service.searching.tasks import SearchTask
 
 TRIES = 3  # Servers to which a task is sent before it is done here.
 MIN_SEARCH_SECONDS = 1e-3  # As in the schema.
-# What a search without details returns: enough for a bot, and for the account of the search.
+# The fields that a search without details returns: enough for a bot, and to charge its owner.
 SHORT = (
     "hint.action",
     "hint.stop_reason",

@@ -21,7 +21,7 @@ _OWNER_BYTES = 16
 
 
 class Kind(StrEnum):
-    """What a search is for; each kind has a pool of its own."""
+    """The purpose of a search; each kind has a pool of its own."""
 
     HINT = "hint"
     BOT = "bot"
@@ -56,7 +56,7 @@ def _ignore(seconds: float) -> None:
 
 
 class SearchTask(NamedTuple):
-    """One search that is asked for, complete: whoever does it asks nobody for more."""
+    """One search that is asked for, complete: its search needs nothing else."""
 
     requester: Requester
     search: hint_pb2.Search  # With a view, a seed and a share of evaluation; not changed any more.

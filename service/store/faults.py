@@ -40,7 +40,7 @@ class Faults:
 
 
 def refusal(error: Exception) -> Exception:
-    """What to answer a caller with. Each caller gets a new one, since each raises it elsewhere."""
+    """The error for one caller. Each caller gets a new one, since each raises it elsewhere."""
     if not is_of_the_file(error):
         return error
     return store_full() if _code(error) == sqlite3.SQLITE_FULL else store_unavailable()

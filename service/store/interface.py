@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Listener(NamedTuple):
-    """Whoever wants to hear of changed matches."""
+    """A part of the server that wants to hear of changed matches."""
 
     # Called with the id of a match and a number of entries that it has. It may come again, or
     # late; it does not wait and does not raise.
@@ -51,7 +51,7 @@ KEY_BYTES = 32
 
 
 class EntryKind(IntEnum):
-    """What an entry is. The numbers are in every log: none is ever used for anything else."""
+    """The kind of an entry. The numbers are in every log: none is ever used for anything else."""
 
     ACTION = 0
     RESIGNATION = 1
@@ -64,7 +64,7 @@ class EntryKind(IntEnum):
 
 
 class Header(NamedTuple):
-    """What a match starts from."""
+    """The facts with which a match starts."""
 
     match_id: str
     game: str
@@ -128,7 +128,7 @@ class Entry(NamedTuple):
 
 
 class MatchStatus(NamedTuple):
-    """What the log tells of a match without replaying it."""
+    """The status of a match, which the log tells without a replay."""
 
     over: bool = False
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.

@@ -1,4 +1,4 @@
-"""What a log is asked to write, and how such jobs are gathered for one commit.
+"""Jobs: the writes that a log is asked for, gathered for one commit.
 
 A commit costs more than an entry of it. In SQLite, the writer's thread and the event loop take the
 interpreter from each other each time that it wakes; in PostgreSQL, a statement of ten entries takes
@@ -43,7 +43,7 @@ class Append(NamedTuple):
 
 
 class Job(Protocol):
-    """What a log is asked to write."""
+    """A write that a log is asked for."""
 
     @property
     def future(self) -> "asyncio.Future[Any] | None":

@@ -302,7 +302,7 @@ def is_of_the_database(error: Exception) -> bool:
 
 
 def refusal(error: Exception) -> Exception:
-    """What to answer a caller with."""
+    """The error for a caller."""
     if isinstance(error, asyncpg.DiskFullError):
         return store_full()
     return store_unavailable() if is_of_the_database(error) else error

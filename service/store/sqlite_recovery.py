@@ -1,4 +1,4 @@
-"""What a SQLite log finds of itself when it is opened, above all after a crash.
+"""Recovery: the checks of a SQLite log when it is opened, above all after a crash.
 
 SQLite recovers by itself, but says nothing of what it leaves out, and does not notice at once that
 a file has lost its end. For both, the frames of the write-ahead log are read here too: only they

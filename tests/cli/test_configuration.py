@@ -16,7 +16,7 @@ import tomlkit
 from cli.configuration import ConfiguredParser
 from cli.main import main
 from cli.server_options import add_options, read_options
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service.listening.connections import ConnectionLimits
 from service.running.server import Options
 

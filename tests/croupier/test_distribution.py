@@ -34,7 +34,7 @@ def python(tmp_path_factory):
     """The Python of a fresh environment with the client's wheel and what that depends on."""
     folder = tmp_path_factory.mktemp("client")
     # In a copy, since a build writes beside its sources, where builds of other tests would collide.
-    built_before = shutil.ignore_patterns("*_pb2*", "*.binpb", "*.egg-info", "__pycache__", "build")
+    built_before = shutil.ignore_patterns("*_pb2*", "schemas", "*.egg-info", "__pycache__", "build")
     shutil.copytree(ROOT / "clients/python", folder / "source", ignore=built_before)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder]
     command += [folder / "source"]  # The sdist, and from that the wheel.

@@ -127,6 +127,7 @@ def largest_requests(state):
         every = list(view.legal_actions) * 2048
         search = hint_pb2.Search(view=view, limits={"iterations": 1}, belief_worlds=1)
         search.include_actions.extend(every[:2048])
+        search.exclude_actions.extend(every[1:2049])
         request = hint_pb2.SuggestActionRequest(search=search)
         yield "largest view, all actions", "hints", "SuggestAction", request, ""
     first = state.entry(1)

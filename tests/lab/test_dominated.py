@@ -6,9 +6,9 @@ import pytest
 
 from ai.results import ActionResult
 from engine import games
-from lab import dominated
-from lab.dominated import Decision, Task, collect, judge, play
 from lab.revision import Answer
+from lab.search_bench import dominated
+from lab.search_bench.dominated import Decision, Task, collect, judge, play
 
 SOCCER = games()["powershot_soccer"]()
 CHESS = games()["champion_chess"]()
@@ -136,7 +136,7 @@ def test_matches_are_played_until_there_are_enough_decisions(monkeypatch):
 
 def test_the_command_prints_both_tables(monkeypatch, capsys):
     arguments = ["--decisions", "20", "--tie-decisions", "12", "--iterations", "30"]
-    monkeypatch.setattr(sys, "argv", ["lab.dominated", *arguments, "--workers", "1"])
+    monkeypatch.setattr(sys, "argv", ["lab.search_bench.dominated", *arguments, "--workers", "1"])
     dominated.main()
     _, _, _, _, throw_aways, _, _, _, *ties = capsys.readouterr().out.splitlines()
     assert throw_aways.split()[:3] == ["this", "code", "20"]

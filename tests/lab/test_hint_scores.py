@@ -8,9 +8,18 @@ import pytest
 from ai.results import ActionResult
 from engine import games
 from engine.position import Position
-from lab import hint_scores
-from lab.hint_scores import BEST, MAX_ACTIONS, OTHER, UNTRIED, Score, Task, compare, random_decision
 from lab.revision import Answer
+from lab.search_bench import hint_scores
+from lab.search_bench.hint_scores import (
+    BEST,
+    MAX_ACTIONS,
+    OTHER,
+    UNTRIED,
+    Score,
+    Task,
+    compare,
+    random_decision,
+)
 from tests.support.play import note_on_failure
 
 HOSTED = [game_id for game_id, game in games().items() if not game.reference]
@@ -116,7 +125,7 @@ def test_the_command_compares_a_search_with_itself(monkeypatch, capsys):
     )
     arguments = ["--games", "champion_chess", "--positions", "3", "--iterations", "60"]
     options = ["--revision", "none", "--workers", "1"]
-    monkeypatch.setattr(sys, "argv", ["lab.hint_scores", *arguments, *options])
+    monkeypatch.setattr(sys, "argv", ["lab.search_bench.hint_scores", *arguments, *options])
     hint_scores.main()
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
     table = [row for row in rows if row[0] == "champion_chess"]

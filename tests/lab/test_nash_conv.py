@@ -7,11 +7,11 @@ import pytest
 from ai.results import ActionResult
 from engine import games
 from engine.sampler import Sampler
-from lab import nash_conv
 from lab.best_response import ExtensiveGame
 from lab.exploit import evaluate, presets
-from lab.nash_conv import Task
 from lab.revision import Answer
+from lab.search_bench import nash_conv
+from lab.search_bench.nash_conv import Task
 
 SMALL = "skystones_small"
 
@@ -46,7 +46,7 @@ def test_the_revision_of_a_task_answers(monkeypatch):
 
 
 def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["lab.nash_conv", "--workers", "1", *arguments])
+    monkeypatch.setattr(sys, "argv", ["lab.search_bench.nash_conv", "--workers", "1", *arguments])
     nash_conv.main()
 
 

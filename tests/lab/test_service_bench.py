@@ -128,7 +128,7 @@ def test_players_say_that_they_have_no_more_matches(tmp_path):
 
 def test_many_matches_are_played_at_the_speed_of_people(tmp_path, capsys):
     scripts = write_scripts("skystones", 2)
-    human.measure(tmp_path, scripts, 6, pace=0.2, share=4, seconds=1.0)
+    human.measure(tmp_path, scripts, 6, pace=0.2, seconds=1.0)
     row = capsys.readouterr().out.splitlines()[-1].split()
     matches, connections, rate = (int(figure) for figure in row[:3])
     assert (matches, connections) == (6, 3)

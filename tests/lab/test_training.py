@@ -30,8 +30,6 @@ SETTINGS = Settings(
     gate_games=4,
     elo0=0.0,
     elo1=15.0,
-    alpha=0.05,
-    beta=0.05,
 )
 TRAIN = [sys.executable, "-m", "cli", "train", "skystones", "--seed", "3", "--matches", "10"]
 TRAIN += ["--iterations", "20", "--uses", "beliefs,value", "--gate", "iterations=5"]

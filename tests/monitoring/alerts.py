@@ -32,8 +32,8 @@ from pathlib import Path
 
 from croupier.client import OPEN, Client, bot
 from croupier.errors import CroupierError
-from lab.ports import free_port
-from lab.postgresql import Postgres
+from lab.service_bench.ports import free_port
+from lab.service_bench.postgresql import Postgres
 from service.observability.metrics import GAMES
 from tests.support.certificates import Authority
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from lab.postgresql import Postgres
+from lab.service_bench.postgresql import Postgres
 from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.exports import check_log
 

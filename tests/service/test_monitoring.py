@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from croupier.v1 import match_pb2
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service import wire
 from service.observability.metrics import GAMES, METHODS, REASONS, Metrics
 from service.running import monitoring

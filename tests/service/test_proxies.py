@@ -1,7 +1,10 @@
 """Matches through real proxies with TLS, whose servers are killed and stopped all the time."""
 
+import contextlib
 import os
 import random
+import socket
+import ssl
 import time
 from concurrent import futures
 from ipaddress import ip_address
@@ -12,6 +15,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from croupier.transport import Security, open_channel
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
+from lab.siege.stream_attacks import unread_watch
+from service.listening.connections import ConnectionLimits
 from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
@@ -108,3 +113,41 @@ def test_no_match_fails_for_its_player_while_servers_die(proxy_name, replicas, p
     repeated = ", ".join(f"{count} {status}" for status, count in road.repeated.most_common())
     print(f"{proxy_name}, {time.monotonic() - began:.0f} s: {figures}")
     print(f"{proxy_name}, repeated calls and resumed streams by status: {repeated}")
+
+
+LIMITED = ("haproxy", "nginx")  # Those that count the connections, or the calls, of an address.
+MAX_CONNECTIONS = 60
+LIMIT = 10  # Of an address.
+
+
+def watch(proxy, address):
+    """Opens a TLS connection from an address, and watches health; whether it was accepted."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    host, port = proxy.address.split(":")
+    with contextlib.suppress(OSError):
+        raw = socket.create_connection((host, int(port)), TIMEOUT, source_address=(address, 0))
+        connection = context.wrap_socket(raw)
+        connection.sendall(unread_watch(proxy.address))
+        return connection
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_an_address_cannot_lock_out_others_by_its_connections(name, servers, tmp_path):
+    how = missing(name)
+    if how:
+        pytest.skip(f"{name} is not installed: {how}")
+    authority = Authority(tmp_path, "authority")
+    limits = ConnectionLimits(connections=MAX_CONNECTIONS)
+    server, address = servers.start(connections=limits)
+    with TlsProxy(name, tmp_path, [address] * 2, *authority.issue(), LIMIT) as proxy:
+        taken = [watch(proxy, "127.0.0.2") for _ in range(3 * MAX_CONNECTIONS)]
+        if name == "haproxy":
+            assert sum(each is not None for each in taken) <= LIMIT
+        with open_channel(proxy.address, Security(ca=authority.cert)) as channel:
+            stub = catalog_pb2_grpc.CatalogServiceStub(channel)
+            stub.ListGames(catalog_pb2.ListGamesRequest(), timeout=TIMEOUT)
+        for each in filter(None, taken):
+            each.close()
+    servers.stop(server)

@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 END = 30
@@ -47,8 +47,10 @@ def missing(name):
 class TlsProxy:
     """A running proxy in front of two servers."""
 
-    def __init__(self, name, directory, servers, cert, key):
+    def __init__(self, name, directory, servers, cert, key, limit=600):
+        # `limit` is how many connections, or calls, an address may have where that is counted.
         self._directory = directory
+        self._limit = limit
         self.address = f"127.0.0.1:{free_port()}"
         find, config, options, _ = PROXIES[name]
         text = self._fill((DEPLOY / config).read_text(), name, servers, cert, key)
@@ -81,6 +83,7 @@ class TlsProxy:
                 "listen 443 ": f"listen {self.address} ",
                 "10.0.0.1:50051": servers[0],
                 "10.0.0.2:50051": servers[1],
+                "limit_conn addresses 600;": f"limit_conn addresses {self._limit};",
                 "/etc/croupier/tls.crt": str(cert),
                 "/etc/croupier/tls.key": str(key),
                 # Another user than root cannot write where the package would.
@@ -90,6 +93,7 @@ class TlsProxy:
                 "bind :443 ": f"bind {self.address} ",
                 "10.0.0.1:50051": servers[0],
                 "10.0.0.2:50051": servers[1],
+                "conn_cur gt 100": f"conn_cur gt {self._limit}",
                 "/etc/croupier/tls.pem": str(pem),
             },
             "envoy": {

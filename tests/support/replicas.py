@@ -8,7 +8,7 @@ import sys
 
 from croupier.client import Client as PythonClient
 from croupier.client import Operator
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from lab.service_bench.servers import children
 from tests.support.serving import Client
 

@@ -9,7 +9,7 @@ import threading
 import urllib.request
 from pathlib import Path
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from tests.support.serving import Client
 
 SERVE = [sys.executable, "-m", "cli", "serve", "--listen", "127.0.0.1:0", "--web", "off"]

@@ -1,4 +1,4 @@
-// Prints the size of each file of the table as a browser loads it; fails above the limit.
+// Prints the size of each file of the web app as a browser loads it; fails above the limit.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";

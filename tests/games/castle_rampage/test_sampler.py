@@ -374,7 +374,7 @@ def test_a_revealed_card_tells_of_the_hand_before():
 
 @pytest.mark.parametrize("play_style", ["at random", "strengthens", "hoards"])
 def test_a_long_match_always_has_worlds(play_style):
-    # With many cards face down, far more guesses fit than can be kept. Some of the kept ones must
+    # With many cards face down, far more particles fit than can be kept. Some of the kept ones must
     # fit the rest of the match, too.
     game, facts = game_of("castle_rampage", "default")
     longest = 0

@@ -10,12 +10,11 @@ import pytest
 
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
-from engine.skystones.playout import constants
 from tests.games.skystones import EDGES, PHASES, SkystonesFacts, total
 from tests.support.chi_squared import compare, upper_tail
 from tests.support.play import game_of, note_on_failure, random_joint, seeded
 
-TAKEN, NOISE, WEAK = constants()
+TAKEN, NOISE, WEAK = 8, 4, [5, 3, 1, 0, 0, 0, 0, 0, 0, 0]
 PLACE = PHASES.index("place")
 BLOCKED = 6
 STEPS = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}

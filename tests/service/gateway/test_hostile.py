@@ -14,7 +14,7 @@ import h11
 import pytest
 
 from croupier.v1 import match_pb2
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service.admission.budgets import Budget
 from service.gateway.listener import WebOptions
 from service.gateway.rpc import MAX_UNPACKED_BYTES, Gzip

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 from service.listening.tls import Files
 from tests.support.certificates import Authority

@@ -1,4 +1,4 @@
-"""What a browser is given: the table, and the headers that protect it."""
+"""What a browser is given: the web app, and the headers that protect it."""
 
 import gzip
 import http.client

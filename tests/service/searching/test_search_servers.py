@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service import wire
 from service.listening.tls import Files
 from service.searching.tasks import Kind, Requester, read_requester

@@ -7,8 +7,8 @@ import urllib.request
 import grpc
 import pytest
 
-from lab.ports import free_port
-from lab.postgresql import Postgres
+from lab.service_bench.ports import free_port
+from lab.service_bench.postgresql import Postgres
 from service.running import monitoring
 from service.running.server import Options, Server
 from service.store import postgresql_tables as tables

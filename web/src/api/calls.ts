@@ -1,4 +1,4 @@
-// The calls of the table, and nothing else of the transport. Tokens travel in a header only.
+// The calls of the web app, and nothing else of the transport. Tokens travel in a header only.
 
 import { create } from "@bufbuild/protobuf";
 import { type CallOptions, Code, ConnectError, createClient } from "@connectrpc/connect";

@@ -1,4 +1,4 @@
-// What the server refused, as a reason that the table has words for.
+// What the server refused, as a reason that the web app has words for.
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 

@@ -1,4 +1,4 @@
-// Every generated name that the table uses, so that a renamed message or enum is one line here.
+// Every generated name that the web app uses, so that a renamed message or enum is one line here.
 
 export {
 	type CastleRampageAction,

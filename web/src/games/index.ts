@@ -1,4 +1,4 @@
-// The games that the table can draw. A new game is a folder here and a line below.
+// The games that the web app can draw. A new game is a folder here and a line below.
 import { castleRampage } from "./castle_rampage";
 import { championChess } from "./champion_chess";
 import type { GameModule } from "./module";

@@ -1,4 +1,4 @@
-// What a game adds to the table. Everything else is the same for all games.
+// What a game adds to the web app. Everything else is the same for all games.
 import type { ComponentType } from "preact";
 import type { Action, CatalogCard, Event, View } from "../api/types";
 import type { Choice, Click, Key } from "../match/choices";

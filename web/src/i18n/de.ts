@@ -1,4 +1,4 @@
-// All texts of the table in German.
+// All texts of the web app in German.
 import type { Texts } from "./en";
 
 const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);

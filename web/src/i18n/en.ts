@@ -1,4 +1,4 @@
-// All texts of the table in English. What a card is called and does comes from the catalog.
+// All texts of the web app in English. What a card is called and does comes from the catalog.
 export const en = {
 	language: "English",
 	table: "Croupier",

@@ -1,4 +1,4 @@
-"""The share of the event loop that duties get, with a clock and pauses that the tests control."""
+"""The quota of the event loop that tasks get, with a clock and pauses that the tests control."""
 
 import asyncio
 import itertools
@@ -11,7 +11,7 @@ from tests.support.serving import TIMEOUT
 
 
 class Loop:
-    """A share whose time passes only while duties work. It notes its pauses."""
+    """A quota whose time passes only while tasks work. It notes its pauses."""
 
     def __init__(self):
         self.now = 0.0
@@ -21,7 +21,7 @@ class Loop:
         self.order = []
         self.under_way = 0
         self.most_under_way = 0
-        self.share = BackgroundQuota(lambda: self.calls, lambda: self.now, self._pause)
+        self.quota = BackgroundQuota(lambda: self.calls, lambda: self.now, self._pause)
 
     async def _pause(self, seconds):
         self.pauses.append(seconds)
@@ -31,7 +31,7 @@ class Loop:
     def work(self, seconds):
         self.now += seconds
 
-    async def duty(self, name, seconds=0.0, waits=0):
+    async def task(self, name, seconds=0.0, waits=0):
         self.order.append(name)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
@@ -53,26 +53,26 @@ def run_in_time(coroutine):
 
 
 @pytest.mark.parametrize("calls", [0, 1])
-def test_duties_get_their_share_of_the_time(loop, calls):
+def test_tasks_get_their_quota_of_the_time(loop, calls):
     loop.calls_in_a_pause = calls
 
     async def run():
         for number in range(100):
-            assert await loop.share.run(loop.duty, number, BURST_SECONDS / 2) == number
+            assert await loop.quota.run(loop.task, number, BURST_SECONDS / 2) == number
 
     run_in_time(run())
     # The first pause cannot know yet whether calls come in during pauses.
     worked = loop.now - BURST_SECONDS
-    share = worked / (worked + sum(loop.pauses[1:]))
-    assert share == pytest.approx(BUSY_QUOTA if calls else IDLE_QUOTA, abs=0.03)
+    quota = worked / (worked + sum(loop.pauses[1:]))
+    assert quota == pytest.approx(BUSY_QUOTA if calls else IDLE_QUOTA, abs=0.03)
     assert len(loop.pauses) == 49
 
 
 def test_time_between_waits_counts(loop):
     async def run():
-        await loop.share.run(loop.duty, "first", BURST_SECONDS / 10, 9)
+        await loop.quota.run(loop.task, "first", BURST_SECONDS / 10, 9)
         assert not loop.pauses
-        await loop.share.run(loop.duty, "second")
+        await loop.quota.run(loop.task, "second")
 
     run_in_time(run())
     assert loop.pauses == [pytest.approx(BURST_SECONDS * (1 / IDLE_QUOTA - 1))]
@@ -81,16 +81,16 @@ def test_time_between_waits_counts(loop):
 def test_a_pause_is_bounded(loop):
     async def run():
         for number in range(3):
-            await loop.share.run(loop.duty, number, 100.0)
+            await loop.quota.run(loop.task, number, 100.0)
 
     run_in_time(run())
     assert loop.pauses == [event_loop.MAX_PAUSE_SECONDS] * 2
 
 
-def test_duties_begin_in_order_and_few_are_under_way(loop):
+def test_tasks_begin_in_order_and_few_are_under_way(loop):
     async def run():
-        duties = [loop.share.run(loop.duty, number, BURST_SECONDS, 3) for number in range(50)]
-        await asyncio.gather(*duties)
+        tasks = [loop.quota.run(loop.task, number, BURST_SECONDS, 3) for number in range(50)]
+        await asyncio.gather(*tasks)
 
     run_in_time(run())
     assert loop.order == list(range(50))
@@ -98,26 +98,26 @@ def test_duties_begin_in_order_and_few_are_under_way(loop):
     assert len(loop.pauses) >= 40
 
 
-def test_a_long_duty_holds_up_no_other(loop):
+def test_a_long_task_holds_up_no_other(loop):
     async def run():
         end = asyncio.Event()
         slow = [
-            asyncio.create_task(loop.share.begin(end.wait))
+            asyncio.create_task(loop.quota.begin(end.wait))
             for _ in range(2 * event_loop.MAX_AT_ONCE)
         ]
-        await loop.share.run(loop.duty, "short")
+        await loop.quota.run(loop.task, "short")
         end.set()
         await asyncio.gather(*slow)
 
     run_in_time(run())
 
 
-def test_an_urgent_duty_waits_for_no_turn_but_its_time_counts(loop):
+def test_an_urgent_task_waits_for_no_turn_but_its_time_counts(loop):
     async def run():
         for number in range(3):
-            await loop.share.run_now(loop.duty, number, BURST_SECONDS)
+            await loop.quota.run_now(loop.task, number, BURST_SECONDS)
         assert not loop.pauses
-        await loop.share.run(loop.duty, "other")
+        await loop.quota.run(loop.task, "other")
         assert len(loop.pauses) == 1
 
     run_in_time(run())
@@ -148,8 +148,8 @@ def test_errors_and_cancellations_pass_through(loop):
 
     async def run():
         with pytest.raises(KeyError):
-            await loop.share.run(fail)
-        waiting = [asyncio.create_task(loop.share.run(wait)) for _ in range(20)]
+            await loop.quota.run(fail)
+        waiting = [asyncio.create_task(loop.quota.run(wait)) for _ in range(20)]
         for _ in range(5):
             await asyncio.sleep(0)
         for task in waiting:
@@ -158,12 +158,12 @@ def test_errors_and_cancellations_pass_through(loop):
         assert all(task.cancelled() for task in waiting)
         assert caught == ["cancelled"] * event_loop.MAX_AT_ONCE
         # The slots are free again.
-        assert await loop.share.run(recover) == "recovered"
+        assert await loop.quota.run(recover) == "recovered"
 
     run_in_time(run())
 
 
-def test_the_time_of_a_real_duty_is_measured():
+def test_the_time_of_a_real_task_is_measured():
     async def busy():
         end = event_loop.time.perf_counter() + BURST_SECONDS
         for _ in itertools.count():
@@ -176,9 +176,9 @@ def test_the_time_of_a_real_duty_is_measured():
         async def pause(seconds):
             pauses.append(seconds)
 
-        share = BackgroundQuota(lambda: 0, sleep=pause)
-        await share.run(busy)
-        await share.run(busy)
+        quota = BackgroundQuota(lambda: 0, sleep=pause)
+        await quota.run(busy)
+        await quota.run(busy)
         return pauses
 
     (pause,) = run_in_time(run())

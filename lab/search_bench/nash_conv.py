@@ -1,4 +1,6 @@
-"""The exploitability of the search beside that of a git revision: `python -m lab.nash_conv`.
+"""The exploitability of the search beside that of a git revision.
+
+Run it by `python -m lab.search_bench.nash_conv`.
 
 In each small game, the search is asked at every information set for as many iterations and with as
 many seeds as the options say, and so is the search of the revision. The command prints NashConv
@@ -70,7 +72,9 @@ def spread(figures: list[float]) -> str:
 
 def main() -> None:
     """Prints a line for each game and number of iterations."""
-    parser = argparse.ArgumentParser(prog="lab.nash_conv", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="lab.search_bench.nash_conv", description=__doc__.split("\n\n")[0]
+    )
     small = presets()
     add = parser.add_argument
     add("--games", metavar="GAME,...", default=",".join(small), help="default: all small games")

@@ -1,4 +1,4 @@
-// The table in a real browser against a real server.
+// The web app in a real browser against a real server.
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance, playWithKeys, playWithMouse } from "./players";
@@ -21,7 +21,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 
 if (!browserIsHere) console.log(`Skipped: no browser at ${CHROMIUM} (apt-get install chromium).`);
 
-describe.skipIf(!browserIsHere)(`the table (SEED=${SEED})`, () => {
+describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	let server: Server;
 	let browser: Browser;
 	beforeAll(async () => {

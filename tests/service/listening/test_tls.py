@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from croupier.client import Client, CroupierError
-from lab.ports import free_port
+from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 from service.listening import tls
 from service.observability.metrics import Metrics

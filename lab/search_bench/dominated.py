@@ -1,4 +1,4 @@
-"""Answers that no hidden card excuses: `python -m lab.dominated`.
+"""Answers that no hidden card excuses: `python -m lab.search_bench.dominated`.
 
 The search plays whole matches against itself, and two things are counted.
 
@@ -166,7 +166,9 @@ def show_ties(game_id: str, code: str, found: Sequence[Decision]) -> None:
 
 def main() -> None:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(prog="lab.dominated", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="lab.search_bench.dominated", description=__doc__.split("\n\n")[0]
+    )
     add = parser.add_argument
     add("--decisions", type=whole(0), default=DECISIONS, help="of throw-aways; %(default)s")
     add("--ties", metavar="GAME,...", default="champion_chess", help="default: %(default)s")

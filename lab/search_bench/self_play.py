@@ -1,4 +1,4 @@
-"""Random self-play in numbers: `python -m lab.self_play`, the last part of `make bench`.
+"""Random self-play in numbers: `python -m lab.search_bench.self_play`, a part of `make bench`.
 
 Both seats choose uniformly among their legal actions. Below each game are the figures of another
 engine, which was written independently from the same rulings, so that a rule that one of the two
@@ -96,7 +96,9 @@ def figures(matches: list[Played], count: Count) -> tuple[str, str, str, str]:
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(prog="lab.self_play", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="lab.search_bench.self_play", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--matches", type=int, default=MATCHES, help="matches of each game")
     workers.add_options(parser)
     chosen = parser.parse_args()

@@ -1,4 +1,4 @@
-"""How right are the scores of a hint: `python -m lab.hint_scores`.
+"""How right are the scores of a hint: `python -m lab.search_bench.hint_scores`.
 
 A hint shows an expected score for every action, but most of its iterations go to the best. Here
 each action is also searched for alone, from the same view and for as many iterations as the whole
@@ -163,7 +163,9 @@ def show(game_id: str, found: dict[str, list[Compared]]) -> None:
 
 def main() -> None:
     """Prints the table."""
-    parser = argparse.ArgumentParser(prog="lab.hint_scores", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="lab.search_bench.hint_scores", description=__doc__.split("\n\n")[0]
+    )
     hosted = [game_id for game_id, game in games().items() if not game.reference]
     add = parser.add_argument
     add("--games", metavar="GAME,...", default=",".join(hosted))

@@ -1,6 +1,6 @@
 """Checks that a view of Castle Rampage does not contradict itself."""
 
-from engine.castle_rampage.guesses cimport MAX_POOLS, Guess, set_up_blanks, total
+from engine.castle_rampage.posterior.particles cimport MAX_POOLS, Particle, set_up_blanks, total
 from engine.castle_rampage.state cimport (
     CARDS, CATAPULT, DEAL, GRANARY, HIDDEN, MAX_DECISIONS, MAX_DECK, MAX_DRAWN, MAX_HISTORY,
     MAX_STACK, OVER, PLACED, SET_UP, SHOWN, STRUCTURES, TURN, Common, Stack,
@@ -90,42 +90,43 @@ cdef int turns_of(const Common* common, int seat) noexcept nogil:
     return common.turn // 2
 
 
-cdef check_account(HandAccount account):
-    # Without the cards that the view and one guess place, each card of the ruleset must be used up,
-    # and each pool must hold as many cards as its blanks and the draw pile.
-    cdef const CastleView* seen = account.seen
+cdef check_posterior(HandPosterior posterior):
+    # Without the cards that the view and one particle place, each card of the ruleset must be used
+    # up, and each pool must hold as many cards as its blanks and the draw pile.
+    cdef const CastleView* seen = posterior.seen
     cdef const Common* common = &seen.common
-    cdef const Guess* guess = &account.now.guesses[0]
+    cdef const Particle* particle = &posterior.now.particles[0]
     cdef int card, at, i
     cdef int left[CARDS]
-    cdef int size = account.past.hand_size - (common.set_ups if common.phase == SET_UP else 0)
-    if common.sides[account.other].hand_size != size:
-        raise ViewError(f"common.sides[{account.other}].hand_size",
+    cdef int size = posterior.past.hand_size - (common.set_ups if common.phase == SET_UP else 0)
+    if common.sides[posterior.other].hand_size != size:
+        raise ViewError(f"common.sides[{posterior.other}].hand_size",
                         "must be the number of cards that the hand history leaves")
     if common.sides[seen.seat].hand_size != total(seen.own.hand):
         raise ViewError("own.hand", "must be as many cards as the hand size says")
     for card in range(CARDS):
-        left[card] = account.rules.tables.copies[card] - seen.own.hand[card] - common.discards[card]
-        left[card] -= guess.known[card]
+        left[card] = (posterior.rules.tables.copies[card] - seen.own.hand[card]
+                      - common.discards[card])
+        left[card] -= particle.known[card]
         for i in range(MAX_POOLS):
-            left[card] -= guess.pools[i * CARDS + card]
+            left[card] -= particle.pools[i * CARDS + card]
     left[seen.own.kept] -= seen.own.kept > 0
     left[CATAPULT] -= common.sides[0].catapults + common.sides[1].catapults
     left[GRANARY] -= common.sides[0].granaries + common.sides[1].granaries
     for at in range(SEATS * STRUCTURES):
         for i in range(seen.stacks[at].top, seen.stacks[at].count):
             left[seen.stacks[at].cards[i]] -= seen.stacks[at].cards[i] > 0
-    for i in range(guess.placed_count):
-        if guess.placed[i] < CARDS:
-            left[guess.placed[i]] -= 1
+    for i in range(particle.placed_count):
+        if particle.placed[i] < CARDS:
+            left[particle.placed[i]] -= 1
     for card in range(1, CARDS):
         if left[card]:
             raise ViewError("", f"must hold each copy of card {card} in one place")
     for i in range(MAX_POOLS):
-        size = guess.blanks[i] + guess.blanks_placed[i]
-        size += set_up_blanks(guess, i, account.past.hidden_set_up)
-        if i == account.newest():
+        size = particle.blanks[i] + particle.blanks_placed[i]
+        size += set_up_blanks(particle, i, posterior.past.hidden_set_up)
+        if i == posterior.newest():
             size += common.draw_size
-        if size != total(guess.pools + i * CARDS):
+        if size != total(particle.pools + i * CARDS):
             raise ViewError("common.draw_size",
                             "must be the number of cards that the draws have left")

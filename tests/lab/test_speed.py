@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from lab import search_speed
 from lab.revision import ROOT, Answer
-from lab.search_speed import PLIES, compare, positions
+from lab.search_bench import speed
+from lab.search_bench.speed import PLIES, compare, positions
 
 
 @pytest.mark.parametrize("game_id", ["skystones", *PLIES])
@@ -48,17 +48,17 @@ def test_both_take_turns_and_the_ratio_is_of_the_same_round():
 
 
 def test_the_command_prints_a_line_for_each_position_and_limit(monkeypatch, capsys):
-    monkeypatch.setattr(search_speed, "build", lambda revision: ROOT)
-    arguments = ["lab.search_speed", "--games", "skystones", "--rounds", "1", "--iterations", "50"]
+    monkeypatch.setattr(speed, "build", lambda revision: ROOT)
+    arguments = ["speed", "--games", "skystones", "--rounds", "1", "--iterations", "50"]
     monkeypatch.setattr(sys, "argv", [*arguments, "--ms", "2", "--against", "none"])
-    search_speed.main()
+    speed.main()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[2:]] == ["skystones"] * 4
     assert "none" in lines[1]
 
 
 def test_the_command_names_a_game_without_positions(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["lab.search_speed", "--games", "kuhn_poker"])
+    monkeypatch.setattr(sys, "argv", ["lab.search_bench.speed", "--games", "kuhn_poker"])
     with pytest.raises(SystemExit):
-        search_speed.main()
+        speed.main()
     assert "no positions are known of kuhn_poker" in capsys.readouterr().err

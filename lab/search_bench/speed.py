@@ -1,4 +1,4 @@
-"""The speed of the search beside that of a git revision: `python -m lab.search_speed`.
+"""The speed of the search beside that of a git revision: `python -m lab.search_bench.speed`.
 
 Both search on one thread, each in a process of its own, in turns: first the one, then the other,
 and in the next round the other way round. A rate is iterations per second of processor time, which
@@ -121,7 +121,9 @@ def iterations_in(view: SeatView, process: SearchProcess, ms: int) -> int:
 
 def main() -> None:
     """Prints a line for each position and limit."""
-    parser = argparse.ArgumentParser(prog="lab.search_speed", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="lab.search_bench.speed", description=__doc__.split("\n\n")[0]
+    )
     add = parser.add_argument
     add("--against", metavar="REVISION", default=AGAINST, help="default: %(default)s")
     add("--games", metavar="GAME,...", default=",".join(("skystones", *PLIES)))

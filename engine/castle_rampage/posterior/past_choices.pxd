@@ -1,8 +1,8 @@
 """What the past choices of a seat of Castle Rampage say about its hand, by what was learned."""
 
 from engine.castle_rampage.features cimport CastleRampageFeatures
-from engine.castle_rampage.guesses cimport MAX_POOLS
 from engine.castle_rampage.history cimport History
+from engine.castle_rampage.posterior.particles cimport MAX_POOLS
 from engine.castle_rampage.state cimport CARDS
 from engine.integers cimport uint8_t
 

@@ -1,0 +1,1 @@
+"""What a seat can know of the hand of its opponent."""
