@@ -1,3 +1,5 @@
+"""The types of events; engine/events.pyx says what everything does."""
+
 from typing import NamedTuple
 
 TO_SEAT_0: int

@@ -1,3 +1,5 @@
+"""The types of a game and of what a seat knows; engine/game.pyx says what everything does."""
+
 from collections.abc import Mapping
 from typing import Any
 

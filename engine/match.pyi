@@ -1,3 +1,5 @@
+"""The types of a hosted match; engine/match.pyx says what everything does."""
+
 from engine.events import Event
 from engine.game import Game, SeatView
 from engine.position import Position

@@ -1,1 +1,3 @@
+"""The types of the functions of mathematics; engine/numerics.pyx says what everything does."""
+
 def evaluate(function: str, x: float, y: float = 1.0) -> float: ...

@@ -1,3 +1,5 @@
+"""The types of a playout policy; engine/playout_policy.pyx says what everything does."""
+
 from engine.game import Game
 from engine.model import Model
 from engine.position import Position

@@ -1,3 +1,5 @@
+"""The types of a position; engine/position.pyx says what everything does."""
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""The types of a sampler; engine/sampler.pyx says what everything does."""
+
 from collections.abc import Callable
 from typing import NamedTuple
 

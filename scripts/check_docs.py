@@ -11,8 +11,11 @@ Reads README.md and the other pages of the checkout, and looks at:
 
 In a path, * and <game> stand for any text, and at least one file must match. A word with a slash
 counts as a path only if it begins with a folder of the checkout or ends like a source file. A block
-of code names its language and is fenced. Prints a line for each fault, and exits with status 1 if
-there is one.
+of code names its language and is fenced.
+
+Also finds what no page and no list names: a source file whose first line does not say what it
+holds (scripts/list_modules.py), and a folder that the layers of docs/architecture.md leave out.
+Prints a line for each fault, and exits with status 1 if there is one.
 """
 
 import contextlib
@@ -28,6 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from list_modules import undescribed, unnamed
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -194,6 +198,8 @@ def commands(text: str) -> Iterator[list[str]]:
         command: list[str] = []
         for word in [*words, ";"]:
             if set(word) <= set("|&;()<>"):
+                if word.startswith(">") and command and command[-1].isdigit():
+                    command.pop()  # The number of what is redirected, as in 2>log.
                 if command:
                     yield command
                 command = []
@@ -223,10 +229,15 @@ def unknown(root: Path, command: list[str]) -> Iterator[str]:
         yield from unknown(root, rest)
 
 
+def check(root: Path) -> list[str]:
+    """The faults of a checkout, each as a line."""
+    found = [fault for page in pages(root) for fault in faults(root, page)]
+    return [*found, *undescribed(root), *unnamed(root, root / "docs/architecture.md")]
+
+
 def main() -> int:
     """Checks this checkout."""
-    root = Path(__file__).resolve().parents[1]
-    found = [fault for page in pages(root) for fault in faults(root, page)]
+    found = check(Path(__file__).resolve().parents[1])
     print("\n".join(found), end="\n" if found else "")
     return int(bool(found))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,16 @@ PRINTED = {
         r"the secret fits its hash: True",
         r"dealt: False\ndealt: True",
         r"INVITATION_USED",
+    ],
+    ("docs/debugging.md", "sh"): [
+        r"croupier_searches_waiting",
+        r"x-request-id: my-call",
+        r'"searchTime":"\d',
+        r"true: matches/",
+        r'"dealt"',
+    ],
+    ("docs/debugging.md", "python"): [
+        r"the same hint again: True\nthe same action here: True\n",
     ],
     ("docs/web.md", "sh"): [
         r"games/skystones",
@@ -48,6 +59,7 @@ def _load(name):
     return module
 
 
+list_modules = _load("list_modules")
 check_docs = _load("check_docs")
 
 
@@ -83,10 +95,18 @@ def addresses(servers, folder):
     """The server that the docs speak of, as the addresses that they name and those that it has."""
     token = folder / "operator-token"
     token.write_text("a-word-of-at-least-thirty-two-characters")
+    metrics_port = free_port()
     server, address = servers.start(
-        web=WebOptions(port=0), search_threads=2, operator_token_file=token
+        web=WebOptions(port=0),
+        search_threads=2,
+        operator_token_file=token,
+        metrics_port=metrics_port,
     )
-    yield {"http://127.0.0.1:8080": server.web_url.rstrip("/"), "127.0.0.1:50051": address}
+    yield {
+        "http://127.0.0.1:8080": server.web_url.rstrip("/"),
+        "http://127.0.0.1:9464": f"http://127.0.0.1:{metrics_port}",
+        "127.0.0.1:50051": address,
+    }
     servers.stop(server)
 
 
@@ -131,3 +151,54 @@ def test_the_commands_of_a_page(page, language, program, folder, addresses, path
     expected = PRINTED.get((str(page.relative_to(ROOT)), language), [])
     printed = done.stderr + done.stdout
     assert [each for each in expected if not re.search(each, printed)] == [], printed
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A small checkout without a fault."""
+    files = {
+        "docs/architecture.md": "## Layers\n\n`docs/`, `engine/`, `engine/<game>/`, `web/`\n",
+        "engine/match.py": '"""A match."""\n',
+        "engine/poker/state.pxd": '# Sizes.\n"""The state of poker."""\n',
+        "web/README.md": "# Web\n",
+        "web/src/calls.ts": "// The calls.\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+
+    assert check_docs.check(tmp_path) == []
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("engine/clocks.py", "import time\n"),
+        ("engine/poker/rules.pyx", '""""""\ncdef int one = 1\n'),
+        ("web/src/errors.ts", 'import { t } from "./i18n";\n// What was refused.\n'),
+    ],
+)
+def test_a_module_that_does_not_say_what_it_holds_is_found(checkout, name, text):
+    (checkout / name).write_text(text)
+    assert check_docs.check(checkout) == [f"{name}: its first line does not say what it holds"]
+
+
+@pytest.mark.parametrize("name", ["ai/search.py", "engine/poker/old/rules.pyx", "lab/notes.txt"])
+def test_a_folder_that_no_layer_names_is_found(checkout, name):
+    (checkout / name).parent.mkdir()
+    (checkout / name).write_text('"""A module."""\n')
+    missing = Path(name).parent
+    assert check_docs.check(checkout) == [
+        f"docs/architecture.md: its layers do not name the folder {missing}/"
+    ]
+
+
+def test_the_list_of_modules_has_their_first_sentences(checkout):
+    sources = list_modules.sources(checkout)
+    assert {str(path): list_modules.first_sentence(checkout / path) for path in sources} == {
+        "engine/match.py": "A match.",
+        "engine/poker/state.pxd": "The state of poker.",
+        "web/src/calls.ts": "The calls.",
+    }

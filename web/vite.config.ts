@@ -1,3 +1,4 @@
+// The build of the web app.
 import { defineConfig } from "vite";
 
 // Relative addresses, so that the table also works below a path prefix of a proxy.

@@ -1,6 +1,6 @@
+// A real server and a real browser: one after the other, and with time for whole matches.
 import { defineConfig } from "vitest/config";
 
-// A real server and a real browser: one after the other, and with time for whole matches.
 export default defineConfig({
 	test: {
 		include: ["tests/browser/**/*.test.ts"],

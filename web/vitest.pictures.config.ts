@@ -1,6 +1,6 @@
+// Pictures for the documentation, of a real server in a real browser.
 import { defineConfig } from "vitest/config";
 
-// Pictures for the documentation, of a real server in a real browser.
 export default defineConfig({
 	test: {
 		include: ["tests/pictures/**/*.test.ts"],

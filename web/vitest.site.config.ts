@@ -1,6 +1,6 @@
+// The built site of the documentation in a real browser.
 import { defineConfig } from "vitest/config";
 
-// The built site of the documentation in a real browser.
 export default defineConfig({
 	test: { include: ["tests/site/**/*.test.ts"], testTimeout: 240_000, hookTimeout: 60_000 },
 });

@@ -1,3 +1,4 @@
+// The start of the web app: its page and its style sheets.
 import { render } from "preact";
 import { App } from "./app";
 import "./style/base.css";

@@ -1,3 +1,4 @@
+// Random UUIDs, for the ids of requests.
 import { bytesToHex } from "./hex";
 
 /** A random UUID (version 4). `crypto.randomUUID` is missing on a page without TLS. */
