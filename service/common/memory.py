@@ -1,6 +1,6 @@
 """Gives freed memory back to the system.
 
-glibc keeps what was freed below something that is in use: hundreds of MB after thousands of streams.
+glibc keeps what was freed below what is in use: hundreds of MB after thousands of streams.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ from collections.abc import Callable
 # Often enough to give back little at once, which takes 0.1 ms for each MB.
 GIVE_BACK_SECONDS = 1.0
 
-# Other libraries than glibc have no such function.
 _malloc_trim: Callable[[int], int] = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
 _due = 0.0  # By time.monotonic.
 
