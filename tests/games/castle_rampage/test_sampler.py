@@ -43,7 +43,7 @@ MAX_WORLDS = 1500  # A match is given up when the filter has more worlds.
 SHARE = 0.2  # The share of positions that are tested.
 LONG_MATCHES = 5 if LONG_FORM else 3
 CHANGED_MATCHES = 15
-PREFERENCE_MATCHES = 60 if LONG_FORM else 48
+PREFERENCE_MATCHES = 60
 
 
 def strengthens(legal, rng):
