@@ -6,10 +6,12 @@ from contextlib import contextmanager
 import grpc
 import pytest
 
+from service import wire
 from service.api.tokens import Tokens
 from service.hosting.caller import Caller
 from service.store import MatchStatus
 from service.wire.fields import ALL
+from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 from tests.support.serving import (
     TIMEOUT,
@@ -23,7 +25,8 @@ from tests.support.serving import (
 from tests.support.stores import MemoryPlace, PostgresPlace, header
 
 KEY = bytes(range(32))
-GAMES = ("champion_chess", "powershot_soccer")  # They begin with both seats, and with one.
+# The short form has a game that begins with both seats, and one that begins with one.
+GAMES = tuple(wire.hosted_games()) if LONG_FORM else ("champion_chess", "powershot_soccer")
 
 
 @pytest.fixture(params=["memory", "postgresql"])
