@@ -16,7 +16,7 @@ from tests.support.play import seeded
 from tests.support.sequence_form import LeftToChanceError, Rest
 
 # Random rulesets of each game; `make soak` sets more.
-RULESETS = int(os.environ.get("TEST_CFR", "4"))
+RULESETS = int(os.environ.get("TEST_CFR", "2"))
 ITERATIONS = 4_000
 DEALS = 4_000  # Seeds, of which many give the same deal.
 MOST = 60_000  # Positions that the naive solver goes through.

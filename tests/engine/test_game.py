@@ -21,7 +21,7 @@ from tests.support.play import (
     seeded,
 )
 
-MATCHES = int(os.environ.get("TEST_MATCHES", "120"))
+MATCHES = int(os.environ.get("TEST_MATCHES", "40"))
 CLOSELY = 0.2  # The share of states that are copied, restored and left by either seat first.
 
 
@@ -142,7 +142,7 @@ def test_a_refused_action_changes_nothing(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     seen = set()
     refused = 0
-    for seed in range(50):
+    for seed in range(max(MATCHES // 4, 10)):
         with note_on_failure(seed=seed):
             rng = seeded("refused", game_id, ruleset, seed)
             match = Match(game, random_secret(rng))
@@ -167,7 +167,7 @@ def test_a_refused_action_changes_nothing(game_id, ruleset):
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_actions_are_read_and_made_alike(game_id, ruleset):
     game, facts = game_of(game_id, ruleset)
-    for seed in range(20):
+    for seed in range(max(MATCHES // 8, 5)):
         with note_on_failure(seed=seed):
             rng = seeded("actions", game_id, ruleset, seed)
             position = Position.deal(game, seed)

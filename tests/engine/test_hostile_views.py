@@ -10,9 +10,10 @@ from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from tests.support.long_form import LONG_FORM
 from tests.support.play import cases, game_of, note_on_failure, random_joint, seeded
 
-POSITIONS = 8
+POSITIONS = 8 if LONG_FORM else 4
 LIES = 60
 
 

@@ -17,6 +17,7 @@ from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.support.chi_squared import compare, upper_tail
+from tests.support.long_form import LONG_FORM
 from tests.support.play import (
     cases,
     count_worlds,
@@ -27,10 +28,10 @@ from tests.support.play import (
     seeded,
 )
 
-MATCHES = 8
+MATCHES = 8 if LONG_FORM else 3
 WORLDS = 8
-STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "20"))
-SIMULATED = 40_000
+STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "6"))
+SIMULATED = 40_000 if LONG_FORM else 16_000
 STEPS = 6  # Joint actions.
 MAX_VIEWS = 30  # Tested views: the most frequent ones after each number of steps,
 LEAST = 40  # and only those that are seen at least so often.

@@ -20,11 +20,13 @@ from lab import arena, elo
 from lab.aivat import Luck
 from lab.arena import Pairing, Task
 from lab.players import BotPlayer, Configuration
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure
 
 GAMES = list(games())
 PILES = ["castle_rampage", "champion_chess", "powershot_soccer"]
 SAMPLES = 3
+STEPS = 1_500 if LONG_FORM else 600
 
 
 def match_of(luck, game, rng, shares_of):
@@ -73,7 +75,7 @@ def test_corrections_are_0_on_average(game_id, shares_of):
     luck = Luck(game, SAMPLES, 3)
     rng = random.Random(game_id)
     steps = []
-    while len(steps) < 1_500:
+    while len(steps) < STEPS:
         steps += match_of(luck, game, rng, shares_of)[0]
     # Each step is 0 on average given those before it, so their sum is about normal.
     z = sum(steps) / math.sqrt(sum(step * step for step in steps))
@@ -115,7 +117,7 @@ def test_corrections_are_0_on_average_where_the_order_of_a_pile_is_known(game_id
     luck.piles = 0
     rng = random.Random(game_id)
     steps = []
-    while len(steps) < 1_500:
+    while len(steps) < STEPS:
         steps += match_of(luck, game, rng, by_policy)[0]
     z = sum(steps) / math.sqrt(sum(step * step for step in steps))
     assert any(steps)

@@ -15,6 +15,7 @@ from lab.service_bench.scripts import Request, write_scripts
 from lab.service_bench.serve import ECHO
 from lab.service_bench.servers import SUBMIT
 from service.store import SqliteStore
+from tests.support.long_form import LONG_FORM
 
 SECONDS = 0.2
 TABLES = 2
@@ -136,6 +137,7 @@ def test_many_matches_are_played_at_the_speed_of_people(tmp_path, capsys):
     assert 0 < rate <= 6 / 0.2
 
 
+@pytest.mark.skipif(not LONG_FORM, reason="`make soak` runs it, for half a minute")
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
 def test_instructions_are_counted(tmp_path, capsys):
     instructions.measure(tmp_path, write_scripts("skystones", 1), 1)

@@ -4,6 +4,8 @@ How long the others wait is for `make siege` to measure.
 """
 
 import asyncio
+import re
+from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,16 +13,21 @@ import pytest
 from lab.siege import attacks
 from lab.siege import others as others_module
 from lab.siege.attacks import ATTACKS, attack
-from lab.siege.others import BOT, HINT, SUBMIT, Others
+from lab.siege.others import SUBMIT, Others
 from lab.siege.places import places, write_callers_file
+from service.admission.budgets import Budget
+from service.admission.callers_file import DEFAULT_ADDRESS
 from service.gateway.listener import WebOptions
+from tests.support.long_form import LONG_FORM
+from tests.support.serving import TIMEOUT
 
-SECONDS = 1.0
+SECONDS = 1.0  # An attack is repeated, for twice as long, until it has been refused.
 # Of the budgets: attacker, others and server share a process here, so it attacks slowly. The others
 # have the budgets of an address, too, and need more of them than one key.
 SHARES = {"key": 0.1, "address": 0.4}
 WATCHERS = 200
-THINK_SECONDS = 0.6
+THINK_SECONDS = 0.3
+MEASURED_SECONDS = 0.1
 SEED = 20261123
 
 # What the attacker is refused for, one of these at least; nothing where its calls cost the others
@@ -50,10 +57,29 @@ REFUSED = {
 }
 
 
+ALL = [
+    *((name, "key") for name in ATTACKS),
+    *((name, "address") for name in ("calls", "bot_matches", "bad_hosts")),
+]
+# Calls, searches, a stream, a connection without a client of gRPC, and the door for browsers.
+FEW = [
+    ("bot_matches", "address"),
+    ("endless_hints", "key"),
+    ("reflections", "key"),
+    ("unread_streams", "key"),
+    ("wide_requests", "key"),
+    ("bad_hosts", "address"),
+    ("bombs", "key"),
+]
+
+
 @pytest.fixture
 def addresses(servers, tmp_path, by):
     path = tmp_path / "callers.toml"
     write_callers_file(path, by, SHARES[by])
+    # The first calls of an attack must be answered, however much time they take on a busy machine.
+    whole = f"{Budget.PROCESSOR} = {DEFAULT_ADDRESS[Budget.PROCESSOR]}"
+    path.write_text(re.sub(rf"^{Budget.PROCESSOR} = \d.*$", whole, path.read_text(), flags=re.M))
     server, address = servers.start(callers_file=path, search_threads=2, web=WebOptions(port=0))
     yield address, urlsplit(server.web_url).netloc
     servers.stop(server)
@@ -63,36 +89,45 @@ def test_every_attack_is_expected_to_be_refused_or_not():
     assert set(REFUSED) == set(ATTACKS)
 
 
-@pytest.mark.parametrize(
-    ("name", "by"),
-    [
-        *((name, "key") for name in ATTACKS),
-        *((name, "address") for name in ("calls", "bot_matches", "bad_hosts")),
-    ],
-)
+@pytest.mark.parametrize(("name", "by"), ALL if LONG_FORM else FEW)
 def test_the_attacker_is_refused_and_the_others_play_on(name, addresses, by, monkeypatch):
     monkeypatch.setattr(attacks, "WATCHERS", WATCHERS)
     monkeypatch.setattr(others_module, "THINK_SECONDS", THINK_SECONDS)
     attacker, others_place = places(by)
     address, web = addresses
 
+    refused = {"429"} if (name, by) == ("bad_hosts", "address") else REFUSED[name]
+    refused = refused and refused | {Budget.PROCESSOR}
+
     async def besiege():
         others = Others(others_place, SEED)
+        outcomes, failed = Counter(), Counter()
+        seconds = SECONDS
+
+        async def play_until(reached):
+            played = 0
+            while not (played and reached()):
+                for kind, found in (await others.measure(MEASURED_SECONDS)).items():
+                    played += len(found.taken) if kind == SUBMIT else 0
+                    failed[kind] += found.failed
+
         await others.start(address)
         try:
-            attacking = asyncio.to_thread(attack, name, address, attacker, SECONDS, web)
-            measuring = asyncio.create_task(others.measure(2 * SECONDS))
-            return await attacking, await measuring
+            async with asyncio.timeout(2 * TIMEOUT):
+                await play_until(lambda: True)
+                while not outcomes or (refused and not refused & set(outcomes)):
+                    attacking = asyncio.create_task(
+                        asyncio.to_thread(attack, name, address, attacker, seconds, web)
+                    )
+                    await play_until(attacking.done)
+                    outcomes.update(await attacking)
+                    seconds *= 2
         finally:
             await others.close()
+        return outcomes, failed
 
-    outcomes, found = asyncio.run(besiege())
-    refused = {"429"} if (name, by) == ("bad_hosts", "address") else REFUSED[name]
-    if refused:
-        assert (refused | {"processor_milliseconds_per_second"}) & set(outcomes), outcomes
+    outcomes, failed = asyncio.run(besiege())
     # A client of grpcio that cannot send its next request says INTERNAL itself.
     errors = {"UNKNOWN", "500"} if name == "reflections" else {"INTERNAL", "UNKNOWN", "500"}
     assert not errors & set(outcomes), outcomes
-    for kind in (SUBMIT, BOT, HINT):
-        assert found[kind].failed == 0, (kind, found[kind])
-    assert found[SUBMIT].taken
+    assert not failed.total(), failed

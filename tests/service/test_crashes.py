@@ -9,7 +9,7 @@ from lab.service_bench.postgresql import Postgres
 from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.exports import check_log
 
-KILLS = int(os.environ.get("TEST_KILLS", "4"))
+KILLS = int(os.environ.get("TEST_KILLS", "3"))
 TABLES = min(KILLS, 8)
 SEED = os.environ.get("TEST_SEED", "1")
 MODES = ("immediate", "fast")

@@ -22,10 +22,10 @@ from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
 from tests.support.serving import TIMEOUT
 
-MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "8"))
+MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "4"))
 SEED = os.environ.get("TEST_SEED", "1")
 AT_ONCE = min(MATCHES, 8)
-SECONDS = 2.0  # Between two servers that end.
+SECONDS = 1.0  # Between two servers that end.
 
 
 @pytest.fixture(params=PROXIES)

@@ -120,10 +120,12 @@ class Servers:
         self._running.remove(server)
         self.run(server.stop(grace))
 
+    async def _stop_all(self):
+        await asyncio.gather(*(server.stop(0.2) for server in self._running))
+
     def close(self):
         """Stops all servers and the event loop."""
-        for server in list(self._running):
-            self.stop(server)
+        self.run(self._stop_all())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()

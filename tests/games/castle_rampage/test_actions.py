@@ -11,6 +11,7 @@ from engine.sampler import Sampler
 from tests.games import facts_of
 from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.layout import counts_of, padded, read_cards
+from tests.support.long_form import LONG_FORM
 from tests.support.play import random_joint, seeded
 
 RULESETS = {
@@ -25,7 +26,7 @@ RULESETS = {
         ),
     },
 }
-MATCHES = 25
+MATCHES = 25 if LONG_FORM else 8
 SHARE = 0.25  # The share of positions that are tested,
 WORLDS = 6  # each with so many worlds.
 

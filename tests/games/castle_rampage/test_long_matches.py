@@ -13,6 +13,7 @@ from tests.games.castle_rampage import read_card_list
 from tests.games.castle_rampage.filter import Filter, World, world_of
 from tests.games.castle_rampage.layout import NAMES, OGRE, SPY, is_purple, read_cards, spread
 from tests.games.castle_rampage.proportions import check_uniform, game_with, p_of_draws
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 
 PLAY, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 3, 35, 30, 31  # Parts of an action.
@@ -35,7 +36,7 @@ SUMMED_UP = {
     "two set-ups": (2, "Knight*20:gate=1:castle=9 Archer*4:gate=1:castle=9 Ogre*3:cost=0 Spy*2"),
     "priests": (1, "Knight*9:gate=1:castle=9 Priest*4:cost=0:castle=9 Archer*2:castle=9"),
 }
-SUMMED_UP_MATCHES = 30
+SUMMED_UP_MATCHES = 30 if LONG_FORM else 15
 FILTERED = 8  # The number of decisions after summing up at which draws are tested.
 MAX_WORLDS = 1500
 

@@ -21,6 +21,7 @@ from tests.games.castle_rampage.proportions import (
     game_with,
     p_of_draws,
 )
+from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of, note_on_failure, random_joint, random_secret, seeded
 
 STRENGTHEN, KIND_SHIFT, CARD_SHIFT, CARD_MASK = 2, 35, 30, 31  # Parts of an action.
@@ -40,7 +41,7 @@ RULESETS = {
 MATCHES = 12
 MAX_WORLDS = 1500  # A match is given up when the filter has more worlds.
 SHARE = 0.2  # The share of positions that are tested.
-LONG_MATCHES = 5
+LONG_MATCHES = 5 if LONG_FORM else 3
 CHANGED_MATCHES = 15
 PREFERENCE_MATCHES = 60
 

@@ -24,6 +24,7 @@ from tests.games.champion_chess import (
     remove,
 )
 from tests.support.chi_squared import p_of_distribution
+from tests.support.long_form import LONG_FORM
 from tests.support.models import positions, random_model
 from tests.support.play import note_on_failure
 
@@ -32,7 +33,7 @@ CHAMPION, AID = 1, 2
 QUEEN, ROOK, PAWN = (NAMES.index(name) for name in ("QUEEN", "ROOK", "PAWN"))
 CATEGORIES = ("movement", "attack", "defend")
 DRAWS = 2000
-MATCHES = 20
+MATCHES = 20 if LONG_FORM else 8
 TURN = 3  # Decisions of a seat.
 STEPS = 2 * TURN
 P = 0.001

@@ -15,11 +15,12 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.games.champion_chess import KING, NAMES, NOBLES, card_list, cards_of, copies
 from tests.support.chi_squared import p_of_distribution
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, random_joint, random_secret, seeded
 
 ROOK, PAWN = NAMES.index("ROOK"), NAMES.index("PAWN")
 DRAWS = 5000
-MATCHES = 25
+MATCHES = 25 if LONG_FORM else 10
 STEPS = 8
 P = 0.001
 

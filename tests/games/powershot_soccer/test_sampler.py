@@ -16,6 +16,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
 from tests.support.chi_squared import p_of_distribution
+from tests.support.long_form import LONG_FORM
 from tests.support.play import chances, note_on_failure
 
 RULESETS = {
@@ -189,7 +190,7 @@ def test_draws_are_in_proportion(name):
     game = games()["powershot_soccer"]({"hand_size": hand_size, "cards": read_card_list(cards)})
     p_values = []
     chance = random.Random(name)
-    for seed in range(12):
+    for seed in range(12 if LONG_FORM else 6):
         seat = seed % 2
         with note_on_failure(seed=seed):
             for position, hands in positions(game, seed, seat):

@@ -12,6 +12,7 @@ from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from tests.games.skystones import EDGES, PHASES, SkystonesFacts, total
 from tests.support.chi_squared import compare, upper_tail
+from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of, note_on_failure, random_joint, seeded
 
 TAKEN, NOISE, WEAK = 8, 4, [5, 3, 1, 0, 0, 0, 0, 0, 0, 0]
@@ -23,6 +24,7 @@ DRAWS = 400
 PLAYOUTS = 40
 P = 1e-4
 RULESETS = [*SkystonesFacts.rulesets, "five", "two copies"]
+PLAYED = RULESETS if LONG_FORM else ["default", "all_fields", "two copies"]
 
 
 def sums(position):
@@ -169,7 +171,7 @@ def test_estimates_are_those_of_a_random_walk(name):
                 assert policy.score(position) == pytest.approx(estimate(position), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", RULESETS)
+@pytest.mark.parametrize("name", PLAYED)
 @pytest.mark.parametrize(("guided", "horizon"), [(True, 1), (True, 2), (True, 99), (False, 99)])
 def test_playouts_score_as_those_of_the_rules(name, guided, horizon):
     game = game_under(name)

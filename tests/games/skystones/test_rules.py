@@ -13,6 +13,7 @@ from engine.game import SeatView
 from engine.match import Match
 from engine.sampler import Sampler
 from tests.games.skystones import EDGES
+from tests.support.long_form import LONG_FORM
 from tests.support.play import cases, game_of, note_on_failure, random_joint, random_secret, seeded
 
 # The characters as the pages of the rule sheet print them, each row with its element.
@@ -59,7 +60,7 @@ def numbers_in(fields):
 def test_a_view_that_was_tampered_with_is_refused_or_possible(game_id, ruleset):
     game, _ = game_of(game_id, ruleset)
     refused = taken = 0
-    for seed in range(100):
+    for seed in range(100 if LONG_FORM else 25):
         with note_on_failure(seed=seed):
             rng = seeded("tampered", ruleset, seed)
             match = Match(game, random_secret(rng))
@@ -104,7 +105,7 @@ def test_the_largest_rulesets_are_sampled_too():
             for seat in (0, 1):
                 view = match.view(seat)
                 sampler = Sampler.of(view)
-                for n in range(10):
+                for n in range(10 if LONG_FORM else 3):
                     world = sampler.sample(n)
                     assert world.view(seat) == view and world.legal(seat) == match.legal(seat)
                     hand = world.fields["hands"][1 - seat]

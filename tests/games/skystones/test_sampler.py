@@ -14,6 +14,7 @@ from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.games.skystones import read_card_list, spread
+from tests.support.long_form import LONG_FORM
 from tests.support.play import chances, note_on_failure
 
 EDGES = ("north", "east", "south", "west")
@@ -263,7 +264,7 @@ def test_draws_are_in_proportion(name):
     total, freedom, several = 0.0, 0, 0
     draws = 600
     seeds = random.Random(name)
-    for seed in range(12):
+    for seed in range(12 if LONG_FORM else 6):
         with note_on_failure(seed=seed):
             for position, expected in positions(game, seed, seed % 2):
                 sampler = Sampler.of(position.view(seed % 2))
@@ -285,7 +286,7 @@ def test_all_worlds_have_their_probability(name):
         {**RULESETS[name], "cards": read_card_list(RULESETS[name]["cards"])}
     )
     several = 0
-    for seed in range(10):
+    for seed in range(10 if LONG_FORM else 5):
         with note_on_failure(seed=seed):
             seat = seed % 2
             for position, expected in positions(game, seed, seat):

@@ -13,7 +13,7 @@ from croupier.v1 import match_pb2
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import OPEN, TIMEOUT, Client, Table, bot, play_on, refused, ruleset_of
 
-RACES = int(os.environ.get("TEST_RACES", "300"))
+RACES = int(os.environ.get("TEST_RACES", "100"))
 CLOCK = {"per_match": {"seconds": 600}}
 
 

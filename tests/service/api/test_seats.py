@@ -28,7 +28,7 @@ from tests.support.serving import (
     ruleset_of,
 )
 
-RACES = int(os.environ.get("TEST_RACES", "60"))
+RACES = int(os.environ.get("TEST_RACES", "24"))
 KEY = bytes(range(32))
 LIMITS = hint_pb2.SearchLimits(iterations=30)
 USED = (grpc.StatusCode.FAILED_PRECONDITION, "INVITATION_USED")

@@ -18,6 +18,7 @@ from service.hosting.records import RecordError, digest, verify, write_record
 from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind, Header, StoredMatch
 from tests.support.chi_squared import p_of_distribution
+from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
@@ -35,6 +36,7 @@ from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
 
 BEGAN = 1_700_000_000_000
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
+BEGINNINGS = tuple(wire.hosted_games()) if LONG_FORM else (IN_TURN, "champion_chess")
 TIME = game_pb2.EndReason.END_REASON_TIME
 
 
@@ -171,7 +173,7 @@ def test_clocks_agree_with_a_naive_computation(game_id, number):
 def test_a_clocked_match_loaded_from_a_snapshot_shows_the_same_bytes(game_id, number):
     matches = [each for each, _ in clocked_match(game_id, CONTROLS[number], seeded(game_id))]
     last = matches[-1]
-    for match in matches[:-1:9]:
+    for match in matches[: -1 : 9 if LONG_FORM else 40]:
         loaded = MatchState.load(StoredMatch(last.header, list(last.entries), match.snapshot()))
         skipped = [None] * match.version
         assert loaded.history.events[1:] == skipped + last.history.events[match.version + 1 :]
@@ -384,7 +386,7 @@ def decider(table):
     return table.players[table.spectator.view().deciders[0]]
 
 
-@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize("game_id", BEGINNINGS)
 def test_a_late_seat_forfeits_without_any_call(cluster, game_id):
     client = cluster.open()
     table = client.create(ruleset_of(game_id), time_control=control(10_000))
@@ -446,7 +448,7 @@ def test_a_resignation_does_not_overtake_the_other_seats_clock(cluster, unnotice
     assert result.scores[1 - slow] == 1
 
 
-@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize("game_id", BEGINNINGS)
 def test_a_match_of_absent_players_is_played_to_its_end_by_default(cluster, game_id):
     client = cluster.open(max_default_actions=0)
     # Once a seat has used its time for the match, a default action follows at once.

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import grpc
 import pytest
 
+from cli.main import main
 from croupier.client import Client, CroupierError
 from lab.service_bench.ports import free_port
 from service.gateway.listener import WebOptions
@@ -344,10 +345,11 @@ def test_every_command_of_a_client_speaks_tls(replicas, authority, directory, tm
         (["games", "--server", "localhost:1", "--tls-ca", "none"], "--tls-ca: none cannot be read"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options, said):
-    done = run(*options)
-    assert done.returncode == 2
-    assert said in done.stderr
+def test_options_that_do_not_fit_are_refused(options, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(list(options))
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_serving_other_hosts_in_the_clear_is_warned_of(authority):

@@ -191,20 +191,32 @@ def some_view(game_id):
     return match.view(match.deciders[0])
 
 
-def test_searches_with_many_threads_run_in_order():
+class Starts(Metrics):
+    """Metrics that keep the order in which searches begin, whenever their threads get to run."""
+
+    def __init__(self):
+        super().__init__()
+        self.order = []
+
+    def search_waited(self, kind, game, seconds):
+        self.order.append(game)
+        super().search_waited(kind, game, seconds)
+
+
+def test_searches_with_many_threads_begin_in_order():
     view = some_view("champion_chess")
 
     async def run():
-        pool = SearchPool("test", 2, Metrics())
-        order = []
+        starts = Starts()
+        pool = SearchPool("test", 2, starts)
 
         async def search(threads, name):
-            check = lambda: order.append(name)  # noqa: E731
-            await search_in(pool, view, Limits(iterations=200, threads=threads), 1, check)
+            limits = Limits(iterations=200, threads=threads)
+            await pool.run(limits, lambda job: job.search(view, 1).run(iterations=200), game=name)
 
         names = [(1, "a"), (2, "b"), (1, "c"), (9, "d"), (1, "e")]
         await asyncio.gather(*(search(threads, name) for threads, name in names))
-        assert order == ["a", "b", "c", "d", "e"]
+        assert starts.order == ["a", "b", "c", "d", "e"]
         assert pool._queue.free == 2
         pool.close()
 

@@ -36,7 +36,7 @@ from tests.support.serving import ruleset_of
 from tests.support.store_faults import GAME, next_request
 from tests.support.stores import NOT_DUE, SqlitePlace, action, header, opened
 
-TRIES = int(os.environ.get("TEST_FAULTS", "6"))  # For each kind of fault, each at another call.
+TRIES = int(os.environ.get("TEST_FAULTS", "3"))  # For each kind of fault, each at another call.
 MATCHES = ("a", "b")
 WAL_FILE = f"{sqlite.FILE}-wal"
 
