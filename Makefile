@@ -82,8 +82,8 @@ ray: tools ## test the arena and self-play on a Ray cluster of two machines, whi
 	$(PY) scripts/list_requirements.py project.optional-dependencies.ray | $(PIP) install -c constraints.txt -r /dev/stdin
 	TEST_RAY=1 RAY_USAGE_STATS_ENABLED=0 $(PYTEST) -rs tests/lab/test_ray.py $(ARGS)
 
-siege: tools ## attack a server as one caller while others play: make siege ARGS='--attacks watchers'
-	$(PY) -m lab.siege $(ARGS)
+overload: tools ## attack a server as one caller while others play: make overload ARGS='--attacks watchers'
+	$(PY) -m lab.overload $(ARGS)
 
 records: tools ## verify a thousand records, and test every change of whole records (half an hour)
 	TEST_RECORDS=1000 $(PYTEST) -o faulthandler_timeout=0 tests/service/hosting/test_records.py $(ARGS)

@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lab",),
     ("cli",),
     ("lab.plain_search", "lab.service_bench"),  # These and what follows: not in the wheel.
-    ("lab.search_bench", "lab.siege"),
+    ("lab.search_bench", "lab.overload"),
 )
 # Modules below a layer that the layer may not import even so.
 FORBIDDEN = {"service": ("croupier.client", "croupier.terminal"), "croupier": ("engine", "ai")}

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
 SCHEMAS = ROOT / "croupier/v1/schemas"  # Copies, for `croupier schema`.
 FORMS = ("full", "plain")
-BENCHES = ("lab/plain_search/", "lab/search_bench/", "lab/service_bench/", "lab/siege/")
+BENCHES = ("lab/plain_search/", "lab/search_bench/", "lab/service_bench/", "lab/overload/")
 BUILT = (".binpb", ".c", ".so", "_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 

@@ -58,7 +58,7 @@ def test_what_the_operator_has_set_stays():
 
 BAD_REQUEST = """
 import asyncio, service, grpc, sys
-from lab.siege.stream_attacks import unread_watch
+from lab.overload.stream_attacks import unread_watch
 async def serve():
     server = grpc.aio.server()
     port = server.add_insecure_port("127.0.0.1:0")

@@ -15,7 +15,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from croupier.transport import Security, open_channel
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
-from lab.siege.stream_attacks import unread_watch
+from lab.overload.stream_attacks import unread_watch
 from service.listening.connections import ConnectionLimits
 from tests.support.certificates import Authority
 from tests.support.proxies import PROXIES, TlsProxy, missing

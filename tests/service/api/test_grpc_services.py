@@ -8,7 +8,7 @@ from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from lab.siege.stream_attacks import unread_watch
+from lab.overload.stream_attacks import unread_watch
 from tests.support.serving import TIMEOUT, Client, read_error, refused
 
 MATCH_SERVICE = "croupier.v1.MatchService"

@@ -19,7 +19,7 @@ STALLING = {
 }
 
 
-class Fortress:
+class AttackedServer:
     """`croupier serve` with a callers file."""
 
     def __init__(self, directory: Path, callers_file: Path) -> None:

@@ -17,9 +17,9 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
-from lab.siege.places import Metadata, Place, channel, relayed
-from lab.siege.stream_attacks import HEAD, STREAM_ATTACKS, frame, text
-from lab.siege.web_attacks import WEB_ATTACKS
+from lab.overload.places import Metadata, Place, channel, relayed
+from lab.overload.stream_attacks import HEAD, STREAM_ATTACKS, frame, text
+from lab.overload.web_attacks import WEB_ATTACKS
 
 SILENT = 3_000
 SELF_PLAYING = 1_000

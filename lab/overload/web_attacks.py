@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 from typing import Protocol
 
-from lab.siege.places import Place
+from lab.overload.places import Place
 
 AT_ONCE = 64
 PIPELINED = 1_000  # Requests that are written at once.

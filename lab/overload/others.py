@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import grpc
 
 from croupier.v1 import game_pb2, hint_pb2, hint_pb2_grpc, match_pb2, match_pb2_grpc
-from lab.siege.places import Metadata, Place, channel, relayed
+from lab.overload.places import Metadata, Place, channel, relayed
 
 GAMES = ("champion_chess", "skystones", "powershot_soccer", "castle_rampage")
 THINK_SECONDS = 0.1
@@ -162,7 +162,7 @@ class Others:
                         name=match,
                         expected_version=view.version,
                         action=self._rng.choice(view.legal_actions),
-                        request_id=f"siege {next(self._ids)}",
+                        request_id=f"overload {next(self._ids)}",
                     ),
                     metadata=metadata,
                     timeout=TIMEOUT,

@@ -1,6 +1,6 @@
-"""The attacks of a siege, for a moment: the attacker is refused, and the others are answered.
+"""The attacks of the overload test, for a moment: the attacker is refused, the others are answered.
 
-How long the others wait is for `make siege` to measure.
+How long the others wait is for `make overload` to measure.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lab.siege import attacks
-from lab.siege import others as others_module
-from lab.siege.attacks import ATTACKS, attack
-from lab.siege.others import SUBMIT, Others
-from lab.siege.places import places, write_callers_file
+from lab.overload import attacks
+from lab.overload import others as others_module
+from lab.overload.attacks import ATTACKS, attack
+from lab.overload.others import SUBMIT, Others
+from lab.overload.places import places, write_callers_file
 from service.admission.budgets import Budget
 from service.admission.callers_file import DEFAULT_ADDRESS
 from service.gateway.listener import WebOptions
@@ -99,7 +99,7 @@ def test_the_attacker_is_refused_and_the_others_play_on(name, addresses, by, mon
     refused = {"429"} if (name, by) == ("bad_hosts", "address") else REFUSED[name]
     refused = refused and refused | {Budget.PROCESSOR}
 
-    async def besiege():
+    async def attacked():
         others = Others(others_place, SEED)
         outcomes, failed = Counter(), Counter()
         seconds = SECONDS
@@ -126,7 +126,7 @@ def test_the_attacker_is_refused_and_the_others_play_on(name, addresses, by, mon
             await others.close()
         return outcomes, failed
 
-    outcomes, failed = asyncio.run(besiege())
+    outcomes, failed = asyncio.run(attacked())
     # A client of grpcio that cannot send its next request says INTERNAL itself.
     errors = {"UNKNOWN", "500"} if name == "reflections" else {"INTERNAL", "UNKNOWN", "500"}
     assert not errors & set(outcomes), outcomes

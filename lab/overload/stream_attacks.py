@@ -11,7 +11,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from lab.siege.places import Metadata, Place, channel
+from lab.overload.places import Metadata, Place, channel
 from service.listening.connections import MAX_REQUEST_BYTES
 from service.wire.encoding import field
 

@@ -1,4 +1,4 @@
-"""Attacks a server as one caller, while others play: `python -m lab.siege`, or `make siege`.
+"""Attacks a server as one caller, while others play: `python -m lab.overload`, or `make overload`.
 
 For each attack, a fresh server is measured at peace, under attack, after the attacker has left, and
 after a restart: how long SubmitAction, a bot's move and a hint of 100 ms take for the others. They
@@ -20,10 +20,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.siege.attacks import ATTACKS, Outcomes, attack, lower_priority
-from lab.siege.others import KINDS, Latencies, Others, merge
-from lab.siege.places import BY, places, write_callers_file
-from lab.siege.server import Fortress
+from lab.overload.attacks import ATTACKS, Outcomes, attack, lower_priority
+from lab.overload.others import KINDS, Latencies, Others, merge
+from lab.overload.places import BY, places, write_callers_file
+from lab.overload.server import AttackedServer
 
 SEED = 1
 MAX_RATIO = 4.0
@@ -52,14 +52,18 @@ def main() -> None:
     good = True
     for by in chosen.by:
         good &= _compare(
-            {name: asyncio.run(_besiege(name, by, chosen.seconds)) for name in chosen.attacks}, by
+            {
+                name: asyncio.run(_measure_attack(name, by, chosen.seconds))
+                for name in chosen.attacks
+            },
+            by,
         )
     sys.exit(0 if good else 1)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="lab.siege",
+        prog="lab.overload",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -89,25 +93,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _besiege(name: str, by: str, seconds: float) -> Phases:
+async def _measure_attack(name: str, by: str, seconds: float) -> Phases:
     attacker, others_place = places(by)
     with (
-        tempfile.TemporaryDirectory(prefix="croupier-siege-") as directory,
+        tempfile.TemporaryDirectory(prefix="croupier-overload-") as directory,
         ProcessPoolExecutor(
             1, multiprocessing.get_context("spawn"), initializer=lower_priority
         ) as pool,
     ):
         callers_file = Path(directory, "callers.toml")
         write_callers_file(callers_file, by)
-        fortress = Fortress(Path(directory), callers_file)
-        server = fortress.start()
+        attacked_server = AttackedServer(Path(directory), callers_file)
+        server = attacked_server.start()
         others = Others(others_place, SEED)
         stalls: Stalls = {}
 
         async def measure(phase: str) -> Phase:
-            stood = fortress.stalls()
+            stood = attacked_server.stalls()
             found = await others.measure(seconds)
-            stalls[phase] = _describe(fortress.stalls() - stood, others.longest_lag)
+            stalls[phase] = _describe(attacked_server.stalls() - stood, others.longest_lag)
             return found
 
         try:
@@ -116,10 +120,10 @@ async def _besiege(name: str, by: str, seconds: float) -> Phases:
             peace = await measure(PEACE)
             before = server.memory()
             attacking = asyncio.get_running_loop().run_in_executor(
-                pool, attack, name, server.address, attacker, seconds + 4.0, fortress.web
+                pool, attack, name, server.address, attacker, seconds + 4.0, attacked_server.web
             )
             await others.measure(3.0)
-            siege = await measure("siege")
+            attacked = await measure("attacked")
             under_attack = server.memory()
             outcomes = await attacking
             left = time.monotonic()
@@ -129,21 +133,21 @@ async def _besiege(name: str, by: str, seconds: float) -> Phases:
             forgotten = server.memory()
             # The attacker goes on while the server is told to stop.
             attacking = asyncio.get_running_loop().run_in_executor(
-                pool, attack, name, server.address, attacker, END_SECONDS, fortress.web
+                pool, attack, name, server.address, attacker, END_SECONDS, attacked_server.web
             )
             await others.measure(2.0)
             await others.close()
-            ended = await asyncio.to_thread(fortress.end)
+            ended = await asyncio.to_thread(attacked_server.end)
             await attacking
-            server = fortress.start()
+            server = attacked_server.start()
             others = Others(others_place, SEED)
             await others.start(server.address)
             await others.measure(RECOVERY_SECONDS)
             restarted = await measure("restarted")
         finally:
             await others.close()
-            fortress.stop()
-    phases = {PEACE: peace, "siege": siege, "after": after, "restarted": restarted}
+            attacked_server.stop()
+    phases = {PEACE: peace, "attacked": attacked, "after": after, "restarted": restarted}
     memory = Memory(before, under_attack, forgotten)
     _show(name, by, phases, stalls, outcomes, memory, ended)
     return phases

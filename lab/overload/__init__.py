@@ -1,0 +1,1 @@
+"""The overload test: one caller attacks a server, and others go on playing."""

@@ -1,1 +1,0 @@
-"""A siege: one caller attacks a server, and others go on playing."""
