@@ -397,8 +397,6 @@ class Metrics:
             )
         self._certificate_expiry.set(at)
 
-    # What happens
-
     def rules_version(self, game: str, version: int) -> None:
         """The version of the rules of a game."""
         self._rules_versions.labels(game).set(version)

@@ -8,7 +8,9 @@ from engine.game cimport SEATS, SPECTATOR
 from engine.integers cimport uint8_t
 from engine.powershot_soccer.rules cimport PowerShotSoccer
 from engine.powershot_soccer.state cimport MAX_TYPES, Common, Play, SoccerView
-from service.wire.writer cimport Writer, begin, end, end_list, put, put_counted, put_list, put_varint, written
+from service.wire.writer cimport (
+    Writer, begin, end, end_list, put, put_counted, put_list, put_varint, written
+)
 
 
 def write_view(PowerShotSoccer game not None, view):
