@@ -1,4 +1,6 @@
-"""The board of Skystones in lanes (engine/skystones/lanes.pxd).
+"""The board of Skystones in lanes, with the rule of flipping as in rules.pyx, for fast playouts.
+
+The lanes are those of engine/skystones/lanes.pxd.
 
 A board has 63 - q for each edge of q points of its cards, and a card has p in all lanes.
 """

@@ -9,9 +9,8 @@ not anybody looks at it. A server that writes an entry holds the lease of the ma
 
 When a bot fails, the scheduler moves the time at which the match is due, which ends the lease.
 
-Whatever the scheduler does goes through a `BackgroundQuota`, so that calls keep their time on the
-event loop, however many matches are due. Only an opponent that may wait for a bot waits for no
-turn.
+The scheduler does everything within a `BackgroundQuota`, so that calls keep their time on the event
+loop, however many matches are due. Only a bot that plays a person decides at once.
 """
 
 import asyncio
