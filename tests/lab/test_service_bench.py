@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from croupier.v1 import match_pb2, match_pb2_grpc
-from lab.service_bench import duties, human, instructions, played
+from lab.service_bench import background_tasks, human, instructions, played
 from lab.service_bench.client import Client, Run
 from lab.service_bench.load import hosting
 from lab.service_bench.players import Players
@@ -53,8 +53,8 @@ def test_a_call_that_fails_ends_the_measurement(tmp_path):
 def test_decisions_of_the_server_are_counted_beside_calls(capsys, monkeypatch):
     sizes = {"rounds": 1, "seconds": 0.2, "streams": 2, "playing": 4, "due": 4}
     options = [f"--{name}={size}" for name, size in sizes.items()]
-    monkeypatch.setattr("sys.argv", ["duties", *options])
-    duties.main()
+    monkeypatch.setattr("sys.argv", ["background_tasks", *options])
+    background_tasks.main()
     _, *rows = capsys.readouterr().out.splitlines()
     assert [row[:16].strip() for row in rows] == [
         "quiet",

@@ -416,7 +416,7 @@ def test_more_due_matches_than_tasks_are_all_played(place, monkeypatch):
 
 
 class Pauses:
-    """The share of a busy loop: each duty costs a burst, and each pause lasts until `go_on`."""
+    """The quota of a busy loop: each task costs a burst, and each pause lasts until `go_on`."""
 
     def __init__(self):
         self._now = 0.0
@@ -433,7 +433,7 @@ class Pauses:
         await self.go_on.wait()
 
 
-def test_an_opponent_of_a_bot_does_not_wait_for_other_duties(place):
+def test_an_opponent_of_a_bot_does_not_wait_for_other_tasks(place):
     async def run():
         pauses, clock = Pauses(), ManualClock()
         async with (

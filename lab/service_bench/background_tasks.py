@@ -1,7 +1,7 @@
-"""Measures calls beside duties: `python -m lab.service_bench.duties`.
+"""Measures calls beside background tasks: `python -m lab.service_bench.background_tasks`.
 
-Duties are what a server does without a call: it plays by default for seats whose time is up, and
-lets bots decide. SubmitAction is measured at a server without duties, at a server with many matches
+A server does background tasks without a call: it plays by default for seats whose time is up, and
+lets bots decide. SubmitAction is measured at a server without them, at a server with many matches
 that play themselves as fast as a time control allows, and at a server right after its start with a
 log full of matches that are due, compared with one that has started with nothing due. All are
 measured in turn, round after round, and compared round by round; a server that is not being
@@ -46,14 +46,14 @@ def main() -> None:
     chosen = _parser().parse_args()
     games = list(wire.hosted_games())
     scripts = [each for some in zip(*map(write_scripts, games), strict=True) for each in some]
-    with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-duties-") as name:
-        measured, duties = _measure(chosen, Path(name), scripts)
-    print(f"{'server':16}{'calls/s':>9}{'p50':>12}{'p99':>12}   p50, p99 by quiet; duties")
+    with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-tasks-") as name:
+        measured, tasks = _measure(chosen, Path(name), scripts)
+    print(f"{'server':16}{'calls/s':>9}{'p50':>12}{'p99':>12}   p50, p99 by quiet; tasks")
     for subject, figures in measured.items():
         middle = median(figures)
         quiet = measured[STARTED if subject.startswith(STARTED_DUE) else QUIET]
         shares = ", ".join(f"{ratio(figures, quiet, name):.1f}" for name in ("p50", "p99"))
-        done = ", ".join(f"{each:,.0f}/s" for each in duties[subject])
+        done = ", ".join(f"{each:,.0f}/s" for each in tasks[subject])
         print(
             f"{subject:16}{middle.rate:9,.0f}{1e3 * middle.p50:9.2f} ms{1e3 * middle.p99:9.2f} ms"
             f"   {shares}; {done}",
@@ -63,7 +63,7 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="lab.service_bench.duties",
+        prog="lab.service_bench.background_tasks",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -95,14 +95,14 @@ def _measure(
     chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]
 ) -> tuple[dict[str, list[Figures]], dict[str, list[float]]]:
     measured: dict[str, list[Figures]] = {}
-    duties: dict[str, list[float]] = {}
+    tasks: dict[str, list[float]] = {}
 
     def measure(name: str, place: Path, server: Running, client: Client) -> None:
         before, began = _count(place), time.monotonic()
         figures = Subject(name, server, client).run(chosen.streams, chosen.seconds)
         rate = (_count(place) - before) / (time.monotonic() - began)
         measured.setdefault(name, []).append(figures)
-        duties.setdefault(name, []).append(rate)
+        tasks.setdefault(name, []).append(rate)
 
     versions = [("", None)]
     if chosen.against:
@@ -136,7 +136,7 @@ def _measure(
                 with serving(place, checkout) as server:
                     measure(name, place, server, client)
                 client.close()
-    return measured, duties
+    return measured, tasks
 
 
 @contextmanager
