@@ -9,10 +9,13 @@ import sys
 
 import pytest
 
+from cli.main import main
 from tests.support.server_process import END, ServerProcess
 
 COMMAND = [sys.executable, "-m", "cli"]
 SERVE = ("serve", "--listen", "127.0.0.1:0", "--web", "off", "--metrics-port", "0")
+# In this process, a server that does not refuse must not stay.
+NOWHERE = ("serve", "--listen", "300.1.1.1:1")
 HOMELESS = {"no absolute path": {"HOME": "nowhere"}, "empty": {"HOME": ""}}
 
 
@@ -32,34 +35,47 @@ def known(number):
         return None
 
 
-def is_refused(folder, variables, *arguments, command=COMMAND):
-    done = subprocess.run(
-        [*command, *arguments],
-        env=environment(**variables),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=END,
-    )
-    assert done.returncode == 2, done
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("croupier: argument --data: the home directory, and so ~/")
-    assert not list(folder.iterdir())
+def is_refusal(status, errors):
+    (line,) = errors.splitlines()
+    said = line.startswith("croupier: argument --data: the home directory, and so ~/")
+    return status == 2 and said
 
 
 @pytest.mark.parametrize("home", HOMELESS)
-def test_a_log_under_an_unknown_home_is_refused_by_option(tmp_path, home):
-    record = tmp_path.parent / "record.json"
-    for variables in ({}, {"XDG_DATA_HOME": "~/data"}, {"CROUPIER_DATA": "~/data"}):
-        is_refused(tmp_path, HOMELESS[home] | variables, *SERVE)
-    is_refused(tmp_path, HOMELESS[home], "import", "--data", "~/data", str(record))
+@pytest.mark.parametrize(
+    ("variables", "arguments"),
+    [
+        ({}, NOWHERE),
+        ({"XDG_DATA_HOME": "~/data"}, NOWHERE),
+        ({"CROUPIER_DATA": "~/data"}, NOWHERE),
+        ({}, ("import", "--data", "~/data", "record.json")),
+    ],
+)
+def test_a_log_under_an_unknown_home_is_refused_by_option(
+    tmp_path, monkeypatch, capsys, home, variables, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", environment(**HOMELESS[home], **variables))
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert is_refusal(ended.value.code, capsys.readouterr().err)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_user_that_the_system_does_not_know_has_no_home(tmp_path):
     other_user = ("unshare", "--user", f"--map-user={unknown_user()}")
     if not shutil.which("unshare") or subprocess.run([*other_user, "true"]).returncode:
         pytest.skip("this machine permits no user namespaces (unshare --user --map-user)")
-    is_refused(tmp_path, {}, *SERVE, command=[*other_user, *COMMAND])
+    done = subprocess.run(
+        [*other_user, *COMMAND, *SERVE],
+        env=environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=END,
+    )
+    assert is_refusal(done.returncode, done.stderr)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_tilde_is_the_home_directory_wherever_it_comes_from(tmp_path):

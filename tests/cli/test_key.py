@@ -1,25 +1,29 @@
 """`croupier key`: what it prints is a callers file that admits its key."""
 
-import subprocess
-import sys
-
 import pytest
 
+from cli.main import main
 from service.admission.callers_file import read_callers_file
 from service.admission.identification import Identification
 from service.common.call import Call, Kind, Principal
 
-COMMAND = [sys.executable, "-m", "cli", "key"]
 
+@pytest.fixture
+def make(capsys):
+    """Runs the command; returns its status and what it prints."""
 
-def make(*arguments):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=30)
+    def make(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["key", *arguments])
+        return ended.value.code, capsys.readouterr()
+
+    return make
 
 
 @pytest.mark.parametrize("names_players", [False, True])
-def test_its_output_is_a_callers_file(tmp_path, names_players):
+def test_its_output_is_a_callers_file(make, tmp_path, names_players):
     path = tmp_path / "callers.toml"
-    said = make("studio", *["--names-players"] * names_players).stdout
+    _, (said, _) = make("studio", *["--names-players"] * names_players)
     path.write_text(said)
     key = said.splitlines()[0].split()[-1]
     assert len(key) >= 40
@@ -30,11 +34,11 @@ def test_its_output_is_a_callers_file(tmp_path, names_players):
     call = Call("", "grpc", metadata, "ipv4:192.0.2.1:1")
     principal, _ = Identification(callers, None).identify(call)
     assert principal == Principal(Kind.KEY, "studio")
-    assert make("studio").stdout != make("studio").stdout
+    assert make("studio") != make("studio")
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a.b", "x" * 41])
-def test_a_name_that_toml_would_not_take_is_refused(name):
-    result = make(name)
-    assert result.returncode == 2
-    assert "is not a name" in result.stderr
+def test_a_name_that_toml_would_not_take_is_refused(make, name):
+    status, said = make(name)
+    assert status == 2
+    assert "is not a name" in said.err

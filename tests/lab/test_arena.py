@@ -12,6 +12,7 @@ import pytest
 from ai.results import Parameters
 from ai.search import search
 from ai.strengths import STRENGTHS, Strength, slip
+from cli.main import main
 from croupier.v1.match_pb2 import BotStrength
 from engine import games
 from engine.errors import ActionError
@@ -456,8 +457,10 @@ def test_interrupted_command_prints_its_results_so_far(workers, number, tmp_path
         (["search@none:ms=1", "random", "--game", "skystones"], "no such revision"),
     ],
 )
-def test_command_names_the_fault_of_its_arguments(arguments, why):
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert why in done.stderr
-    assert not done.stdout
+def test_command_names_the_fault_of_its_arguments(arguments, why, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["arena", *arguments])
+    printed = capsys.readouterr()
+    assert ended.value.code == 2
+    assert why in printed.err
+    assert not printed.out

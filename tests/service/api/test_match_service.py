@@ -21,9 +21,12 @@ from tests.support.serving import (
     simultaneous_games,
 )
 
+# Each ruleset with a seed, and each game without one.
+PLAYED = [(*case.values, 1) for case in hosted_cases()]
+PLAYED += [(game_id, "default", None) for game_id in wire.hosted_games()]
 
-@pytest.mark.parametrize(("game_id", "name"), hosted_cases())
-@pytest.mark.parametrize("seed", [None, 1])
+
+@pytest.mark.parametrize(("game_id", "name", "seed"), PLAYED)
 def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, seed):
     table = client.create(ruleset_of(game_id, name), seed=seed)
     # Without a seed the deal differs each time; the secret reproduces it.

@@ -1,5 +1,6 @@
 """A log that nobody reads stops no server, and what is lost of it is counted."""
 
+import fcntl
 import logging
 import os
 import re
@@ -16,7 +17,7 @@ from service.observability.logs import LogWriter
 from tests.support.server_process import COMMAND, END
 from tests.support.serving import Client
 
-PIPE_BYTES = 64 << 10
+PIPE_BYTES = 4096
 
 
 class Pipe:
@@ -107,6 +108,7 @@ def test_a_server_whose_log_nobody_reads_serves_and_stops(read_later):
     server = subprocess.Popen(
         [*COMMAND, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    fcntl.fcntl(server.stderr, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     watchdog = threading.Timer(END, server.kill)
     watchdog.start()
     try:
