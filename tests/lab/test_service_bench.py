@@ -50,6 +50,7 @@ def test_a_call_that_fails_ends_the_measurement(tmp_path):
         client.close()
 
 
+@pytest.mark.skipif(not LONG_FORM, reason="`make soak` runs it")
 def test_decisions_of_the_server_are_counted_beside_calls(capsys, monkeypatch):
     sizes = {"rounds": 1, "seconds": 0.2, "streams": 2, "playing": 4, "due": 4}
     options = [f"--{name}={size}" for name, size in sizes.items()]

@@ -22,7 +22,7 @@ from tests.support.proxies import PROXIES, TlsProxy, missing
 from tests.support.road import Road
 from tests.support.serving import TIMEOUT
 
-MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "4"))
+MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "3"))
 SEED = os.environ.get("TEST_SEED", "1")
 AT_ONCE = min(MATCHES, 8)
 SECONDS = 1.0  # Between two servers that end.
@@ -116,8 +116,8 @@ def test_no_match_fails_for_its_player_while_servers_die(proxy_name, replicas, p
 
 
 LIMITED = ("haproxy", "nginx")  # Those that count the connections, or the calls, of an address.
-MAX_CONNECTIONS = 60
-LIMIT = 10  # Of an address.
+MAX_CONNECTIONS = 20
+LIMIT = 5  # Of an address.
 
 
 def watch(proxy, address):

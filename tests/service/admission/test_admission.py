@@ -34,11 +34,13 @@ trusted_proxies = ["127.0.0.1"]
 
 [budgets.person]
 calls_per_second = 20
+processor_milliseconds_per_second = "unlimited"
 streams = 2
 live_matches = 3
 
 [budgets.address]
 calls_per_second = 60
+processor_milliseconds_per_second = "unlimited"
 matches_per_hour = 8
 ruleset_bytes_per_hour = 100
 live_matches = 3

@@ -346,6 +346,7 @@ def test_a_caller_uses_its_budgets_of_searches(servers, tmp_path):
     callers.write_text(
         'trusted_proxies = ["127.0.0.1"]\n'
         "[budgets.address]\nsearches = 2\nsearch_seconds_per_minute = 1\n"
+        'processor_milliseconds_per_second = "unlimited"\n'
     )
     server, address = servers.start(search_threads=1, callers_file=callers)
     client, metadata = Client(address), [("x-forwarded-for", "192.0.2.1")]
@@ -377,6 +378,7 @@ def test_a_caller_can_start_so_many_searches_a_second_however_short(servers, tmp
     callers = tmp_path / "callers.toml"
     callers.write_text(
         'trusted_proxies = ["127.0.0.1"]\n[budgets.address]\nsearches_per_second = 2\n'
+        'processor_milliseconds_per_second = "unlimited"\n'
     )
     server, address = servers.start(callers_file=callers)
     client = Client(address)
