@@ -199,8 +199,6 @@ class Metrics:
     ) -> Histogram:
         return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
 
-    # All metrics
-
     def _add_calls(self) -> None:
         self._counts = _CallCounts()
         self.registry.register(self._counts)

@@ -97,8 +97,6 @@ class Monitoring:
         due = now + LAG_SAMPLE_SECONDS
         self._sample = loop.call_at(due, self._take_sample, loop, due)
 
-    # The thread
-
     async def _answer_on(self, listening: socket.socket) -> None:
         connections = Connections(self._answer, MAX_CONNECTIONS, IDLE_SECONDS, None)
         try:
