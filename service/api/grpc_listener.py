@@ -62,8 +62,8 @@ def _handler(calls: Calls, method: Method) -> Any:
         try:
             return await calls.answer(call, method, partial(method.read, data))
         except Refusal as refusal:
-            await _abort(context, refusal, call)
-            raise
+            _refuse(context, refusal, call)
+            return b""
 
     async def stream(sent: Any, context: GrpcContext) -> AsyncIterator[Response]:
         # `sent` is one request, or a stream of them.
@@ -77,8 +77,7 @@ def _handler(calls: Calls, method: Method) -> Any:
                 async for response in responses:
                     yield response
         except Refusal as refusal:
-            await _abort(context, refusal, call)
-            raise
+            _refuse(context, refusal, call)
 
     if method.takes_stream:
         return grpc.stream_stream_rpc_method_handler(stream, response_serializer=_serialize)
@@ -87,14 +86,12 @@ def _handler(calls: Calls, method: Method) -> Any:
     return grpc.unary_unary_rpc_method_handler(answer, response_serializer=_serialize)
 
 
-async def _abort(context: GrpcContext, refusal: Refusal, call: Call) -> None:
+def _refuse(context: GrpcContext, refusal: Refusal, call: Call) -> None:
+    # Not by `abort`: gRPC keeps the exception that it raises, in a circle with the whole call.
     status = rpc_status.to_status(refusal.status)
-    trailing = (*(status.trailing_metadata or ()), *_returned(call))
-    try:
-        await context.abort(status.code, status.details, trailing)
-    except grpc.aio.InternalError:
-        # The caller has gone, but gRPC did not know it yet, and would log this as an error.
-        raise asyncio.CancelledError from None
+    context.set_code(status.code)
+    context.set_details(status.details or "")
+    context.set_trailing_metadata((*(status.trailing_metadata or ()), *_returned(call)))
 
 
 def _returned(call: Call) -> tuple[tuple[str, str]]:
