@@ -5,7 +5,6 @@ import subprocess
 import sys
 from itertools import pairwise
 
-import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
@@ -33,24 +32,12 @@ from tests.support.serving import (
     view_of,
 )
 from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
+from tests.support.time_controls import control
 
 BEGAN = 1_700_000_000_000
 IN_TURN = "powershot_soccer"  # A game that does not begin with a simultaneous decision.
 BEGINNINGS = tuple(wire.hosted_games()) if LONG_FORM else (IN_TURN, "champion_chess")
 TIME = game_pb2.EndReason.END_REASON_TIME
-
-
-def control(per_decision=None, per_match=None, increment=None, *, default=False):
-    """A time control, in milliseconds."""
-    message = clock_pb2.TimeControl(on_expiry=1 + default)
-    for field, value in (
-        ("per_decision", per_decision),
-        ("per_match", per_match),
-        ("increment", increment),
-    ):
-        if value is not None:
-            getattr(message, field).FromMilliseconds(value)
-    return message
 
 
 def header(game_id, time_control, bots=(0, 0), secret=bytes(32)):
@@ -574,39 +561,3 @@ def test_the_terminal_client_reports_a_late_decision(servers):
         assert "result: seat 1 wins 0-1 (time)" in said
     finally:
         cluster.close()
-
-
-@pytest.mark.parametrize(
-    ("time_control", "field"),
-    [
-        (control(), "time_control"),
-        (control(99), "time_control.per_decision"),
-        (control(2_592_000_001), "time_control.per_decision"),
-        (control(None, 99), "time_control.per_match"),
-        (control(None, 2_592_000_001), "time_control.per_match"),
-        (control(1000, None, 1000), "time_control"),
-        (control(None, 1000, -1), "time_control.increment"),
-        (control(None, 1000, 86_400_001), "time_control.increment"),
-        (
-            clock_pb2.TimeControl(per_decision=Duration(seconds=1), on_expiry=3),
-            "time_control.on_expiry",
-        ),
-    ],
-)
-def test_a_time_control_out_of_range(client, time_control, field):
-    refusal = refused(client.create, ruleset_of("skystones"), (), None, time_control)
-    assert refusal[:3] == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", [field])
-
-
-@pytest.mark.parametrize(
-    "time_control",
-    [
-        control(100),
-        control(2_592_000_000),
-        control(None, 100, 0),
-        control(None, 2_592_000_000, 86_400_000),
-    ],
-)
-def test_a_time_control_at_the_end_of_its_range(client, time_control):
-    table = client.create(ruleset_of("skystones"), time_control=time_control)
-    assert table.spectator.view().clocks.time_control == time_control
