@@ -77,8 +77,10 @@ FEW = [
 def addresses(servers, tmp_path, by):
     path = tmp_path / "callers.toml"
     write_callers_file(path, by, SHARES[by])
-    # The first calls of an attack must be answered, however much time they take on a busy machine.
-    whole = f"{Budget.PROCESSOR} = {DEFAULT_ADDRESS[Budget.PROCESSOR]}"
+    # However much time calls take on a busy machine, the first calls of an attack must be answered,
+    # and all calls of others by their address.
+    limit = DEFAULT_ADDRESS[Budget.PROCESSOR] if by == "key" else '"unlimited"'
+    whole = f"{Budget.PROCESSOR} = {limit}"
     path.write_text(re.sub(rf"^{Budget.PROCESSOR} = \d.*$", whole, path.read_text(), flags=re.M))
     server, address = servers.start(callers_file=path, search_threads=2, web=WebOptions(port=0))
     yield address, urlsplit(server.web_url).netloc

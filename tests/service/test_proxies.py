@@ -26,6 +26,7 @@ MATCHES = int(os.environ.get("TEST_PROXY_MATCHES", "3"))
 SEED = os.environ.get("TEST_SEED", "1")
 AT_ONCE = min(MATCHES, 8)
 SECONDS = 1.0  # Between two servers that end.
+MOST_ENDS = 30 + 10 * MATCHES
 
 
 @pytest.fixture(params=PROXIES)
@@ -100,15 +101,16 @@ def test_no_match_fails_for_its_player_while_servers_die(proxy_name, replicas, p
     rng = random.Random(SEED)
     began = time.monotonic()
     with TlsProxy(proxy_name, tmp_path, addresses, *authority.issue()) as proxy:
-        road = Road(SEED, proxy.address, authority.cert, MATCHES, AT_ONCE)
+        road = Road(SEED, proxy.address, authority.cert, None, AT_ONCE)
         number = 0
-        while not road.over:
+        # Goes on until a player has met the end of a server.
+        while not road.over and (road.figures["matches"] < MATCHES or not road.repeated):
             road.wait_actions(rng.randint(20, 200), SECONDS)
             end_one(number, pair, road)
             number += 1
+            assert number < MOST_ENDS, "the servers were not in use when they ended"
+        road.close()
         road.finish()
-    assert road.figures["matches"] == MATCHES
-    assert road.repeated, "the servers were not in use when they ended"
     figures = ", ".join(f"{count} {what}" for what, count in sorted(road.figures.items()))
     repeated = ", ".join(f"{count} {status}" for status, count in road.repeated.most_common())
     print(f"{proxy_name}, {time.monotonic() - began:.0f} s: {figures}")
