@@ -1,12 +1,8 @@
 """Measures what the service costs: `python -m lab.service_bench`, a part of `make bench`.
 
-Calls: SubmitAction, which is answered when the action is in the log and synced, compared with a
-bare echo of the same bytes by the same server (grpc.aio on uvloop). Then SubmitAction through the
-web gateway: Connect over HTTP/1.1, with a connection for each stream. Then SubmitAction while
-two searches run in the server. The client costs next to nothing. All are measured in turn, round
-after round: rates drift between machines and minutes, their ratios less so. Each figure is the
-median of its rounds. The processor time of a call counts all threads of the server except those
-that search.
+All are measured in turn, round after round: rates drift between machines and minutes, their ratios
+less so. Each figure is the median of its rounds. The processor time of a call counts all threads of
+the server except those that search.
 
 Played: actions as clients play them, with a connection for each seat, which follows its match
 (see lab/service_bench/played.py), on each store.
@@ -20,31 +16,22 @@ lab/service_bench/instructions.py); only if it is asked for.
 Hints: what a short hint costs beyond its search (see lab/service_bench/hints.py); only if it is
 asked for.
 
-Matches: their cost in memory and on the disk, how long it takes to load one, and the rate of
-SubmitAction with a log that is full of other matches.
+Matches: their cost in memory, and how long it takes to load one.
 """
 
 import argparse
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from lab.service_bench import hints, human, instructions, played, scale
-from lab.service_bench.load import Figures, Subject, hosting, measure, median, ratio, sync_seconds
-from lab.service_bench.printing import ms, progress, us
+from lab.service_bench.printing import ms, progress
 from lab.service_bench.scripts import Script, write_scripts
-from lab.service_bench.serve import ECHO
 from service import wire
 
-_ECHO, _SUBMIT, _BESIDE, _OTHER = "echo", "SubmitAction", "... 2 searches", "... --against"
-_WEB = "... by Connect"
-_PARTS = ("calls", "played", "matches")  # Others are measured only if they are asked for.
+_PARTS = ("played", "matches")  # Others are measured only if they are asked for.
 _HUMAN, _INSTRUCTIONS, _HINTS = "human", "instructions", "hints"
-_MAX_CALLS_A_SECOND = 8_000  # Of one server; this many are prepared.
-_MARGIN_SECONDS = 0.5  # Seconds of calls before and after those that are measured.
-_FULL_LOG_STREAMS = 16
 _LONG = "castle_rampage"
 
 
@@ -54,11 +41,6 @@ def main() -> None:
     games = chosen.games or list(wire.hosted_games())
     with tempfile.TemporaryDirectory(dir=chosen.data, prefix="croupier-bench-") as name:
         directory = Path(name)
-        if "calls" in chosen.parts:
-            _calls(chosen, directory / "calls", _scripts(games))
-            for game_id in games if chosen.full and len(games) > 1 else ():
-                print(f"\n{game_id} alone")
-                _calls(chosen, directory / game_id, write_scripts(game_id))
         if "played" in chosen.parts:
             progress("writing matches")
             scripts, rounds, against = _scripts(games), chosen.rounds, chosen.against
@@ -73,7 +55,6 @@ def main() -> None:
             _instructions(directory, games, chosen.rounds)
         if "matches" in chosen.parts:
             _matches(directory, games)
-            _full_log(chosen, directory, _scripts(games))
 
 
 def _scripts(games: Sequence[str]) -> list[Script]:
@@ -132,14 +113,6 @@ def _parser() -> argparse.ArgumentParser:
         help="stores of the matches that are played (default: sqlite postgresql)",
     )
     add(
-        "--streams",
-        metavar="N",
-        nargs="+",
-        type=int,
-        default=(1, 16, 64),
-        help="calls in flight at a time (default: 1 16 64)",
-    )
-    add(
         "--rounds",
         metavar="N",
         type=int,
@@ -161,11 +134,6 @@ def _parser() -> argparse.ArgumentParser:
         help="the games of the matches (default: all)",
     )
     add(
-        "--full",
-        action="store_true",
-        help="also measure each game by itself, and a log with 100,000 matches",
-    )
-    add(
         "--data",
         metavar="DIR",
         type=Path,
@@ -180,52 +148,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-# Calls
-
-
-def _calls(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
-    runs = 3 * len(chosen.streams) * chosen.rounds
-    calls = round(runs * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
-    with ExitStack() as stack:
-        progress("dealing matches")
-        ours = stack.enter_context(hosting(directory, scripts, calls))
-        subjects = [
-            Subject(_ECHO, ours.server, ours.client, ECHO),
-            Subject(_SUBMIT, ours.server, ours.client),
-            Subject(_WEB, ours.server, ours.client, over_http=True),
-            Subject(_BESIDE, ours.server, ours.client, searched=ours.searched),
-        ]
-        if chosen.against:
-            place = directory.with_name(f"{directory.name}-against")
-            other = stack.enter_context(hosting(place, scripts, calls, checkout=chosen.against))
-            subjects.append(Subject(_OTHER, other.server, other.client))
-        _head()
-        for streams in chosen.streams:
-            progress(f"calls on {streams} streams")
-            measured = measure(subjects, streams, chosen.rounds, chosen.seconds)
-            for name, figures in measured.items():
-                _row(streams, name, figures, _compared(name, measured))
-            sync, longest = sync_seconds(directory)
-            print(f"{streams:7}  a sync of the disk alone: {ms(sync)}, at most {ms(longest)}")
-
-
-def _compared(name: str, measured: dict[str, list[Figures]]) -> str:
-    if name == _ECHO:
-        return ""
-    ours = measured[_SUBMIT]
-    if name == _SUBMIT:
-        return f"{ratio(ours, measured[_ECHO]):.2f} of the echo"
-    if name == _WEB:
-        rate, p50 = (ratio(measured[name], ours, each) for each in ("rate", "p50"))
-        cpu = ratio(measured[name], ours, "cpu")
-        return f"{rate:.2f} of {_SUBMIT}, p50 {p50:.2f} times, CPU {cpu:.2f} times"
-    if name == _BESIDE:
-        beside = measured[name]
-        return f"{ratio(beside, ours):.2f} of {_SUBMIT}, p99 {ratio(beside, ours, 'p99'):.1f} times"
-    other = measured[name]
-    return f"ours is {ratio(ours, other):.2f} of it, its CPU {ratio(ours, other, 'cpu'):.2f}"
-
-
 def _instructions(directory: Path, games: Sequence[str], rounds: int) -> None:
     # A match of each game: whole games, since their actions cost differently.
     scripts = [write_scripts(game_id, 1)[0] for game_id in games]
@@ -233,9 +155,6 @@ def _instructions(directory: Path, games: Sequence[str], rounds: int) -> None:
         instructions.measure(directory, scripts, rounds)
     except instructions.MissingTool as missing:
         print(f"instructions: left out: {missing}")
-
-
-# Matches
 
 
 def _matches(directory: Path, games: Sequence[str]) -> None:
@@ -254,51 +173,6 @@ def _matches(directory: Path, games: Sequence[str]) -> None:
             f"loading {_LONG} after {long.decisions} decisions: {ms(long.read)} to read it, "
             f"{ms(long.replayed)} to replay it, {ms(long.resumed)} from its last snapshot"
         )
-
-
-def _full_log(chosen: argparse.Namespace, directory: Path, scripts: Sequence[Script]) -> None:
-    sizes = (100, 10_000, 100_000)[: 3 if chosen.full else 2]
-    calls = round(chosen.rounds * (chosen.seconds + _MARGIN_SECONDS) * _MAX_CALLS_A_SECOND)
-    with ExitStack() as stack:
-        hosts = {}
-        for stored in sizes:
-            progress(f"storing {stored} matches")
-            place = directory / f"stored-{stored}"
-            hosts[stored] = stack.enter_context(hosting(place, scripts, calls, stored))
-        least = hosts[sizes[0]]
-        print(f"\n{'stored':>7}{'MB on disk':>12}{'KB a match':>12}{'MB in memory':>14}")
-        for stored, host in hosts.items():
-            each = (host.room - least.room) / max(stored - sizes[0], 1) / 1024
-            memory = host.server.memory() / 2**20
-            print(f"{stored:7}{host.room / 2**20:12.1f}{each:12.2f}{memory:14.1f}")
-        subjects = [Subject(_ECHO, least.server, least.client, ECHO)]
-        subjects += [Subject(f"{n} stored", host.server, host.client) for n, host in hosts.items()]
-        progress("calls with matches in the log")
-        measured = measure(subjects, _FULL_LOG_STREAMS, chosen.rounds, chosen.seconds)
-        first = measured[subjects[1].name]
-        _head()
-        for name, figures in measured.items():
-            compared = f"{ratio(figures, first):.2f} of the first" if name != _ECHO else ""
-            _row(_FULL_LOG_STREAMS, name, figures, compared)
-
-
-# Printing
-
-
-def _head() -> None:
-    print(
-        f"\n{'streams':>7}  {'call':16}{'calls/s':>9}{'p50':>10}{'p99':>10}"
-        f"{'CPU a call':>12}{'client':>10}  ratio"
-    )
-
-
-def _row(streams: int, name: str, figures: Sequence[Figures], compared: str) -> None:
-    middle = median(figures)
-    print(
-        f"{streams:7}  {name:16}{middle.rate:9,.0f}{ms(middle.p50):>10}{ms(middle.p99):>10}"
-        f"{us(middle.cpu):>12}{us(middle.client_cpu):>10}  {compared}",
-        flush=True,
-    )
 
 
 if __name__ == "__main__":

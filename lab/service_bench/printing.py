@@ -1,6 +1,8 @@
-"""How the benches print figures and progress."""
+"""How the benches compare and print figures, and print progress."""
 
+import statistics
 import sys
+from collections.abc import Sequence
 
 
 def ms(seconds: float) -> str:
@@ -16,3 +18,10 @@ def us(seconds: float) -> str:
 def progress(what: str) -> None:
     """Prints what begins now, apart from the figures."""
     print(f"... {what}", file=sys.stderr, flush=True)
+
+
+def ratio(ones: Sequence[object], others: Sequence[object], name: str) -> float:
+    """Returns the median, over the rounds, of the ratio of a figure of this name."""
+    pairs = zip(ones, others, strict=True)
+    ratios: list[float] = [getattr(one, name) / getattr(other, name) for one, other in pairs]
+    return statistics.median(ratios)

@@ -11,11 +11,9 @@ from croupier.v1.game_pb2 import MatchAction, Ruleset
 from croupier.v1.match_pb2 import SubmitActionRequest
 from engine.match import Match
 from service import wire
-from service.api.authentication import Tokens
 from service.hosting.creation import secret_of_seed
 from service.hosting.leases import leased_status
 from service.hosting.match_state import MatchState
-from service.hosting.seats import Caller
 from service.store import Entry, EntryKind, Header, MatchStatus, Store
 
 KEY = bytes(range(32))  # Of the tokens.
@@ -37,13 +35,6 @@ class Script(NamedTuple):
     header: Header
     seed: int
     decisions: list[Decision]
-
-
-class Request(NamedTuple):
-    """A call that is ready to be sent."""
-
-    token: str
-    message: bytes
 
 
 def write_scripts(game_id: str, count: int = SCRIPTS) -> list[Script]:
@@ -75,15 +66,6 @@ def _write_script(game_id: str, seed: int) -> Script:
     return Script(header, seed, decisions)
 
 
-def requests(script: Script, match_id: str, tokens: Tokens) -> list[Request]:
-    """Returns the calls of a match."""
-    seats = [tokens.make(Caller(match_id, seat)) for seat in (0, 1)]
-    return [
-        Request(seats[decision.seat], submission(f"matches/{match_id}", decision))
-        for decision in script.decisions
-    ]
-
-
 def submission(name: str, decision: Decision) -> bytes:
     """Returns the request of SubmitAction with which a seat decides in a match."""
     return SubmitActionRequest(
@@ -94,30 +76,18 @@ def submission(name: str, decision: Decision) -> bytes:
     ).SerializeToString()
 
 
-async def fill(
-    store: Store, matches: Iterable[tuple[str, Script]], decisions: int = 0, resigned: bool = False
-) -> None:
-    """Adds matches, each with its id, with their first decisions; resigned after them or not."""
+async def fill(store: Store, matches: Iterable[tuple[str, Script]], decisions: int) -> None:
+    """Adds matches, each with its id, with their first decisions."""
     every = iter(matches)
     while some := list(islice(every, _AT_ONCE)):
-        await asyncio.gather(*(_add(store, *match, decisions, resigned) for match in some))
+        await asyncio.gather(*(_add(store, *match, decisions) for match in some))
 
 
-async def _add(store: Store, match_id: str, script: Script, decisions: int, resigned: bool) -> None:
+async def _add(store: Store, match_id: str, script: Script, decisions: int) -> None:
     state = MatchState.begin(script.header._replace(match_id=match_id))
     await store.create(state.header, leased_status(state))
-    added = entries(script)[:decisions]
-    if resigned:
-        added.append(Entry(EntryKind.RESIGNATION, 0, script.header.created))
-    for version, entry in enumerate(added):
-        over = resigned and version + 1 == len(added)
-        await store.append(match_id, version, entry, MatchStatus(over=over))
-
-
-def entries(script: Script) -> list[Entry]:
-    """Returns the entries that a log has of a finished match of a script."""
-    return [
-        Entry(
+    for version, decision in enumerate(script.decisions[:decisions]):
+        entry = Entry(
             EntryKind.ACTION,
             decision.seat,
             script.header.created,
@@ -125,5 +95,4 @@ def entries(script: Script) -> list[Entry]:
             decision.expected_version,
             f"request-{version}",
         )
-        for version, decision in enumerate(script.decisions)
-    ]
+        await store.append(match_id, version, entry, MatchStatus(over=False))

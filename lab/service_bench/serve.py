@@ -17,7 +17,6 @@ from typing import Any
 import grpc
 import uvloop
 
-from service.gateway.listener import WebOptions
 from service.running.process import run
 from service.running.server import Options, Server
 
@@ -51,7 +50,6 @@ def main() -> None:
         allow_seeds=chosen.allow_seeds,
         data=chosen.data,
         token_key_file=chosen.token_key_file,
-        web=WebOptions(port=0),
         search_processes=chosen.search_processes,
         metrics_port=chosen.metrics_port,
     )

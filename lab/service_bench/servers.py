@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from lab.service_bench.ports import free_port
 from lab.service_bench.scripts import KEY
@@ -23,7 +22,6 @@ class Running(NamedTuple):
 
     pid: int
     address: str
-    web: str = ""  # The address of the web gateway.
     database_pid: int = 0  # The process that has started those of its database; 0: none.
     metrics: str = ""  # The URL of its metrics.
 
@@ -117,7 +115,6 @@ def serving(
             line = process.stdout.readline()
             if not line:
                 raise RuntimeError("the server did not start")
-            web = "" if checkout else urlsplit(process.stdout.readline().split()[-1]).netloc
-            yield Running(process.pid, line.split()[-1], web, database_pid, metrics)
+            yield Running(process.pid, line.split()[-1], database_pid, metrics)
         finally:
             process.terminate()
