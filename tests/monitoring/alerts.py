@@ -39,6 +39,7 @@ from tests.support.certificates import Authority
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy/prometheus/croupier.rules.yml"
+RULES_TEST = Path(__file__).with_name("rules.test.yml")
 DASHBOARD = ROOT / "deploy/grafana/croupier.json"
 SCALE = 100
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -64,7 +65,7 @@ def main():
     promtool = programs() / "promtool"
     for command, file in (
         (["check", "config"], RULES.with_name("prometheus.yml")),
-        (["test", "rules"], RULES.with_name("croupier.test.yml")),
+        (["test", "rules"], RULES_TEST),
     ):
         subprocess.run([promtool, *command, file], check=True, cwd=RULES.parent)
     with contextlib.ExitStack() as stack:

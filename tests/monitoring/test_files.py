@@ -104,7 +104,7 @@ def test_the_page_has_every_alert():
 
 
 def test_every_alert_was_tried():
-    tests = (ROOT / "deploy/prometheus/croupier.test.yml").read_text()
+    tests = (ROOT / "tests/monitoring/rules.test.yml").read_text()
     for alert in re.findall(r"- alert: (\S+)", RULES):
         expected = re.findall(rf"alertname: {alert}\n( +exp_alerts)?", tests)
         assert any(expected), f"{alert} never fires in the tests"

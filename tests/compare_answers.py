@@ -1,6 +1,6 @@
 """Check that two builds of the server give the same answers, byte by byte.
 
-    .venv/bin/python scripts/compare_answers.py --against ../other
+    .venv/bin/python -m tests.compare_answers --against ../other
 
 Plays random matches on both servers in step, with the same requests to each. See --help.
 """
