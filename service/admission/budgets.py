@@ -1,4 +1,4 @@
-"""Budgets: how much a principal may use, and how much it has used.
+"""Counts what each principal uses of its budgets; callers_file.py has the amounts.
 
 A budget over time is a token bucket: the principal may use all of it at once, and it refills evenly
 over the budget's window. The bucket is kept as the time at which it will be full again (the generic

@@ -1,4 +1,4 @@
-"""The callers file: the callers that the operator knows, and how much each may use."""
+"""The callers file, and the budgets of callers and addresses that it does not name (DEFAULT_*)."""
 
 import ipaddress
 import re
