@@ -36,5 +36,6 @@ def run(chosen: argparse.Namespace) -> int:
         games = [describe(game()) for game in wire.hosted_games().values()]
     for game in games:
         name = game.name.removeprefix("games/")
-        print(f"{name:20} {game.title}, rules version {game.rules_version}")
+        origin = f", {game.origin}" if game.origin else ""
+        print(f"{name:20} {game.title}, rules version {game.rules_version}{origin}")
     return 0

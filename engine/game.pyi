@@ -14,16 +14,19 @@ MAX_PLACES: int
 CARD_TYPES: int
 NOBODY: int
 BOTH: int
+ABI: int
 MAX_MIXED: int
 
 class Game:
     id: str
+    abi: int
     title: str
     summary: str
     rules_version: int
     seat_titles: tuple[str, str]
     event_kinds: dict[int, str]
     hidden_places: tuple[str, ...]
+    phrases: dict[str, str]
     reference: bool
     sequential_regret: bool
     visits_before_mixing: int

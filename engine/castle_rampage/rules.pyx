@@ -66,7 +66,7 @@ from engine.castle_rampage.turns cimport begin, end_turn, play, set_up, strength
 from engine.chance cimport Rng, mix
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event
 from engine.game cimport (
-    BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
+    ABI, BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
 )
 from engine.integers cimport uint64_t, uint8_t
 
@@ -107,6 +107,7 @@ cdef class CastleRampage(Game):
     """Castle Rampage under one ruleset: `set_ups`, `turns` and `cards`."""
 
     id = "castle_rampage"
+    abi = ABI
     title = "Castle Rampage"
     rules_version = 2
     summary = (

@@ -36,7 +36,7 @@ from engine.champion_chess.hand cimport (
 )
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
-from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
 
 from engine.card_list import check_ranges
@@ -118,6 +118,7 @@ cdef class ChampionChess(Game):
     """Champion Chess under one ruleset: `castling`, `hand_size` and `cards`."""
 
     id = "champion_chess"
+    abi = ABI
     title = "Champion Chess"
     summary = (
         "White and Black each have a deck of nobles, who fight, and aid, which helps them. Whoever "

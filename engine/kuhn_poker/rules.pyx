@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
-from engine.game cimport NOBODY, SEATS, Action, Cards, Game, State, View
+from engine.game cimport ABI, NOBODY, SEATS, Action, Cards, Game, State, View
 from engine.integers cimport uint8_t
 from engine.kuhn_poker.betting cimport (
     decisions_made, faces_bet, is_over, is_showdown, stake, to_decide,
@@ -46,6 +46,7 @@ cdef class KuhnPoker(Game):
     """Kuhn poker. It has no options."""
 
     id = "kuhn_poker"
+    abi = ABI
     title = "Kuhn poker"
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", SHOWN: "shown"}

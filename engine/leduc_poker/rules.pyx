@@ -28,7 +28,7 @@ from engine.chance cimport Rng, rng_below
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport NOBODY, SEATS, Action, Cards, Game, State, View
+from engine.game cimport ABI, NOBODY, SEATS, Action, Cards, Game, State, View
 from engine.integers cimport uint8_t
 from engine.leduc_poker.betting cimport (
     decisions_made, faces_raise, is_over, is_showdown, latest, raises, round_of, stake, to_decide,
@@ -60,6 +60,7 @@ cdef class LeducPoker(Game):
     """Leduc poker. It has no options."""
 
     id = "leduc_poker"
+    abi = ABI
     title = "Leduc poker"
     summary = __doc__
     event_kinds = {DEALT: "dealt", DECIDED: "decided", TURNED_UP: "turned_up", SHOWN: "shown"}

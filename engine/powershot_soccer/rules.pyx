@@ -48,7 +48,7 @@ from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.powershot_soccer.rules cimport (
     defence_against, half_is_over, held, lowest_one, needed_to_shoot, seat_to_play,
@@ -141,6 +141,7 @@ cdef class PowerShotSoccer(Game):
     """PowerShot Soccer under one ruleset: `hand_size` and `cards`."""
 
     id = "powershot_soccer"
+    abi = ABI
     title = "PowerShot Soccer"
     summary = (
         "Home and Away each have a deck of the same cards. They play one card at a time and draw "

@@ -37,7 +37,7 @@ from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
+from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
 from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.stack cimport (
     Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out,
@@ -72,6 +72,7 @@ cdef class Skystones(SkystonesTables):
     """Skystones under one ruleset."""
 
     id = "skystones"
+    abi = ABI
     title = "Skystones"
     summary = (
         "Each seat gets a pile of characters with points on their four edges. In each round both "

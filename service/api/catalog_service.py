@@ -9,6 +9,7 @@ from typing import NamedTuple
 from croupier.v1 import catalog_pb2, catalog_pb2_grpc
 from engine.game import Game
 from engine.model import learned
+from engine.packages import origin, package_of
 from service import wire
 from service.common.call import Call
 from service.searching.options import Models
@@ -32,7 +33,7 @@ class Translation(NamedTuple):
 def translations(game_id: str) -> dict[str, Translation]:
     """The translations of a game by language code, in the order of the codes."""
     found = {}
-    for file in files("engine").joinpath(game_id).iterdir():
+    for file in files(package_of(wire.hosted_games()[game_id])).iterdir():
         if match := re.fullmatch(r"([a-zA-Z-]+)\.toml", file.name):
             content = tomllib.loads(file.read_text(encoding="utf-8"))
             # The lines of a paragraph are one.
@@ -72,7 +73,8 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
             games=[self._game(game_id, request.language_code) for game_id in self._games]
         )
         for game in response.games:
-            game.ClearField("cards")
+            for name in ("cards", "schema", "phrases"):
+                game.ClearField(name)
         return response
 
     async def GetGame(
@@ -122,6 +124,9 @@ def describe(game: Game) -> catalog_pb2.Game:
             for card in game.cards()
         ],
         language_code=ENGLISH,
+        origin=origin(game.id),
+        schema=wire.messages(game.id).schema,
+        phrases=game.phrases,
     )
 
 
@@ -133,6 +138,8 @@ def _translated(
     game.language_code = language
     game.title = translation.title
     game.rules = translation.rules
+    for name, phrase in english.phrases.items():
+        game.phrases[name] = translation.text(phrase)
     game.seat_titles[:] = map(translation.text, english.seat_titles)
     for card in game.cards:
         card.title = translation.text(card.title)

@@ -14,13 +14,14 @@ from functools import cache
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from google.api import field_behavior_pb2
-from google.protobuf import json_format
+from google.protobuf import any_pb2, json_format
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from buf.validate import validate_pb2
+from service import wire
 from service.api.calls import unreadable
 from service.common.errors import invalid_field
 
@@ -252,6 +253,21 @@ def _read_field_mask(value: Any) -> dict[str, list[str]]:
     return {"paths": paths.split(",") if paths else []}
 
 
+def _read_any(value: Any) -> any_pb2.Any:
+    # A message of a game that has its own schema, with its name in "@type".
+    if type(value) is not tuple:
+        raise _Wrong("must be an object")
+    types = [item for key, item in value if key == "@type"]
+    name = types[0].rpartition("/")[2] if len(types) == 1 and type(types[0]) is str else ""
+    kind = wire.packaged_type(name)
+    if kind is None:
+        raise _Wrong('must have in "@type" the name of a message of a game of this server')
+    members = tuple(member for member in value if member[0] != "@type")
+    packed = any_pb2.Any()
+    packed.Pack(kind(**_message_reader(kind.DESCRIPTOR)(members)), deterministic=True)
+    return packed
+
+
 def _read_other_form(descriptor: Descriptor, value: Any) -> Message:
     # A message with a form of its own that no request of the schema has.
     try:
@@ -279,6 +295,7 @@ _READERS: dict[int, Reader] = {
 
 # The messages with a form of their own that requests have.
 _FORMS: dict[str, Reader] = {
+    "google.protobuf.Any": _read_any,
     "google.protobuf.Duration": _read_duration,
     "google.protobuf.FieldMask": _read_field_mask,
     "google.protobuf.Timestamp": _read_timestamp,

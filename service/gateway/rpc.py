@@ -78,15 +78,18 @@ def _encode_json(message_class: type[Message], response: Response) -> Work[bytes
 
 def _write_json(message: Message, written: bytearray) -> Work[None]:
     # In pieces, since a record of 20,000 entries takes seconds.
-    if message.ByteSize() <= PIECE_BYTES:
+    # A message of protobuf itself has a form of its own.
+    if message.ByteSize() <= PIECE_BYTES or message.DESCRIPTOR.file.package == "google.protobuf":
         written += _dump(message)
         yield
         return
     rest = type(message)()  # What is not written by itself.
     separator = b"{"
     for field, content in message.ListFields():
-        if field.message_type is None:
-            if field.is_repeated:
+        if field.message_type is None or field.message_type.GetOptions().map_entry:
+            if field.message_type is not None:
+                getattr(rest, field.name).MergeFrom(content)
+            elif field.is_repeated:
                 getattr(rest, field.name).extend(content)
             else:
                 setattr(rest, field.name, content)

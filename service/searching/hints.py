@@ -91,7 +91,8 @@ def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
     cards = [card["id"] for card in game.cards()]
     return [
         hint_pb2.CardBelief(
-            place=_HIDDEN_PLACES[belief.place],
+            place=_HIDDEN_PLACES.get(belief.place, hint_pb2.HIDDEN_PLACE_UNSPECIFIED),
+            place_name=belief.place,
             card=cards[belief.card],
             expected_copies=belief.expected,
             probability=belief.probability,

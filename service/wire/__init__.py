@@ -1,29 +1,33 @@
 """Translates between the engine and the messages of the API.
 
-Games are found, not registered: the wire module of a game is `service/wire/<game id>.py`, and in
-every `oneof` of the schema over the games, a game's field is named by its id. Nothing outside a
-wire module names a game. A wire module has a class `Translation` with what is particular to the
-game; all else is in `service/wire/translation.py`. `service/wire/<game id>_view.pyx` writes the
-views of the game.
+Games are found, not registered, and nothing here names one. The module `wire` of a game has a class
+`Translation` with what is particular to the game; all else is in `service/wire/translation.py`. The
+module `view_writer` writes the views of a game faster than its translation does.
 """
 
 import importlib
-import pkgutil
+import importlib.util
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Protocol, cast
 
 from google.protobuf.message import Message
 
 from croupier.v1.error_pb2 import ErrorReason
 from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
-from engine import events, games
+from engine import events
 from engine.errors import ActionError, GameError, RulesetError, ViewError
 from engine.game import Game, SeatView
+from engine.packages import package_of
 from service.common.errors import Refusal, invalid_field
 from service.wire.encoding import field as field
 from service.wire.encoding import number_field as number_field
-from service.wire.translation import Translation
+from service.wire.games import PACKAGED
+from service.wire.games import game_of as game_of
+from service.wire.games import hosted_games as hosted_games
+from service.wire.games import messages as messages
+from service.wire.games import packaged_type as packaged_type
+from service.wire.games import translation as _translation
 
 _RULESETS_KEPT = 256
 _ACTIONS_KEPT = 16384
@@ -31,36 +35,19 @@ _EVENTS_KEPT = 16384
 _EVENT_VERSION = MatchEvent.VERSION_FIELD_NUMBER
 
 
-class ViewModule(Protocol):
-    """The module that writes the views of a game."""
+class WriteView(Protocol):
+    """What writes the views of a game."""
 
-    def write_view(self, game: Game, view: SeatView) -> bytes:
+    def __call__(self, game: Game, view: SeatView) -> bytes:
         """Returns what the viewer knows, as a serialized view message of the game."""
 
 
 @cache
-def hosted_games() -> dict[str, type[Game]]:
-    """Returns the games that this server can host, by id, in order of the ids."""
-    translated = {module.name for module in pkgutil.iter_modules(__path__)}
-    return {
-        name: game for name, game in games().items() if name in translated and not game.reference
-    }
-
-
-@cache
-def _translation(game_id: str) -> Translation:
-    kind: type[Translation] = importlib.import_module(f"{__name__}.{game_id}").Translation
-    return kind(hosted_games()[game_id])
-
-
-@cache
-def _view_module(game_id: str) -> ViewModule:
-    return cast(ViewModule, importlib.import_module(f"{__name__}.{game_id}_view"))
-
-
-def game_of(message: Ruleset | MatchAction | View) -> str:
-    """Returns the id of the game of a message, in which one is set."""
-    return str(message.WhichOneof("game"))
+def _view_writer(game_id: str) -> WriteView:
+    name = f"{package_of(hosted_games()[game_id])}.view_writer"
+    if importlib.util.find_spec(name) is not None:
+        return cast(WriteView, importlib.import_module(name).write_view)
+    return partial(_translation(game_id).serialize_view, messages(game_id).types[View])
 
 
 def _kind(message: Message) -> str:
@@ -78,26 +65,28 @@ def read_ruleset(ruleset: Ruleset, path: str) -> Game:
     if game_id not in hosted_games():
         raise game_not_found(game_id)
     try:
-        return _game(game_id, getattr(ruleset, game_id).SerializeToString(deterministic=True))
+        options = messages(game_id).read(ruleset, RulesetError)
+        return _game(game_id, options.SerializeToString(deterministic=True))
     except RulesetError as error:
+        whole = f"{path}.{messages(game_id).field}"
         raise _refusal(
-            ErrorReason.ERROR_REASON_INVALID_RULESET, f"{path}.{game_id}", error.field, error
+            ErrorReason.ERROR_REASON_INVALID_RULESET, whole, error.field, error
         ) from None
 
 
 @lru_cache(maxsize=_RULESETS_KEPT)
 def _game(game_id: str, options: bytes) -> Game:
     # A Game never changes, so one serves all matches under its ruleset.
-    ruleset = Ruleset()
-    message = getattr(ruleset, game_id)
-    message.ParseFromString(options)
+    message = messages(game_id).types[Ruleset].FromString(options)
     return hosted_games()[game_id](_translation(game_id).read(message))
 
 
 def write_ruleset(game: Game) -> Ruleset:
     """Returns the ruleset of a game, with every option and the whole card list."""
     ruleset = Ruleset()
-    _translation(game.id).write(getattr(ruleset, game.id), game.ruleset)
+    messages(game.id).write(
+        ruleset, lambda message: _translation(game.id).write(message, game.ruleset)
+    )
     return ruleset
 
 
@@ -112,14 +101,18 @@ def write_action(game: Game, action: int) -> MatchAction:
 
 def read_action(game: Game, action: MatchAction) -> int:
     """Returns the action of a message; raises ActionError if there is no such action."""
-    return game.make_action(_translation(game.id).read_action(getattr(action, game.id)))
+    message = messages(game.id).read(action, ActionError)
+    return game.make_action(_translation(game.id).read_action(message))
 
 
 @lru_cache(maxsize=_ACTIONS_KEPT)
 def serialize_action(game: Game, action: int) -> bytes:
     """Returns an action as the log has it."""
     message = MatchAction()
-    _translation(game.id).write_action(getattr(message, game.id), game.read_action(action))
+    fields = game.read_action(action)
+    messages(game.id).write(
+        message, lambda inner: _translation(game.id).write_action(inner, fields)
+    )
     return message.SerializeToString(deterministic=True)
 
 
@@ -142,17 +135,18 @@ def check_game(game: Game, message: MatchAction, path: str) -> None:
     """Raises Refusal if an action from the field `path` of a request is of another game."""
     if game_of(message) != game.id:
         raise invalid_field(
-            f"{path}.{game_of(message)}", "OTHER_GAME", f"must be an action of {game.id}"
+            f"{path}.{message.WhichOneof('game')}", "OTHER_GAME", f"must be an action of {game.id}"
         )
 
 
 def illegal_action(error: ActionError, action: MatchAction, path: str) -> Refusal:
     """Returns the refusal of an action from the field `path` of a request."""
-    message = getattr(action, game_of(action))
     field = "" if error.field in ("seat", "action", "kind") else error.field
+    game_field = str(action.WhichOneof("game"))
+    kind = _kind(getattr(action, game_field)) if game_field != PACKAGED else ""
     return _refusal(
         ErrorReason.ERROR_REASON_ILLEGAL_ACTION,
-        f"{path}.{game_of(action)}.{_kind(message)}",
+        f"{path}.{game_field}.{kind}".removesuffix("."),
         field,
         error,
         {"rule": error.reason},
@@ -177,7 +171,7 @@ def serialize_event(game: Game, event: events.Event, version: int) -> bytes:
 @lru_cache(maxsize=_EVENTS_KEPT)
 def _serialize_event(game: Game, event: events.Event) -> bytes:
     message = MatchEvent()
-    _translation(game.id).write_event(getattr(message, game.id), event)
+    messages(game.id).write(message, lambda inner: _translation(game.id).write_event(inner, event))
     return message.SerializeToString()
 
 
@@ -186,19 +180,22 @@ def write_recorded_events(
 ) -> list[MatchEvent]:
     """Returns what a record tells of one version of a match, as messages."""
     written = [write_event(game, event, version) for event in happened if event.recorded]
-    messages = [getattr(message, game.id) for message in written]
-    told = _translation(game.id).recorded(game.rules_version, messages)
-    return [MatchEvent(version=version, **{game.id: message}) for message in told]
+    inner = [messages(game.id).read(message) for message in written]
+    told = []
+    for message in _translation(game.id).recorded(game.rules_version, inner):
+        told.append(MatchEvent(version=version))
+        messages(game.id).put(told[-1], message)
+    return told
 
 
 def write_view(game: Game, view: SeatView) -> bytes:
     """Returns a serialized View with only the game's part."""
-    return field(_view_field(game.id), _view_module(game.id).write_view(game, view))
+    return field(_view_field(game.id), messages(game.id).wrap(_view_writer(game.id)(game, view)))
 
 
 @cache
 def _view_field(game_id: str) -> int:
-    return View.DESCRIPTOR.fields_by_name[game_id].number
+    return View.DESCRIPTOR.fields_by_name[messages(game_id).field].number
 
 
 def write_legal_actions(game: Game, actions: Iterable[int]) -> bytes:
@@ -232,10 +229,11 @@ def read_view(message: View, path: str) -> SeatView:
     game = read_ruleset(message.ruleset, f"{path}.ruleset")
     if game_of(message) != game.id:
         raise invalid_field(
-            f"{path}.{game_of(message)}", "OTHER_GAME", f"must be a view of {game.id}"
+            f"{path}.{message.WhichOneof('game')}", "OTHER_GAME", f"must be a view of {game.id}"
         )
     try:
-        fields = _translation(game.id).read_view(game, getattr(message, game.id), message.seat)
+        shown = messages(game.id).read(message, ViewError)
+        fields = _translation(game.id).read_view(game, shown, message.seat)
         return SeatView.from_fields(game, fields)
     except ViewError as error:
         raise inconsistent_view(error, game.id, path) from None
@@ -248,7 +246,8 @@ def inconsistent_view(error: ViewError, game_id: str, path: str) -> Refusal:
         if field.startswith(start):
             field = instead + field.removeprefix(start)
             break
-    return _refusal(ErrorReason.ERROR_REASON_INCONSISTENT_VIEW, f"{path}.{game_id}", field, error)
+    whole = f"{path}.{messages(game_id).field}"
+    return _refusal(ErrorReason.ERROR_REASON_INCONSISTENT_VIEW, whole, field, error)
 
 
 # Refusals

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 
 from engine.errors import ViewError
 from engine.events import ANY_SEAT, Event
-from engine.game import SEATS, Game
+from engine.game import SEATS, Game, SeatView
 
 Fields = dict[str, Any]
 _Path = tuple[str | int, ...]
@@ -70,7 +70,9 @@ class Translation:
         for name, value in fields.items():
             field = schema[name]
             first = self.first.get(field.enum, 0)
-            if not field.is_list:
+            if field.is_message and not field.is_list:
+                self.write(getattr(message, name), value)
+            elif not field.is_list:
                 setattr(message, name, value + first if first else value)
             elif field.is_message:
                 items = getattr(message, name)
@@ -125,13 +127,37 @@ class Translation:
         fields = {**self.view_fields(game, self.read(message)), "seat": seat}
         return cast(Fields, self._fit(self._empty_view, fields, ()))
 
+    def serialize_view(self, kind: type[Message], game: Game, view: SeatView) -> bytes:
+        """Returns a view as a serialized message, for a game without a writer of its own."""
+        message = kind()
+        self.write(message, self.message_fields(game, view.fields))
+        return message.SerializeToString(deterministic=True)
+
+    def message_fields(self, game: Game, fields: Fields) -> Fields:
+        """Returns the fields of the message of a view, from the engine's.
+
+        The engine's arrays have a fixed length. Those of which the engine also has `<name>_count`
+        are cut to that length, and those of `counted` become lists of cards.
+        """
+        written: Fields = {}
+        for name, value in fields.items():
+            if name == "seat" or name.endswith("_count"):
+                continue
+            if name in self.counted:
+                value = [card for card, count in enumerate(value) for _ in range(count)]
+            elif f"{name}_count" in fields:
+                value = value[: fields[f"{name}_count"]]
+            written[name] = value
+        return written
+
     def view_fields(self, game: Game, message: Fields) -> Fields:
         """Returns the fields of a view from those of its message, by the engine's names.
 
         What belongs to a struct without a counterpart in the schema stands beside it; arrays may be
         shorter than the engine's, and what is 0 may be left out.
         """
-        return message
+        counts = {f"{name}_count": len(value) for name, value in message.items() if _is_list(value)}
+        return {**message, **{name: n for name, n in counts.items() if name in self._empty_view}}
 
     @cached_property
     def _empty_view(self) -> Fields:
@@ -253,6 +279,10 @@ def _read_value(word: str) -> tuple[str, int | None, bool]:
     assert found, f"{word!r} does not name a value"
     length = _MAX_VALUES if found["rest"] else int(found["length"]) if found["length"] else None
     return found["name"], length, bool(found["optional"])
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) or hasattr(value, "append")
 
 
 def _count(cards: Sequence[int], types: int, path: _Path) -> list[int]:

@@ -1,4 +1,7 @@
-"""Champion Chess on the wire. The schema numbers cards from 1, the engine from 0."""
+"""Champion Chess in the API: where its messages differ from the fields of the engine.
+
+The schema numbers cards from 1, the engine from 0.
+"""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Skystones on the wire."""
+"""Skystones in the API: where its messages differ from the fields of the engine."""
 
 from typing import Any, ClassVar
 

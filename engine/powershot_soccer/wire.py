@@ -1,4 +1,4 @@
-"""PowerShot Soccer on the wire."""
+"""PowerShot Soccer in the API: where its messages differ from the fields of the engine."""
 
 from typing import ClassVar
 

@@ -1,4 +1,7 @@
-"""Castle Rampage on the wire. The schema numbers structures from 1, the engine from 0."""
+"""Castle Rampage in the API: where its messages differ from the fields of the engine.
+
+The schema numbers structures from 1, the engine from 0.
+"""
 
 from typing import Any, ClassVar
 

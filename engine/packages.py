@@ -1,0 +1,97 @@
+"""Packages of games, which are found through the entry point group `croupier.games`.
+
+A distribution names each of its games there, such as `german_whist = "acme_whist"`: the id of the
+game, and the package with its parts. The games of this repository are found in the same way.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from engine.game import ABI, Game
+from engine.parts import subclasses
+
+GROUP = "croupier.games"
+# Of the environment: if it is set, a package that cannot be used is left out with a line on
+# standard error. In the environment, so that search processes leave it out too.
+SKIP_BROKEN = "CROUPIER_SKIP_BROKEN_GAMES"
+
+
+class PackageError(ValueError):
+    """A package of a game that cannot be used. The message says which one and why, in a line."""
+
+
+def games() -> dict[str, type[Game]]:
+    """Returns every game by its id, in the order of the ids, reference games included.
+
+    Raises PackageError if a package cannot be used.
+    """
+    return _found(bool(os.environ.get(SKIP_BROKEN)))
+
+
+@cache
+def _found(skip_broken: bool) -> dict[str, type[Game]]:
+    found: dict[str, type[Game]] = {}
+    for entry in _entries():
+        try:
+            if entry.name in clashes():
+                raise fault(entry.name, "they have a game of the same id")
+            found[entry.name] = load(entry)
+        except PackageError as error:
+            if not skip_broken:
+                raise
+            print(f"left out: {error}", file=sys.stderr)
+    return dict(sorted(found.items()))
+
+
+def load(entry: EntryPoint) -> type[Game]:
+    """Returns the game of an entry point; raises PackageError."""
+    try:
+        found = subclasses(f"{entry.value}.rules", Game)
+    except Exception as error:
+        what = " ".join(str(error).split())
+        raise fault(entry.name, f"it cannot be imported: {type(error).__name__}: {what}") from error
+    named = [game for game in found if game.id]
+    if [game.id for game in named] != [entry.name]:
+        ids = ", ".join(repr(game.id) for game in named) or "none"
+        raise fault(entry.name, f"{entry.value}.rules must have one game of this id, and has {ids}")
+    [game] = named
+    if game.abi != ABI:
+        raise fault(
+            entry.name,
+            f"it was made for contract {game.abi} of a game, and this server has contract {ABI}",
+        )
+    return game
+
+
+def fault(game_id: str, why: str) -> PackageError:
+    """Returns an error of the package of a game, with its distribution."""
+    return PackageError(f"the game {game_id} of {origin(game_id)} cannot be used: {why}")
+
+
+@cache
+def _entries() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def origin(game_id: str) -> str:
+    """Returns the distributions that have a game, each with its version."""
+    named = {
+        f"{entry.dist.name} {entry.dist.version}"
+        for entry in _entries()
+        if entry.name == game_id and entry.dist
+    }
+    return " and ".join(sorted(named)) or "no distribution"
+
+
+def package_of(game: type[Game]) -> str:
+    """Returns the name of the package with the parts of a game."""
+    return game.__module__.rpartition(".")[0]
+
+
+def clashes() -> Iterator[str]:
+    """Yields the ids that several distributions name."""
+    names = [entry.name for entry in _entries()]
+    yield from sorted({name for name in names if names.count(name) > 1})

@@ -1,0 +1,226 @@
+"""The games that this server can host, and the messages of each.
+
+The messages of the games of this repository are in `croupier.v1`, and each has a field in every
+`oneof` over the games. A game of another distribution brings its own schema: the folder of the game
+has `<folder>.proto`, compiled to `<folder>_pb2.py`, with the messages `<Name>Ruleset`,
+`<Name>Action`, `<Name>Event` and `<Name>View`. They travel in the field `packaged`.
+"""
+
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from google.protobuf import any_pb2, descriptor_pb2
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
+from engine import games
+from engine.errors import GameError
+from engine.game import Game
+from engine.packages import SKIP_BROKEN, PackageError, fault, package_of
+from engine.parts import part
+from service.common.validation import first_violation
+from service.wire.translation import Translation
+
+MAX_PACKAGED = 64 << 10  # Bytes of one message of such a game.
+PACKAGED = "packaged"  # The field of a game that has none of its own.
+_OURS = Ruleset.DESCRIPTOR.file.package
+_TYPE_URL = "type.googleapis.com/"
+_OUTER: tuple[type[Message], ...] = (Ruleset, MatchAction, MatchEvent, View)
+_KINDS = ("Ruleset", "Action", "Event", "View")
+
+
+class Messages(NamedTuple):
+    """The messages of a game."""
+
+    field: str  # Of each message over all games.
+    types: dict[type[Message], type[Message]]  # By the type of the message over all games.
+
+    def read(self, outer: Any, error: Callable[[str, str, str], GameError] = GameError) -> Message:
+        """Returns the game's part of a message over all games, which is of this game.
+
+        Raises `error` with the field and the rule if it cannot be read or breaks its schema.
+        """
+        inner: Message = getattr(outer, self.field)
+        if self.field != PACKAGED:
+            return inner
+        if len(outer.packaged.value) > MAX_PACKAGED:
+            raise error("", f"must have at most {MAX_PACKAGED} bytes", "TOO_LARGE")
+        unpacked = self.types[type(outer)]()
+        try:
+            fits = outer.packaged.Unpack(unpacked)
+        except DecodeError:
+            raise error("", "must be a message of its type", "MALFORMED") from None
+        if not fits:
+            raise error("", f"must be a {unpacked.DESCRIPTOR.full_name}", "OTHER_TYPE")
+        violation = first_violation(unpacked)
+        if violation is not None:
+            raise error(violation.path, violation.rule, violation.reason)
+        return unpacked
+
+    def write(self, outer: Any, fill: Callable[[Any], None]) -> None:
+        """Fills in the game's part of a message over all games."""
+        if self.field != PACKAGED:
+            inner = getattr(outer, self.field)
+            inner.SetInParent()
+            fill(inner)
+            return
+        unpacked = self.types[type(outer)]()
+        fill(unpacked)
+        outer.packaged.Pack(unpacked, deterministic=True)
+
+    def put(self, outer: Any, inner: Message) -> None:
+        """Sets the game's part of a message over all games."""
+        if self.field == PACKAGED:
+            outer.packaged.Pack(inner, deterministic=True)
+        else:
+            getattr(outer, self.field).CopyFrom(inner)
+
+    def wrap(self, serialized_view: bytes) -> bytes:
+        """Returns what the game's field of a View holds, from a serialized view of the game."""
+        if self.field != PACKAGED:
+            return serialized_view
+        type_url = _TYPE_URL + self.types[View].DESCRIPTOR.full_name
+        return any_pb2.Any(type_url=type_url, value=serialized_view).SerializeToString()
+
+    @property
+    def schema(self) -> bytes:
+        """The schema of a game with messages of its own, as a FileDescriptorSet; else empty."""
+        if self.field != PACKAGED:
+            return b""
+        files: dict[str, FileDescriptor] = {}
+        _add_file(self.types[View].DESCRIPTOR.file, files)
+        described = descriptor_pb2.FileDescriptorSet()
+        for file in files.values():
+            file.CopyToProto(described.file.add())
+        return described.SerializeToString(deterministic=True)
+
+
+def _add_file(file: Any, files: dict[str, FileDescriptor]) -> None:
+    # What a file imports comes before it.
+    if file.name not in files:
+        for imported in file.dependencies:
+            _add_file(imported, files)
+        files[file.name] = file
+
+
+@cache
+def hosted_games() -> dict[str, type[Game]]:
+    """Returns the games that this server can host, by id, in order of the ids.
+
+    Raises PackageError if the package of a game cannot be used.
+    """
+    hosted = {}
+    for game_id, game in games().items():
+        if game.reference:
+            continue
+        try:
+            messages(game_id)
+            translation(game_id)
+        except PackageError as error:
+            if not os.environ.get(SKIP_BROKEN):
+                raise
+            print(f"left out: {error}", file=sys.stderr)
+        else:
+            hosted[game_id] = game
+    return hosted
+
+
+@cache
+def messages(game_id: str) -> Messages:
+    """Returns the messages of a game; raises PackageError if it has none that can be used."""
+    if game_id in Ruleset.DESCRIPTOR.fields_by_name and game_id != PACKAGED:
+        types = {outer: GetMessageClass(_type_of(outer.DESCRIPTOR, game_id)) for outer in _OUTER}
+        return Messages(game_id, types)
+    schema = _schema_module(game_id)
+    file: FileDescriptor = schema.DESCRIPTOR
+    if file.package == _OURS or f"{file.package}.".startswith("croupier."):
+        raise fault(game_id, f"its schema must have a package of its own, not {file.package}")
+    found = [
+        name.removesuffix("View") for name in file.message_types_by_name if name.endswith("View")
+    ]
+    named = [
+        name
+        for name in found
+        if all(f"{name}{kind}" in file.message_types_by_name for kind in _KINDS)
+    ]
+    if len(named) != 1:
+        raise fault(game_id, f"{file.name} must have one message each of {_listed(found)}")
+    types = {
+        outer: GetMessageClass(file.message_types_by_name[f"{named[0]}{kind}"])
+        for outer, kind in zip(_OUTER, _KINDS, strict=True)
+    }
+    return Messages(PACKAGED, types)
+
+
+def _listed(found: list[str]) -> str:
+    name = found[0] if len(found) == 1 else "<Name>"
+    return ", ".join(f"{name}{kind}" for kind in _KINDS)
+
+
+def _type_of(outer: Any, field: str) -> Any:
+    return outer.fields_by_name[field].message_type
+
+
+def _schema_module(game_id: str) -> ModuleType:
+    package = package_of(games()[game_id])
+    name = f"{package}.{package.rpartition('.')[2]}_pb2"
+    if importlib.util.find_spec(name) is None:
+        raise fault(game_id, f"it has no schema: {name} is missing")
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        # That is how protobuf says that another file has a message or a file of the same name.
+        what = re.sub(r"\s+", " ", str(error)).strip()
+        raise fault(
+            game_id, f"its schema cannot be used: {type(error).__name__}: {what}"
+        ) from error
+
+
+@cache
+def translation(game_id: str) -> Translation:
+    """Returns what translates a game; raises PackageError if it cannot be made."""
+    game: Any = games()[game_id]
+    try:
+        made: Translation = part(game, "wire", Translation)(game)
+        return made
+    except Exception as error:
+        raise fault(game_id, f"its module wire fails: {type(error).__name__}: {error}") from error
+
+
+@cache
+def _packaged_types() -> dict[str, tuple[str, type[Message]]]:
+    # The games with messages of their own and the types of these, by the names of the messages.
+    return {
+        inner.DESCRIPTOR.full_name: (game_id, inner)
+        for game_id in hosted_games()
+        if messages(game_id).field == PACKAGED
+        for inner in messages(game_id).types.values()
+    }
+
+
+def packaged_type(name: str) -> type[Message] | None:
+    """Returns the type of a message of a game with a schema of its own; None if there is none."""
+    found = _packaged_types().get(name)
+    return found[1] if found else None
+
+
+def game_of(message: Ruleset | MatchAction | View) -> str:
+    """Returns the id of the game of a message, in which one is set.
+
+    For a message of a schema that this server does not know, it is the name of the message.
+    """
+    field = str(message.WhichOneof("game"))
+    if field != PACKAGED:
+        return field
+    name = message.packaged.type_url.rpartition("/")[2]
+    found = _packaged_types().get(name)
+    return found[0] if found else name or PACKAGED
