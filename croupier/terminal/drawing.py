@@ -1,13 +1,13 @@
 """Draws games. `Drawing` draws any game from its messages alone.
 
-A game that deserves better has a module of its name in this folder with a subclass named `Drawing`,
-where `find` finds it.
+A game that deserves better has a subclass of it, which a distribution names by the id of the game
+among its entry points, in the group `croupier.drawings`.
 """
 
-import importlib
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -22,6 +22,7 @@ from croupier import enums
 from croupier.messages import GameMessages
 from croupier.v1 import catalog_pb2, game_pb2
 
+GROUP = "croupier.drawings"
 SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 64  # Actions that are listed at once.
 LABELS = 9  # The width of the column of labels left of the sides.
@@ -315,13 +316,8 @@ class Drawing:
 
 def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
     """Returns the drawing made for a game, or the one for any game."""
-    module = f"{__package__}.{game.name.removeprefix('games/')}"
-    try:
-        kind: type[Drawing] = getattr(importlib.import_module(module), "Drawing", Drawing)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        kind = Drawing
+    found = entry_points(group=GROUP, name=game.name.removeprefix("games/"))
+    kind: type[Drawing] = next(iter(found)).load() if found else Drawing
     return kind(game, seat, opponent)
 
 
