@@ -26,7 +26,7 @@ GROUP = "croupier.drawings"
 SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 64  # Actions that are listed at once.
 LABELS = 9  # The width of the column of labels left of the sides.
-_CARDS = ("card", "cards")  # Fields that hold the ids of cards.
+_CARDS = re.compile(r"(.*_)?cards?")  # The names of fields that hold the ids of cards.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
 
@@ -279,7 +279,7 @@ class Drawing:
                 continue
             if line.plain and not line.plain.endswith(" "):
                 line.append(" ")
-            if field.name not in _CARDS:  # Not "place card card Ember".
+            if field.name not in ("card", "cards"):  # Not "place card card Ember".
                 line.append(f"{_spaced(field.name)} ")
             if field.message_type is None:
                 line.append_text(self._value(field, value))
@@ -300,7 +300,7 @@ class Drawing:
             return self._enum(field.enum_type, value)
         if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
             return "yes" if value else "no"
-        if field.name in _CARDS:
+        if _CARDS.fullmatch(field.name):
             return self.titles.get(str(value), str(value))
         return f"{value:g}" if isinstance(value, float) else str(value)
 
