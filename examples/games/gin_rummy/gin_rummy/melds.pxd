@@ -1,6 +1,7 @@
 """Melding, for the rules, the sampler and the playout policies: see melds.pyx."""
 
 from engine.integers cimport uint64_t
+from gin_rummy.state cimport MAX_RANKS
 
 cdef extern from *:
     int lowest_one "__builtin_ctzll"(uint64_t bits) noexcept nogil
@@ -11,6 +12,17 @@ cdef struct Melding:
     uint64_t laid_off            # On the melds of the opponent.
     int deadwood                 # The value of all others.
 
+
+# The bit of a card in a set of cards.
+cdef inline uint64_t bit(int card) noexcept nogil:
+    return <uint64_t> 1 << (card - 1 + 3 * ((card - 1) // MAX_RANKS))
+
+
+# The card at a place of a set of cards.
+cdef inline int card_at(int place) noexcept nogil:
+    return place + 1 - 3 * (place >> 4)
+
+
 cdef inline int count(uint64_t cards) noexcept nogil:
     # Without the instruction for it, which not every machine has, GCC calls a slower function.
     cards -= cards >> 1 & <uint64_t> 0x5555555555555555
@@ -18,6 +30,7 @@ cdef inline int count(uint64_t cards) noexcept nogil:
         cards >> 2 & <uint64_t> 0x3333333333333333)
     cards = cards + (cards >> 4) & <uint64_t> 0x0F0F0F0F0F0F0F0F
     return <int> (cards * <uint64_t> 0x0101010101010101 >> 56)
+
 
 # The sum of the values of cards.
 cdef int value(uint64_t cards) noexcept nogil

@@ -210,3 +210,13 @@ cdef uint64_t fitting(uint64_t cards, uint64_t deck, const Melding* shown) noexc
         runs |= beside
         beside = (runs << 1 | runs >> 1) & cards & ~runs
     return laid_off | fourth_cards(deck, shown) & cards
+
+
+# For Python
+
+def deadwood_of(cards):
+    """The least deadwood of distinct cards, at most eleven."""
+    cdef uint64_t held = 0
+    for card in cards:
+        held |= bit(card)
+    return deadwood(held)

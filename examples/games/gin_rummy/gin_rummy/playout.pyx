@@ -11,13 +11,15 @@ A playout ends with the hand. What follows in a match to a target is estimated f
 from libc.math cimport pow
 
 from engine.chance cimport Rng, digit, rng_next
-from engine.game cimport NOBODY, SEATS, Action, State
+from engine.game cimport Action, State
 from engine.integers cimport uint64_t
 from engine.playout_policy cimport PlayoutPolicy
-from gin_rummy.melds cimport deadwood, lowest_one, meldable, unmelded, value
-from gin_rummy.rules cimport GinRummy, bit, card_at, discardable, top_card
+from gin_rummy.melds cimport (
+    bit, card_at, deadwood, lowest_one, meldable, unmelded, value,
+)
+from gin_rummy.rules cimport GinRummy, discardable, top_card
 from gin_rummy.state cimport (
-    CARD_BITS, DISCARD, DRAW_STOCK, KNOCK, MAX_HAND, OFFERED, OVER, PASS, TAKE_DISCARD, TO_DISCARD,
+    CARD_BITS, DISCARD, DRAW_STOCK, KNOCK, OFFERED, OVER, PASS, TAKE_DISCARD, TO_DISCARD,
     Common, GinState,
 )
 

@@ -4,8 +4,8 @@ from engine.chance cimport Rng, digit, rng_next
 from engine.game cimport State
 from engine.integers cimport uint64_t
 from engine.playout_policy cimport PlayoutPolicy
-from gin_rummy.melds cimport count, knocking, lowest_one
-from gin_rummy.rules cimport GinRummy, card_at, discardable
+from gin_rummy.melds cimport card_at, count, knocking, lowest_one
+from gin_rummy.rules cimport GinRummy, discardable
 from gin_rummy.state cimport OFFERED, OVER, TO_DISCARD, Common, GinState
 
 

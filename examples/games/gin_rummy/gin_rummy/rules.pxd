@@ -4,18 +4,8 @@ from engine.chance cimport Rng
 from engine.events cimport EventLog
 from engine.game cimport Game
 from engine.integers cimport uint8_t, uint64_t
-from gin_rummy.melds cimport Melding
-from gin_rummy.state cimport MAX_DECK, MAX_RANKS, NO_CARD, Common, GinState
-
-
-# The bit of a card in a set of cards.
-cdef inline uint64_t bit(int card) noexcept nogil:
-    return <uint64_t> 1 << (card - 1 + 3 * ((card - 1) // MAX_RANKS))
-
-
-# The card at a place of a set of cards.
-cdef inline int card_at(int place) noexcept nogil:
-    return place + 1 - 3 * (place >> 4)
+from gin_rummy.melds cimport Melding, bit
+from gin_rummy.state cimport MAX_DECK, NO_CARD, Common, GinState
 
 
 # The top card of the discard pile; NO_CARD if it is empty.

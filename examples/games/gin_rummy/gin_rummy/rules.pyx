@@ -49,7 +49,7 @@ from engine.events cimport (
 from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
 from engine.integers cimport uint8_t, uint64_t
 from gin_rummy.melds cimport (
-    Melding, count, deadwood, knocking, lay_off, lowest_one, meld,
+    Melding, bit, card_at, deadwood, knocking, lay_off, lowest_one, meld,
 )
 from gin_rummy.state cimport (
     CARD_BITS, DEALT, DEALT_HIDDEN, DISCARD, DISCARDED, DRAWN, DRAWN_HIDDEN, DRAW_STOCK, GIN,
@@ -221,11 +221,10 @@ cdef class GinRummy(Game):
         return {"kind": KINDS[kind]}
 
     def make_action(self, fields):
-        for kind, name in KINDS.items():
-            if fields["kind"] == name:
-                break
-        else:
-            raise ActionError("kind", f"must be one of {', '.join(KINDS.values())}")
+        kinds = {name: kind for kind, name in KINDS.items()}
+        if fields["kind"] not in kinds:
+            raise ActionError("kind", f"must be one of {', '.join(kinds)}")
+        kind = kinds[fields["kind"]]
         card = fields["card"] if kind in WITH_CARD else NO_CARD
         if kind in WITH_CARD and not (1 <= card <= MAX_DECK and bit(card) & self.deck):
             raise ActionError("card", "must be a card of the deck")
@@ -444,7 +443,7 @@ cdef class GinRummy(Game):
         cdef Common* common = &gin.common
         cdef uint8_t hand[MAX_HELD]
         cdef uint8_t number
-        cdef int seat, i, stock_size = self.deck_size
+        cdef int seat, _i, stock_size = self.deck_size
         memset(gin.known, 0, sizeof(gin.known))
         memset(common.deadwood, 0, sizeof(common.deadwood))
         memset(common.turns, 0, sizeof(common.turns))
@@ -458,7 +457,7 @@ cdef class GinRummy(Game):
         number = self.hand_size
         for seat in range(SEATS):
             gin.hands[seat] = 0
-            for i in range(self.hand_size):
+            for _i in range(self.hand_size):
                 stock_size -= 1
                 gin.hands[seat] |= bit(gin.stock[stock_size])
                 gin.stock[stock_size] = NO_CARD

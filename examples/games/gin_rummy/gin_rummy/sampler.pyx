@@ -12,9 +12,9 @@ discards, of 1 / (cards + knocks), and it is enough to
 1. draw a line of hidden cards that fits the view, all such lines being equally likely, and
 2. accept it with probability cards / (cards + knocks) for each discard, else draw again.
 
-*A line* says which cards were dealt and which one each draw brought. The hidden cards are those that
-the opponent holds now, any of the unseen ones, and those that it has discarded without having taken
-them. Each fills a slot: one of the hand that was dealt, or one of the draws. A card that was
+*A line* says which cards were dealt and which one each draw brought. The hidden cards are those
+that the opponent holds now, any of the unseen ones, and those that it has discarded without having
+taken them. Each fills a slot: one of the hand that was dealt, or one of the draws. A card that was
 discarded must have come before, so it has the slots of the deal and of the draws until then, less
 those that earlier discards fill. As these sets of slots grow in time, it can be given any of them,
 discard by discard, and the last cards fill what is left: each way is drawn with the same
@@ -22,9 +22,9 @@ probability. The number of ways does not depend on which unseen cards are held, 
 equally likely.
 
 Most hands are far from a knock and accepted at once. An opponent that has long been able to knock
-and does not is so unlikely under uniform choice that hardly any line may be accepted. After
-TRIES lines one of them is drawn in proportion to its probability. Such a draw is sound, and among so
-many lines nearly in proportion.
+and does not is so unlikely under uniform choice that hardly any line may be accepted. After TRIES
+lines one of them is drawn in proportion to its probability. Such a draw is sound, and among so many
+lines nearly in proportion.
 
 After a knock both hands are shown, and only the order of the stock is hidden.
 """
@@ -37,9 +37,9 @@ from engine.chance cimport (
 from engine.game cimport SEATS, State
 from engine.integers cimport uint64_t, uint8_t
 from engine.sampler cimport Sampler
-from gin_rummy.melds cimport Melding, count, deadwood, knocking
+from gin_rummy.melds cimport Melding, bit, count, knocking
 from gin_rummy.rules cimport (
-    GinRummy, bit, put_card, put_discard, put_draw, put_pass, put_take, top_card,
+    GinRummy, put_card, put_discard, put_draw, put_pass, put_take, top_card,
 )
 from gin_rummy.state cimport (
     MAX_DECK, MAX_HAND, MAX_HANDS, MAX_HELD, MAX_TURNS, NO_CARD, OFFERED, OPEN, OVER, PILE, STOCK,
@@ -122,7 +122,7 @@ cdef class GinRummySampler(Sampler):
         # Plays the hand again, by what everyone sees.
         cdef const Common* common = &(<const GinView*> &self.view).common
         cdef Common now
-        cdef int i, result = OPEN
+        cdef int i, _pass, result = OPEN
         self.check_card("upcard", common.upcard)
         memset(&now, 0, sizeof(Common))
         now.phase = OFFERED
@@ -134,7 +134,7 @@ cdef class GinRummySampler(Sampler):
         now.stock_size = self.rules.deck_size - SEATS * self.rules.hand_size - 1
         memcpy(now.deadwood, common.deadwood, sizeof(now.deadwood))
         memcpy(now.points, common.points, sizeof(now.points))
-        for i in range(common.passes):
+        for _pass in range(common.passes):
             put_pass(&now)
         for i in range(common.turns_count):
             if result != OPEN:
