@@ -126,6 +126,10 @@ cdef class GinRummy(Game):
         HAND_ENDED: "hand_ended: result points deadwood[2] winner?",
     }
     hidden_places = ("opponent_hand", "stock")
+    # A discard has eleven cards to choose from that differ by little. Against the playout policy,
+    # 1,000 iterations score 0.48 with this over 500 matches, and 0.46 with the default of 0.5;
+    # 8,000 score 0.54 over 140 with either.
+    widening = 0.1
     phrases = {
         "action.pass": "Pass",
         "action.draw_stock": "Draw from the stock",
@@ -351,9 +355,9 @@ cdef class GinRummy(Game):
                 seen.sides[side].shown_count = list_cards(gin.hands[side], seen.sides[side].shown)
 
     cdef uint64_t observe(self, const State* after, const Action* joint, int seat) noexcept nogil:
-        # Both seats see the action. The card that a seat draws is left out, since it shows in the
-        # legal actions.
-        return mix(joint[0], joint[1])
+        # Both seats see the action, and a seat its own hand: what it best discards depends on the
+        # card that it has drawn.
+        return mix(joint[0] ^ joint[1], (<const GinState*> after).hands[seat])
 
     cdef void hidden(self, const State* state, int seat, Cards* places) noexcept nogil:
         cdef const GinState* gin = <const GinState*> state
