@@ -32,8 +32,6 @@ SANITIZE = os.environ.get("BUILD_SANITIZE") == "1"
 FUZZ = os.environ.get("BUILD_FUZZ") == "1"
 JOBS = 2
 
-# Packages of games are compiled by the same flags.
-FLAGS = list(FLAGS)
 LINK_FLAGS: list[str] = []
 MACROS: list[tuple[str, str | None]] = []
 if COVERAGE:

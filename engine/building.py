@@ -4,9 +4,9 @@
 
     setup_game("german_whist")
 
-The schema `german_whist/german_whist.proto` is compiled to `german_whist_pb2.py` beside it, and each
-`.pyx` of the folder to an extension, by the flags by which this distribution was compiled. All else
-about a distribution stands in its pyproject.toml, whose `[build-system]` requires setuptools,
+The schema `german_whist/german_whist.proto` is compiled to `german_whist_pb2.py` beside it, and
+each `.pyx` of the folder to an extension, by the flags by which this distribution was compiled. All
+else about a distribution stands in its pyproject.toml, whose `[build-system]` requires setuptools,
 croupier-server, grpcio-tools for a schema, and cython for a `.pyx`.
 """
 
@@ -19,12 +19,12 @@ from typing import Any
 # No -march=native: one image runs on every machine. No contraction to fused multiply-add either:
 # with it the same seed would give another hint on ARM than on x86.
 # A game lays its own struct over the bytes of a state, which strict aliasing would forbid.
-FLAGS = ("-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing")
+FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
 # Aligned, so that the speed of a short loop does not depend on where the linker happens to put it:
 # an unlucky place made the search of Champion Chess 4 % slower.
-FLAGS += ("-falign-functions=32", "-falign-loops=32")
+FLAGS += ["-falign-functions=32", "-falign-loops=32"]
 # Cython writes C that trips over these without being wrong.
-FLAGS += ("-Wno-array-bounds", "-Wno-discarded-qualifiers", "-Wno-sign-compare")
+FLAGS += ["-Wno-array-bounds", "-Wno-discarded-qualifiers", "-Wno-sign-compare"]
 DIRECTIVES: dict[str, Any] = {
     "language_level": 3,
     "boundscheck": False,
@@ -51,13 +51,14 @@ def setup_game(folder: str) -> None:
         Extension(
             ".".join(path.with_suffix("").parts),
             [path.as_posix()],
-            extra_compile_args=list(FLAGS),
+            extra_compile_args=FLAGS,
         )
         for path in sources
     ]
     if extensions:
-        from Cython.Build import cythonize
+        from Cython import Build
 
+        cythonize: Any = Build.cythonize
         extensions = cythonize(
             extensions, include_path=[".", include_path()], compiler_directives=DIRECTIVES
         )
