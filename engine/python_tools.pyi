@@ -1,0 +1,23 @@
+"""The types of what rules in Python are given; engine/python_tools.pyx describes them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+class Chance:
+    def below(self, n: int) -> int: ...
+    def shuffle(self, items: list[Any]) -> None: ...
+    def weighted(self, weights: Iterable[float]) -> int: ...
+    def reject(self) -> bool: ...
+
+class Log:
+    def add(self, kind: str, values: Iterable[int] = (), seat: int | None = None) -> None: ...
+    def private(
+        self,
+        kind: str,
+        values: Iterable[int],
+        seat: int,
+        shown: Iterable[int] = (),
+        to: Sequence[int] | None = None,
+        hidden_kind: str | None = None,
+    ) -> None: ...
+    def check(self) -> None: ...
