@@ -40,6 +40,7 @@ def main() -> None:
     check_wheels.FOLDER = FOLDER
     os.environ.pop("SHORT", None)  # It would leave out the wheel of the server.
     try:
+        say("Building the wheels, which takes minutes.")
         run("scripts/build_packages.sh", FOLDER / "packages", PYTHON=str(PYTHON))
         wheels = sorted((FOLDER / "packages").glob("*.whl"))
         python = environment("server", PYTHON, *wheels, *BUILD)
@@ -150,6 +151,7 @@ def beside(*command: object) -> str:
     """Runs a program in a folder without sources of ours; returns what it prints."""
     arguments = [str(each) for each in command]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PATH"] = f"{FOLDER / 'environments/server/bin'}:{environment['PATH']}"
     done = subprocess.run(
         arguments,
         cwd=FOLDER,

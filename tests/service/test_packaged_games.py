@@ -111,8 +111,9 @@ def test_a_ruleset_that_cannot_be_used_is_refused_by_field(client):
     for message, said in (
         (packed(ruleset, b"\xff"), ": must be a message of its type"),
         (packed(f"{PACKAGE}.HighCardView"), f": must be a {ruleset}"),
-        (packed(ruleset, b"\x08\x63"), ".ranks: must be greater than or equal to 2"),  # The schema's.
-        (packed(ruleset, b"\x08\x04"), ".ranks: must be enough for both hands"),  # The game's.
+        # A rule of the schema, and one of the game.
+        (packed(ruleset, b"\x08\x63"), ".ranks: must be greater than or equal to 2"),
+        (packed(ruleset, b"\x08\x04"), ".ranks: must be enough for both hands"),
         (packed(ruleset, b"\x7a\x80\x80\x04" + bytes(1 << 16)), ": must have at most 65536 bytes"),
     ):
         refusal, text = refused_ruleset(client, message)
