@@ -104,16 +104,17 @@ def check_grpcurl(game: str, address: str) -> None:
     described = ask("CatalogService/GetGame", {"name": f"games/{game}"})["game"]
     seats = [{"open": {}}, {"bot": {"strength": "BOT_STRENGTH_RANDOM"}}]
     match = ask(
-        "MatchService/CreateMatch", {"ruleset": described["defaultRuleset"], "seats": seats}
+        "MatchService/CreateMatch", {"ruleset": described["default_ruleset"], "seats": seats}
     )
-    token = match["seatTokens"][0]["token"]
+    token = match["seat_tokens"][0]["token"]
     decisions = 0
     name = {"name": match["name"]}
     view = ask("MatchService/GetView", name, token)["view"]
     while "result" not in view:
         version = view.get("version", "0")
-        if "legalActions" in view:
-            request = {**name, "expectedVersion": version, "action": view["legalActions"][0]}
+        if "legal_actions" in view:
+            request = {**name, "expectedVersion": version, "requestId": f"at {version}"}
+            request["action"] = view["legal_actions"][0]
             view = ask("MatchService/SubmitAction", request, token)["view"]
             decisions += 1
         else:
