@@ -45,7 +45,8 @@ def main() -> None:
         wheels = sorted((FOLDER / "packages").glob("*.whl"))
         python = environment("server", PYTHON, *wheels, *BUILD)
         for name in names:
-            check(python, shutil.copytree(GAMES / name, FOLDER / name, ignore=built))
+            game = check(python, shutil.copytree(GAMES / name, FOLDER / name, ignore=built))
+            check_strength(python, game)
         begun = FOLDER / "begun"
         beside(python, "-m", "cli", "new-game", "begun", "--output", begun)
         check(python, begun)
@@ -59,8 +60,8 @@ def built(_: str, names: list[str]) -> set[str]:
     return {name for name in names if name.endswith(ends) or name in ("build", "__pycache__")}
 
 
-def check(python: Path, package: Path) -> None:
-    """Installs, tests and plays a package."""
+def check(python: Path, package: Path) -> str:
+    """Installs, tests and plays a package; returns the id of its game."""
     sources = [path for path in package.rglob("*") if path.is_file()]
     lines = sum(len(path.read_bytes().splitlines()) for path in sources)
     say(f"{package.name}: {len(sources)} files, {lines} lines")
@@ -75,10 +76,7 @@ def check(python: Path, package: Path) -> None:
         else:
             say("Not checked, as it is not built (make examples): the client in Go.")
         check_grpcurl(game, address)
-    score = strength(python, game)
-    say(f"1,000 iterations against random play, {MATCHES} matches: {score:.1%}")
-    if score < STRONGER:
-        raise CheckError(f"{game} scores {score:.1%} against random play")
+    return game
 
 
 def games_of(package: Path) -> set[str]:
@@ -140,12 +138,15 @@ class Grpcurl:
         return answer
 
 
-def strength(python: Path, game: str) -> float:
-    """Returns the score of the search with 1,000 iterations against random play."""
+def check_strength(python: Path, game: str) -> None:
+    """Checks the score of the search with 1,000 iterations against random play."""
     options = ["--game", game, "--games", MATCHES, "--workers", 2, "--json", FOLDER / "arena.json"]
     beside(python, "-m", "cli", "arena", "search:iterations=1000", "random", *options)
     [result] = json.loads((FOLDER / "arena.json").read_text())["results"]
-    return float(result["statistics"]["score"]["estimate"])
+    score = float(result["statistics"]["score"]["estimate"])
+    say(f"1,000 iterations against random play, {MATCHES} matches: {score:.1%}")
+    if score < STRONGER:
+        raise CheckError(f"{game} scores {score:.1%} against random play")
 
 
 def beside(*command: object) -> str:
