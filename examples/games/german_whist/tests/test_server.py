@@ -105,7 +105,7 @@ def test_a_bot_plays(client):
             view = client.view(name, tokens[0], view.version + 1)
 
 
-@pytest.mark.parametrize("hook", ["apply", "legal", "draw", "outcome"])
+@pytest.mark.parametrize("hook", ["apply", "deciders", "draw", "outcome"])
 def test_rules_that_fail_end_the_call_and_nothing_else(client, monkeypatch, hook):
     name, tokens = client.create(size=13)
     other, other_tokens = client.create(size=3)
