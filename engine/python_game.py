@@ -48,7 +48,7 @@ class PythonGame(PythonRules):
     `hidden_places`, once for each copy.
     `root_key(state, seat) -> int`: a key of what only the seat knows, for a small game.
     `check_view(view)`: raises ViewError for a view that contradicts itself. It is called once for
-    each view, before `draw`.
+    each view, before `draw`. If it returns what it inferred, `draw` gets that as a fourth argument.
     `choose(state, seat, chance) -> action`: the action of a playout that plays sensibly.
     `stage(state) -> int` and `estimate(state) -> (score, draw)`: where a playout may end, and the
     expected score of seat 0 with the probability of a draw there (engine/playout_policy.pxd).
@@ -93,7 +93,7 @@ class PythonGame(PythonRules):
         """Fills in what a viewer (0, 1 or SPECTATOR) knows. All is 0 but `seat`, which is set."""
         raise NotImplementedError
 
-    def draw(self, view: Any, state: Any, chance: Chance) -> None:
+    def draw(self, view: Any, state: Any, chance: Chance, *inferred: Any) -> None:
         """Draws a world into a state that is all 0: a state that has shown the seat this view.
 
         Each is drawn in proportion to its probability if the opponent has chosen uniformly among

@@ -20,7 +20,7 @@ from engine.faults import fault_of
 cdef enum:
     SAFE_ACTION = 1            # After a fault.
 
-ctypedef int (*Drawing)(PythonRules, const View*, State*, Rng*) noexcept
+ctypedef int (*Drawing)(PythonSampler, State*, Rng*) noexcept
 ctypedef int (*Playing)(PythonRandomPlayout, State*, Rng*, double*, double*) noexcept
 ctypedef Action (*Choosing)(PythonRules, const State*, int, Rng*) noexcept
 ctypedef int (*Staging)(PythonRules, const State*) noexcept
@@ -28,9 +28,13 @@ ctypedef double (*Estimating)(PythonRules, const State*, double*) noexcept
 
 
 cdef class PythonSampler(Sampler):
-    """Draws worlds by the method `draw` of the game, after its `check_view`, if it has that."""
+    """Draws worlds by the method `draw` of the game, after its `check_view`, if it has that.
+
+    What `check_view` has inferred from the view is passed on to each `draw`.
+    """
 
     cdef PythonRules rules
+    cdef object inferred       # None: nothing.
 
     def __init__(self, SeatView view not None, model=None):
         Sampler.__init__(self, view, model)
@@ -43,9 +47,9 @@ cdef class PythonSampler(Sampler):
         memset(&state, 0, sizeof(state))
         try:
             if hasattr(self.rules, "check_view"):
-                (<object> self.rules).check_view(self.rules.view_struct(&self.view))
+                self.inferred = (<object> self.rules).check_view(self.rules.view_struct(&self.view))
             method = "draw"
-            draw_world(self.rules, &self.view, &state, &rng)
+            draw_world(self, &state, &rng)
         except ViewError:
             raise
         except Exception as error:
@@ -59,15 +63,21 @@ cdef class PythonSampler(Sampler):
         if failed_here():
             return
         with gil:
-            (<Drawing> draw_world)(self.rules, &self.view, state, rng)
+            (<Drawing> draw_world)(self, state, rng)
             keep_raised(self.rules.name, "draw")
 
 
-cdef int draw_world(PythonRules rules, const View* view, State* state, Rng* rng) except -1:
+cdef int draw_world(PythonSampler sampler, State* state, Rng* rng) except -1:
+    cdef PythonRules rules = sampler.rules
     cdef Chance chance = chance_of(rng)
     memset(state, 0, rules.state_bytes)
+    shown = rules.view_struct(&sampler.view)
+    struct = rules.state_struct(state)
     try:
-        (<object> rules).draw(rules.view_struct(view), rules.state_struct(state), chance)
+        if sampler.inferred is None:
+            (<object> rules).draw(shown, struct, chance)
+        else:
+            (<object> rules).draw(shown, struct, chance, sampler.inferred)
     finally:
         chance.rng = NULL
     return 0

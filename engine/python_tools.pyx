@@ -9,7 +9,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
-from engine.chance cimport Rng, rng_below, rng_reject, rng_shuffle, rng_weighted
+from engine.chance cimport Rng, rng_below, rng_part, rng_reject, rng_shuffle, rng_weighted
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
@@ -66,6 +66,19 @@ cdef class Chance:
                 items[i] = kinds[order[i]]
         finally:
             PyMem_Free(order)
+
+    def take(self, list items not None, int count):
+        """Takes so many items out of a list, drawn uniformly; what is left has any order."""
+        cdef uint8_t[MOST_KINDS] order
+        cdef int i, n = len(items)
+        if not 0 <= count <= n or n > MOST_KINDS:
+            raise ValueError(f"chance.take can take from 0 to {min(n, MOST_KINDS)}, not {count}")
+        for i in range(n):
+            order[i] = i
+        rng_part(self.source(), order, n, count)
+        before = items[:]
+        items[:] = [before[order[i]] for i in range(n - count)]
+        return [before[order[i]] for i in range(n - count, n)]
 
     def weighted(self, weights):
         """The index of one of the weights, drawn in proportion to them."""
