@@ -1,10 +1,27 @@
-// The games that the web app can draw. A new game is a folder here and a line below.
-import { castleRampage } from "./castle_rampage";
-import { championChess } from "./champion_chess";
+// The drawings of games. Each folder in engine/ may have one; every other game is drawn from its schema.
+import type { Game } from "../api/types";
+import { anyGame } from "./any";
 import type { GameModule } from "./module";
-import { powershotSoccer } from "./powershot_soccer";
-import { skystones } from "./skystones";
 
-export const GAMES: ReadonlyMap<string, GameModule> = new Map(
-	[championChess, skystones, powershotSoccer, castleRampage].map((game) => [game.id, game]),
+const found = import.meta.glob<GameModule>("../../../engine/*/web/index.ts", {
+	eager: true,
+	import: "game",
+});
+const OWN: ReadonlyMap<string, GameModule> = new Map(
+	Object.values(found).map((game) => [game.id, game]),
 );
+
+export const idOfGame = (game: Game) => game.name.replace("games/", "");
+
+/** The drawing of a game of the catalog; undefined if the page cannot read its messages. */
+export async function moduleOf(game: Game): Promise<GameModule | undefined> {
+	return OWN.get(idOfGame(game)) ?? anyGame(game);
+}
+
+const CLOTHS = 5;
+
+/** The classes of whatever shows a game: its own, and a cloth for a game without a style sheet. */
+export function classOf(id: string): string {
+	const sum = [...id].reduce((total, letter) => total + letter.charCodeAt(0), 0);
+	return `game-${id} cloth${sum % CLOTHS}`;
+}
