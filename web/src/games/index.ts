@@ -1,6 +1,7 @@
 // The drawings of games. Each folder in engine/ may have one; every other game is drawn from its schema.
 import type { Game } from "../api/types";
 import { anyGame } from "./any";
+import { drawn } from "./drawing";
 import type { GameModule } from "./module";
 
 const found = import.meta.glob<GameModule>("../../../engine/*/web/index.ts", {
@@ -15,7 +16,10 @@ export const idOfGame = (game: Game) => game.name.replace("games/", "");
 
 /** The drawing of a game of the catalog; undefined if the page cannot read its messages. */
 export async function moduleOf(game: Game): Promise<GameModule | undefined> {
-	return OWN.get(idOfGame(game)) ?? anyGame(game);
+	const own = OWN.get(idOfGame(game));
+	if (own) return own;
+	const any = anyGame(game);
+	return any && drawn(any);
 }
 
 const CLOTHS = 5;

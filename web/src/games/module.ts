@@ -131,6 +131,8 @@ export interface GameModule {
 	handSize(view: View, seat: number): number | undefined;
 	/** A ruleset with these options. */
 	ruleset?(options: Record<string, number | boolean>): Ruleset;
+	/** The game's own message in a view, an action or an event, of a game without a field in the schema. */
+	read?(outer: View | Action | Event): object | undefined;
 	/** A line about the game in the lobby; otherwise it is the first sentence of the rules. */
 	blurb?(): string;
 	/** The cards on its picture in the lobby. */

@@ -104,6 +104,11 @@ function draw(game: Game, schema: Schema): GameModule {
 			const field = state?.fields.find((each) => HELD.test(each.name) && !isList(each));
 			return state && field && seat !== view.seat ? Number(state.get(field)) : undefined;
 		},
+		read: (outer) => {
+			if ("event" in outer) return inner(schema, schema.event, outer.event)?.message;
+			const desc = "legalActions" in outer ? schema.view : schema.action;
+			return inner(schema, desc, outer.game)?.message;
+		},
 		place: (name) => game.phrases[`place.${name}`],
 	};
 }
