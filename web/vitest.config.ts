@@ -1,6 +1,6 @@
 // Tests of single modules of the web app.
 import { defineConfig } from "vitest/config";
-import { shared } from "./vite.config";
+import { shared } from "./vite.config.ts";
 
 export default defineConfig({
 	...shared,

@@ -24,8 +24,9 @@ export async function moduleOf(game: Game): Promise<GameModule | undefined> {
 
 const CLOTHS = 5;
 
-/** The classes of whatever shows a game: its own, and a cloth for a game without a style sheet. */
+/** The classes of whatever shows a game: one of its own, and a cloth if no style sheet is ours. */
 export function classOf(id: string): string {
+	if (OWN.has(id)) return `game-${id}`;
 	const sum = [...id].reduce((total, letter) => total + letter.charCodeAt(0), 0);
-	return `game-${id} cloth${sum % CLOTHS}`;
+	return `game-${id} cloth cloth${sum % CLOTHS}`;
 }

@@ -31,7 +31,7 @@ export function AnyCard({ card, catalog }: CardProps) {
 	return (
 		<CardFrame class={`any kind${kind}`} label={label.filter(Boolean).join(", ")}>
 			<path class="band" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
-			<Title text={card.title} y={24} width={80} max={15} />
+			<Title text={card.title} y={24} width={80} max={card.title.length > 11 ? 13 : 15} />
 			{card.glyph ? (
 				<path class="picture" d={card.glyph} transform={`translate(23 ${low - 17}) scale(2.25)`} />
 			) : (

@@ -136,18 +136,18 @@ function choicesOf(
 		const kind = decision ? (chosen(decision)?.field.name ?? "") : "";
 		return { action, kind, stages: cardsIn(words, decision).map((cards) => cards.map(cardKey)) };
 	});
-	const equal = new Map<string, number>();
-	for (const { stages } of choices) {
-		const cards = JSON.stringify(stages);
-		equal.set(cards, (equal.get(cards) ?? 0) + 1);
-	}
 	const withCards = new Set(
 		choices.filter((each) => each.stages.length > 0).map((each) => each.kind),
 	);
+	// To choose no card of several is completed by its button, as to choose some is.
+	const takesCards = choices.filter((each) => withCards.has(each.kind));
+	const equal = new Map<string, number>();
+	for (const { stages } of takesCards) {
+		const cards = JSON.stringify(stages);
+		equal.set(cards, (equal.get(cards) ?? 0) + 1);
+	}
 	return choices.map(({ action, kind, stages }) => {
-		const alone = equal.get(JSON.stringify(stages)) === 1;
-		// To choose no card of several is completed by its button, as to choose some is.
-		const plain = alone && (stages.length > 0 || withCards.has(kind));
+		const plain = withCards.has(kind) && equal.get(JSON.stringify(stages)) === 1;
 		return { action, stages: plain ? stages : [...stages, [keyOf(action)]] };
 	});
 }
