@@ -19,34 +19,21 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent / "clients/python"))
+sys.path.insert(0, str(Path(__file__).parent / "engine"))  # Its modules are not compiled yet.
 from build_proto import BuildProto, protoc
+from building import DIRECTIVES, FLAGS
 from reproducible import Sdist
 from schema_files import schemas
+
+sys.path.pop(0)
 
 COVERAGE = os.environ.get("BUILD_COVERAGE") == "1"
 SANITIZE = os.environ.get("BUILD_SANITIZE") == "1"
 FUZZ = os.environ.get("BUILD_FUZZ") == "1"
 JOBS = 2
 
-# No -march=native: one image runs on every machine. No contraction to fused multiply-add either:
-# with it the same seed would give another hint on ARM than on x86.
-# A game lays its own struct over the bytes of a state, which strict aliasing would forbid.
-FLAGS = ["-O3", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
-# Aligned, so that the speed of a short loop does not depend on where the linker happens to put it:
-# an unlucky place made the search of Champion Chess 4 % slower.
-FLAGS += ["-falign-functions=32", "-falign-loops=32"]
-# Cython writes C that trips over these without being wrong.
-FLAGS += ["-Wno-array-bounds", "-Wno-discarded-qualifiers", "-Wno-sign-compare"]
 LINK_FLAGS: list[str] = []
 MACROS: list[tuple[str, str | None]] = []
-DIRECTIVES = {
-    "language_level": 3,
-    "boundscheck": False,
-    "wraparound": False,
-    "cdivision": True,
-    "initializedcheck": False,
-    "embedsignature": True,
-}
 if COVERAGE:
     # gcov counts the lines in the compiled code. Cython's own tracing is a hundred times slower.
     LINK_FLAGS = ["--coverage"]

@@ -14,6 +14,7 @@ import tomlkit
 from cli.arguments import Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
+from engine.building import include_path
 
 # The parameters of a PostgreSQL URL that hold a secret.
 _SECRETS = ("password", "sslpassword")
@@ -29,6 +30,11 @@ def add_parser(commands: Commands) -> None:
         "them with the source of each, as a file that --config reads. It opens no other file. A "
         "password in a URL is left out.",
     )
+    parser.add_argument(
+        "--cython-include",
+        action="store_true",
+        help="print the folder in which Cython finds the contract of a game, and nothing else",
+    )
     add_options(parser)
     for option in parser.options:
         if option.action.type is not None:
@@ -38,6 +44,9 @@ def add_parser(commands: Commands) -> None:
 
 def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
     """Prints the options."""
+    if chosen.cython_include:
+        print(include_path())
+        return 0
     for warning in parser.unknown_variables():
         print(f"croupier: warning: {warning}", file=sys.stderr)
     texts = vars(chosen)

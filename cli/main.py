@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cli import (
     arena,
+    check_game,
     config,
     exploit,
     export,
@@ -13,6 +14,7 @@ from cli import (
     health,
     import_,
     key,
+    new_game,
     play,
     schema,
     serve,
@@ -21,6 +23,9 @@ from cli import (
 )
 from cli.arguments import CommandError
 from cli.configuration import ConfiguredParser
+from engine.packages import PackageError
+
+UNUSABLE = 1  # The status where the package of a game cannot be used.
 
 COMMANDS = (
     serve,
@@ -32,6 +37,8 @@ COMMANDS = (
     arena,
     exploit,
     train,
+    new_game,
+    check_game,
     verify,
     export,
     import_,
@@ -54,9 +61,12 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits with its status."""
-    chosen = make_parser().parse_args(arguments)
     try:
+        chosen = make_parser().parse_args(arguments)
         status = chosen.run(chosen)
+    except PackageError as error:
+        print(f"croupier: {error}", file=sys.stderr)
+        status = UNUSABLE
     except CommandError as error:
         print(f"croupier: {error}", file=sys.stderr)
         status = error.status

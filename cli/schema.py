@@ -5,6 +5,8 @@ from importlib import resources
 from pathlib import Path
 
 from cli.arguments import CommandError, Commands
+from service import wire
+from service.wire.games import PACKAGED, Messages
 
 
 def add_parser(commands: Commands) -> None:
@@ -14,8 +16,8 @@ def add_parser(commands: Commands) -> None:
         help="write the schemas of the API, for compilers of other languages",
         description="Writes the schemas (.proto files) that this version speaks. They are "
         "complete for protoc without a network: what they import is written too, and google/rpc/, "
-        "the details of errors. With --plain ours import nothing but "
-        "google/protobuf/duration.proto and timestamp.proto.",
+        "the details of errors. With --plain ours import nothing but any.proto, duration.proto and "
+        "timestamp.proto of google/protobuf/, and those of installed games are left out.",
         epilog="For example: croupier schema --plain --output schemas && "
         "protoc -I schemas --java_out=src schemas/croupier/v1/*.proto",
     )
@@ -49,13 +51,35 @@ def run(chosen: argparse.Namespace) -> int:
                 paths = sorted((shipped / form).rglob("*.proto"))
                 for path in paths:
                     copy(path, chosen.output / path.relative_to(shipped / form))
-                print(f"{len(paths)} schemas in {chosen.output}")
+                added = 0 if chosen.plain else copy_packaged(chosen.output)
+                print(f"{len(paths) + added} schemas in {chosen.output}")
             if chosen.descriptor_set is not None:
                 copy(shipped / f"{form}.binpb", chosen.descriptor_set)
+                # Sets of descriptors that follow one another are one set.
+                with chosen.descriptor_set.open("ab") as file:
+                    for messages in packaged():
+                        file.write(messages.own_schema)
                 print(f"their descriptors in {chosen.descriptor_set}")
         except OSError as error:
             raise CommandError(str(error)) from error
     return 0
+
+
+def packaged() -> list[Messages]:
+    """Returns the messages of the games that have schemas of their own."""
+    every = map(wire.messages, wire.hosted_games())
+    return [messages for messages in every if messages.field == PACKAGED]
+
+
+def copy_packaged(output: Path) -> int:
+    """Copies the schemas of installed games; returns how many there are."""
+    found = packaged()
+    for messages in found:
+        name = messages.file.name
+        package, _, file = name.rpartition("/")
+        with resources.as_file(resources.files(package.replace("/", ".")) / file) as path:
+            copy(path, output / name)
+    return len(found)
 
 
 def copy(source: Path, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import uvloop
 from cli.arguments import CommandError, Commands
 from cli.configuration import ConfiguredParser
 from cli.server_options import add_options, read_options
+from engine.packages import SKIP_BROKEN
 from service.observability import tracing
 from service.observability.logs import configure
 from service.running.process import Served
@@ -40,6 +42,8 @@ def run(parser: ConfiguredParser, chosen: argparse.Namespace) -> int:
         _log.warning(warning)
     options = read_options(chosen)
     _check_files(parser, chosen)
+    if chosen.skip_broken_games:
+        os.environ[SKIP_BROKEN] = "true"  # Search processes read it, too.
     try:
         if chosen.tracing:
             tracing.start()

@@ -277,6 +277,12 @@ def _add_matches(parser: ConfiguredParser) -> None:
         "knows all cards",
         False,
     )
+    parser.add_option(
+        group,
+        "--skip-broken-games",
+        "leave out an installed game that cannot be used, instead of not starting",
+        False,
+    )
 
 
 def _add_searches(parser: ConfiguredParser) -> None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar, cast
 from croupier import enums
 from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duration
 from croupier.errors import CroupierError, FieldViolation
+from croupier.messages import PACKAGED
 from croupier.seats import NewMatch, Seat, Spectator
 from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, hint_pb2, match_pb2
 
@@ -109,6 +110,16 @@ class Client(Connection):
         response: catalog_pb2.GetGameResponse = self._ask(self.catalog_stub.GetGame, request)
         return response.game
 
+    def game_of(self, ruleset: game_pb2.Ruleset) -> str:
+        """Returns the name, without "games/", of the game of a ruleset; raises CroupierError."""
+        name = str(ruleset.WhichOneof("game"))
+        if name != PACKAGED:
+            return name
+        type_url = ruleset.packaged.type_url
+        of_type = (g for g in self.games() if g.default_ruleset.packaged.type_url == type_url)
+        # A server has the games of its matches.
+        return next(of_type).name.removeprefix("games/")
+
     def _ask(self, rpc: Callable[..., _Response], request: Any) -> _Response:
         # A client begins with the catalog, and shall soon know that no server is there.
         return self.persist(rpc, request, min(self.patience, CATALOG_PATIENCE))
@@ -137,7 +148,10 @@ class Client(Connection):
         """
         if isinstance(ruleset, str):
             name, ruleset = ruleset.removeprefix("games/"), game_pb2.Ruleset()
-            getattr(ruleset, name).SetInParent()
+            if name in ruleset.DESCRIPTOR.fields_by_name:
+                getattr(ruleset, name).SetInParent()
+            else:
+                ruleset = self.game(name).default_ruleset
         request = match_pb2.CreateMatchRequest(
             ruleset=ruleset,
             seats=seats,

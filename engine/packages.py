@@ -53,9 +53,9 @@ def load(entry: EntryPoint) -> type[Game]:
     except Exception as error:
         what = " ".join(str(error).split())
         raise fault(entry.name, f"it cannot be imported: {type(error).__name__}: {what}") from error
-    named = [game for game in found if game.id]
-    if [game.id for game in named] != [entry.name]:
-        ids = ", ".join(repr(game.id) for game in named) or "none"
+    named = [game for game in found if game.id == entry.name]
+    if len(named) != 1:
+        ids = ", ".join(repr(game.id) for game in found if game.id) or "none"
         raise fault(entry.name, f"{entry.value}.rules must have one game of this id, and has {ids}")
     [game] = named
     if game.abi != ABI:

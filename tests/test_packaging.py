@@ -10,6 +10,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from cli import new_game
+
 ROOT = Path(__file__).parent.parent
 SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
 SCHEMAS = ROOT / "croupier/v1/schemas"  # Copies, for `croupier schema`.
@@ -125,7 +127,8 @@ def test_wheel_of_the_server_holds_modules_and_declarations(tmp_path):
     assert not names & sources(*BENCHES)
     static = (ROOT / "service/gateway/static").rglob("*")  # The web app, if it was built.
     table = {path.relative_to(ROOT).as_posix() for path in static if path.is_file()}
-    assert names == ours | table
+    templates = {f"cli/game_template/{each}" for each in new_game.FILES.values()}
+    assert names == ours | table | templates
 
 
 def test_wheel_of_the_client_holds_modules_and_stubs(tmp_path):

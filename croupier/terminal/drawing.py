@@ -1,13 +1,13 @@
 """Draws games. `Drawing` draws any game from its messages alone.
 
-A game that deserves better has a module of its name in this folder with a subclass named `Drawing`,
-where `find` finds it.
+A game that deserves better has a subclass of it, which a distribution names by the id of the game
+among its entry points, in the group `croupier.drawings`.
 """
 
-import importlib
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -19,12 +19,14 @@ from rich.table import Table
 from rich.text import Text
 
 from croupier import enums
+from croupier.messages import GameMessages
 from croupier.v1 import catalog_pb2, game_pb2
 
+GROUP = "croupier.drawings"
 SEAT_STYLES = ("cyan", "magenta")
 LONG_LIST = 64  # Actions that are listed at once.
 LABELS = 9  # The width of the column of labels left of the sides.
-_CARDS = ("card", "cards")  # Fields that hold the ids of cards.
+_CARDS = re.compile(r"(.*_)?cards?")  # The names of fields that hold the ids of cards.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
 
 
@@ -37,7 +39,8 @@ class Drawing:
 
     def __init__(self, game: catalog_pb2.Game, seat: int, opponent: str) -> None:
         self.game = game
-        self.name = game.name.removeprefix("games/")
+        self.messages = GameMessages(game)
+        self.name = self.messages.name
         self.seat = seat
         self.order = (seat, 1 - seat)
         self.roles = {seat: "you", 1 - seat: opponent}
@@ -58,15 +61,13 @@ class Drawing:
 
     def event(self, event: game_pb2.MatchEvent) -> Text | None:
         """Tells an event in a line; None if it is not worth one."""
-        if event.WhichOneof("event") != self.name:
+        if not self.messages.is_event(event):
             return None
         return self.happened(self.inner(event, "event"))
 
     def happened(self, what: Any) -> Text | None:
         """Tells an event of this game in a line; None if it is not worth one."""
-        line = Text()
-        self._phrase(line, what)
-        return line
+        return self._said("event", what)
 
     def question(self, view: game_pb2.View) -> str:
         """Asks what the seat has to decide."""
@@ -74,9 +75,7 @@ class Drawing:
 
     def action(self, action: game_pb2.MatchAction) -> str:
         """Describes an action in a few words."""
-        line = Text()
-        self._phrase(line, self.inner(action))
-        return line.plain
+        return self._said("action", self.inner(action)).plain
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         """Shows the legal actions in a form from which one is easily named."""
@@ -115,8 +114,7 @@ class Drawing:
 
     def inner(self, message: Message, oneof: str = "game") -> Any:
         """Returns the game's own part of a view, an action, an event or a ruleset."""
-        name = message.WhichOneof(oneof)
-        return getattr(message, name) if name else message
+        return self.messages.read(message, oneof)
 
     def seat_title(self, seat: int) -> str:
         """Returns the name of a seat in this game."""
@@ -202,6 +200,28 @@ class Drawing:
 
     # The drawing of any message.
 
+    def _said(self, part: str, what: Any) -> Text:
+        # Says an action or an event by the phrase of the game, or else by its fields.
+        chosen = what.ListFields()
+        phrase = self.game.phrases.get(f"{part}.{chosen[0][0].name}") if chosen else None
+        line = Text()
+        if not phrase:
+            self._phrase(line, what)
+            return line
+        field: Any = chosen[0][0]
+        inner: Any = chosen[0][1]
+        seats: Any = (each for each in (inner, what) if "seat" in each.DESCRIPTOR.fields_by_name)
+        for text in re.split(r"({\w+})", phrase):
+            name = text.strip("{}")
+            if name == text:
+                line.append(text)
+            elif name == "seat":
+                line.append_text(self.seat_name(next(seats, what).seat))
+            else:
+                found = field.message_type.fields_by_name[name]
+                line.append_text(self._value(found, getattr(inner, name)))
+        return line
+
     def _fields(self, message: Message) -> Iterable[RenderableType]:
         plain = Table.grid(padding=(0, 2))
         plain.add_column(style="dim", no_wrap=True)
@@ -211,16 +231,19 @@ class Drawing:
             value = getattr(message, field.name)
             if field.message_type is None:
                 if _says_something(message, field, value):
-                    plain.add_row(_spaced(field.name), self._value(field, value))
+                    plain.add_row(self._label(field.name), self._value(field, value))
             elif field.is_repeated and value:
-                nested.append(Text(_spaced(field.name), style="dim"))
+                nested.append(Text(self._label(field.name), style="dim"))
                 nested.append(Padding(self._items(field, value), (0, 0, 0, 2)))
             elif not field.is_repeated and message.HasField(field.name):
-                nested.append(Text(_spaced(field.name), style="dim"))
+                nested.append(Text(self._label(field.name), style="dim"))
                 nested.append(Padding(Group(*self._fields(value)), (0, 0, 0, 2)))
         if plain.row_count:
             yield plain
         yield from nested
+
+    def _label(self, field: str) -> str:
+        return self.game.phrases.get(f"view.{field}") or _spaced(field)
 
     def _items(self, field: Any, items: Sequence[Message]) -> RenderableType:
         columns = field.message_type.fields
@@ -256,7 +279,7 @@ class Drawing:
                 continue
             if line.plain and not line.plain.endswith(" "):
                 line.append(" ")
-            if field.name not in _CARDS:  # Not "place card card Ember".
+            if field.name not in ("card", "cards"):  # Not "place card card Ember".
                 line.append(f"{_spaced(field.name)} ")
             if field.message_type is None:
                 line.append_text(self._value(field, value))
@@ -277,7 +300,7 @@ class Drawing:
             return self._enum(field.enum_type, value)
         if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
             return "yes" if value else "no"
-        if field.name in _CARDS:
+        if _CARDS.fullmatch(field.name):
             return self.titles.get(str(value), str(value))
         return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -293,13 +316,8 @@ class Drawing:
 
 def find(game: catalog_pb2.Game, seat: int, opponent: str) -> Drawing:
     """Returns the drawing made for a game, or the one for any game."""
-    module = f"{__package__}.{game.name.removeprefix('games/')}"
-    try:
-        kind: type[Drawing] = getattr(importlib.import_module(module), "Drawing", Drawing)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        kind = Drawing
+    found = entry_points(group=GROUP, name=game.name.removeprefix("games/"))
+    kind: type[Drawing] = next(iter(found)).load() if found else Drawing
     return kind(game, seat, opponent)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import Message
 
 from croupier import enums
+from croupier.messages import GameMessages
 from croupier.v1 import game_pb2
 
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -17,13 +17,12 @@ class OptionError(ValueError):
     """An option that cannot be read; the message says why."""
 
 
-def ruleset(game: str, options: Iterable[str]) -> game_pb2.Ruleset:
+def ruleset(game: GameMessages, options: Iterable[str]) -> game_pb2.Ruleset:
     """Returns the ruleset of a game with these options; raises OptionError."""
-    result = game_pb2.Ruleset()
-    if game not in result.DESCRIPTOR.fields_by_name:
-        raise OptionError(f"this client does not know the messages of {game}")
-    message: Message = getattr(result, game)
-    message.SetInParent()
+    try:
+        message = game.new_ruleset()
+    except ValueError as error:
+        raise OptionError(str(error)) from None
     fields = {
         field.name: field
         for field in message.DESCRIPTOR.fields
@@ -35,12 +34,12 @@ def ruleset(game: str, options: Iterable[str]) -> game_pb2.Ruleset:
         if not equals or field is None:
             known = ", ".join(f"{f.name}={_kind(f)}" for f in fields.values()) or "none"
             what = f"there is no option {name!r}" if equals else f"{option!r} is not NAME=VALUE"
-            raise OptionError(f"{what}; {game} has: {known}")
+            raise OptionError(f"{what}; {game.name} has: {known}")
         try:
             setattr(message, field.name, _value(field, text.strip()))
         except (ValueError, KeyError, StopIteration):
             raise OptionError(f"{field.name} must be {_kind(field)}, not {text!r}") from None
-    return result
+    return game.ruleset(message)
 
 
 def _value(field: Any, text: str) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from croupier.client import INVITED, OPEN, Client, CroupierError, NewMatch, bot, clock
+from croupier.messages import GameMessages
 from croupier.retry import is_lasting, may_pass
 from croupier.terminal import drawing, options
 from croupier.terminal.session import Left, Session
@@ -55,7 +56,7 @@ def _open(client: Client, settings: Settings, console: Console) -> Session:
         raise SettingsError(f"there is no game {settings.game!r}. Games of this server: {known}")
     try:
         game = client.game(name, language=settings.language)
-        match = _create(client, settings, name)
+        match = _create(client, settings, game)
     except CroupierError as error:
         if error.reason == "SEEDS_NOT_ALLOWED":
             raise PlayError(
@@ -92,9 +93,9 @@ def _games(client: Client, settings: Settings) -> dict[str, catalog_pb2.Game]:
         raise PlayError(f"{settings.server} is not a Croupier server: {error}") from error
 
 
-def _create(client: Client, settings: Settings, name: str) -> NewMatch:
+def _create(client: Client, settings: Settings, game: catalog_pb2.Game) -> NewMatch:
     try:
-        ruleset = options.ruleset(name, settings.options)
+        ruleset = options.ruleset(GameMessages(game), settings.options)
     except options.OptionError as error:
         raise SettingsError(str(error)) from error
     seats = [OPEN, OPEN]
@@ -108,7 +109,7 @@ def _join(client: Client, settings: Settings, console: Console) -> Session:
         match = client.join(settings.invitation)
         (number, seat), *_ = match.seats.items()
         view = seat.view()
-        name = str(view.ruleset.WhichOneof("game"))
+        name = client.game_of(view.ruleset)
         game = client.game(name, language=settings.language)
     except CroupierError as error:
         if error.reason == "INVITATION_USED":

@@ -92,12 +92,24 @@ class Messages(NamedTuple):
         return any_pb2.Any(type_url=type_url, value=serialized_view).SerializeToString()
 
     @property
+    def file(self) -> Any:
+        """The descriptor of the file with the messages."""
+        return self.types[View].DESCRIPTOR.file
+
+    @property
+    def own_schema(self) -> bytes:
+        """The file with the messages, as a FileDescriptorSet."""
+        described = descriptor_pb2.FileDescriptorSet()
+        self.file.CopyToProto(described.file.add())
+        return described.SerializeToString(deterministic=True)
+
+    @property
     def schema(self) -> bytes:
         """The schema of a game with messages of its own, as a FileDescriptorSet; else empty."""
         if self.field != PACKAGED:
             return b""
         files: dict[str, FileDescriptor] = {}
-        _add_file(self.types[View].DESCRIPTOR.file, files)
+        _add_file(self.file, files)
         described = descriptor_pb2.FileDescriptorSet()
         for file in files.values():
             file.CopyToProto(described.file.add())

@@ -18,7 +18,7 @@ from engine.errors import ViewError
 from engine.game import SeatView
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
-from tests.support.chi_squared import compare, upper_tail
+from lab.chi_squared import compare, upper_tail
 from tests.support.play import seeded
 
 GAMES = list(games())

@@ -22,6 +22,7 @@ from google.protobuf import text_format
 from rich.console import Console
 
 from croupier.client import Client
+from croupier.messages import GameMessages
 from croupier.terminal import drawing, options
 from croupier.v1 import castle_rampage_pb2, catalog_pb2, game_pb2, match_pb2
 from service import wire
@@ -369,7 +370,9 @@ def test_a_seed_needs_hints_that_are_limited_by_iterations(server: str) -> None:
 
 
 def test_options_are_read_by_the_schema() -> None:
-    ruleset = options.ruleset("champion_chess", ["castling=no", "hand-size=5"])
+    ruleset = options.ruleset(
+        GameMessages(catalog_pb2.Game(name="games/champion_chess")), ["castling=no", "hand-size=5"]
+    )
     assert ruleset == game_pb2.Ruleset(
         champion_chess={"castling": False, "hand_size": 5},  # type: ignore[arg-type]
     )

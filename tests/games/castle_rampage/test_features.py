@@ -12,6 +12,7 @@ from engine.model import Model, features_of
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import p_of_distribution
 from tests.games.castle_rampage.layout import (
     CATAPULT,
     GRANARY,
@@ -21,7 +22,6 @@ from tests.games.castle_rampage.layout import (
     SABOTEUR,
     read_cards,
 )
-from tests.support.chi_squared import p_of_distribution
 from tests.support.models import positions, random_model
 from tests.support.play import note_on_failure
 

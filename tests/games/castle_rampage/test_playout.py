@@ -9,6 +9,7 @@ import pytest
 from engine import games
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
+from lab.chi_squared import p_of_distribution
 from tests.games import facts_of
 from tests.games.castle_rampage.layout import (
     CATAPULT,
@@ -23,7 +24,6 @@ from tests.games.castle_rampage.layout import (
     spread,
 )
 from tests.games.castle_rampage.proportions import check_uniform
-from tests.support.chi_squared import p_of_distribution
 from tests.support.play import game_of, random_joint, seeded
 
 KNIGHT, ARCHER, AXE_MAN, DIGGER, BOMBER, SPY, JESTER, SUMMONER, VOLLEY = read_cards(

@@ -13,6 +13,7 @@ from engine.features import SCALE, Features
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import p_of_distribution
 from tests.games.champion_chess import (
     KING,
     NAMES,
@@ -23,7 +24,6 @@ from tests.games.champion_chess import (
     counts_of,
     remove,
 )
-from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.models import positions, random_model
 from tests.support.play import note_on_failure

@@ -10,8 +10,8 @@ from engine import games
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import compare, p_of_distribution, upper_tail
 from tests.games import facts_of
-from tests.support.chi_squared import compare, p_of_distribution, upper_tail
 from tests.support.play import random_joint, seeded
 
 FACTS = facts_of("champion_chess")

@@ -7,7 +7,7 @@ import pytest
 from engine import games
 from engine.position import Position
 from engine.sampler import Sampler
-from tests.support.chi_squared import p_of_distribution
+from lab.chi_squared import p_of_distribution
 
 DRAWS = 2000
 CHECK, BET, FOLD = 1, 2, 4

@@ -14,8 +14,8 @@ from engine.model import Model
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import p_of_distribution
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
-from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.models import random_model
 from tests.support.play import note_on_failure

@@ -8,9 +8,9 @@ import pytest
 from engine import games
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
+from lab.chi_squared import compare, p_of_distribution, upper_tail
 from tests.games import facts_of
 from tests.games.powershot_soccer import ROLES, read_card_list
-from tests.support.chi_squared import compare, p_of_distribution, upper_tail
 from tests.support.play import random_joint, seeded
 
 RULESETS = {

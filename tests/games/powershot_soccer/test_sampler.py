@@ -14,8 +14,8 @@ from engine import games
 from engine.errors import ViewError
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import p_of_distribution
 from tests.games.powershot_soccer import ROLES, read_card_list, spread
-from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.play import chances, note_on_failure
 

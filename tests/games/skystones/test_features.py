@@ -13,8 +13,8 @@ from engine.model import Model
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
+from lab.chi_squared import p_of_distribution
 from tests.games.skystones import read_card_list, spread
-from tests.support.chi_squared import p_of_distribution
 from tests.support.models import random_model
 from tests.support.play import note_on_failure
 

@@ -10,8 +10,8 @@ import pytest
 
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
+from lab.chi_squared import compare, upper_tail
 from tests.games.skystones import EDGES, PHASES, SkystonesFacts, total
-from tests.support.chi_squared import compare, upper_tail
 from tests.support.long_form import LONG_FORM
 from tests.support.play import game_of, note_on_failure, random_joint, seeded
 

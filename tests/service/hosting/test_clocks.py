@@ -11,12 +11,12 @@ from google.protobuf.duration_pb2 import Duration
 from croupier.v1 import clock_pb2, game_pb2, hint_pb2, match_pb2
 from engine.errors import ActionError
 from engine.game import SPECTATOR
+from lab.chi_squared import p_of_distribution
 from service import wire
 from service.hosting.match_state import MatchState
 from service.hosting.records import RecordError, digest, verify, write_record
 from service.hosting.views import serialize_view
 from service.store import Entry, EntryKind, Header, StoredMatch
-from tests.support.chi_squared import p_of_distribution
 from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded

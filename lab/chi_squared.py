@@ -1,11 +1,15 @@
 """Chi-squared tests of whether counts were drawn from one distribution."""
 
 import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+Cell = tuple[float, float]  # What both samples have of one thing.
 
 MIN_EXPECTED = 5  # Cells with a smaller expected count are pooled.
 
 
-def compare(first, second):
+def compare(first: Counter[Hashable], second: Counter[Hashable]) -> tuple[float, int]:
     """The statistic of two Counters that have one source, and its degrees of freedom."""
     a, b = first.total(), second.total()
     cells = pool([(first[key], second[key]) for key in first | second], a, b)
@@ -13,7 +17,7 @@ def compare(first, second):
     return statistic, len(cells) - 1
 
 
-def p_of_distribution(seen, probabilities):
+def p_of_distribution(seen: Counter[Hashable], probabilities: Mapping[Hashable, float]) -> float:
     """The p-value of a Counter if it was drawn from a distribution, a dict that adds up to 1."""
     if any(probabilities.get(key, 0) == 0 for key in seen):
         return 0.0
@@ -24,10 +28,11 @@ def p_of_distribution(seen, probabilities):
     return upper_tail(statistic, len(cells) - 1)
 
 
-def pool(cells, a, b):
+def pool(cells: Iterable[Cell], a: float, b: float) -> list[Cell]:
     """Joins cells in which fewer than MIN_EXPECTED are expected of either sample."""
     share = min(a, b) / (a + b)
-    common, rare_x, rare_y = [], 0, 0
+    common: list[Cell] = []
+    rare_x, rare_y = 0.0, 0.0
     for x, y in sorted(cells, key=lambda cell: -sum(cell)):
         if (x + y) * share >= MIN_EXPECTED:
             common.append((x, y))
@@ -41,7 +46,7 @@ def pool(cells, a, b):
     return common
 
 
-def upper_tail(statistic, degrees):
+def upper_tail(statistic: float, degrees: int) -> float:
     """The probability of a chi-squared statistic at least this large.
 
     This is the incomplete gamma function, computed by the series and the continued fraction of

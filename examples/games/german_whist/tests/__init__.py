@@ -1,0 +1,1 @@
+"""The tests of German Whist, for which it must be installed."""

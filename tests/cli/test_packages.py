@@ -1,0 +1,103 @@
+"""A package of a game that cannot be used is told in one line, or left out."""
+
+import pytest
+
+from tests.support.planted_games import add_schema, plant, run
+
+MESSAGES = "".join(
+    f"message Planted{kind} {{}}\n" for kind in ("Ruleset", "Action", "Event", "View")
+)
+SCHEMA = f"""
+syntax = "proto3";
+package acme.planted.v1;
+{MESSAGES}
+"""
+
+
+def refusal(done):
+    """The one line that a command said."""
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    start = "croupier: the game planted of acme-planted 1.2 cannot be used: "
+    assert line.startswith(start), line
+    return line.removeprefix(start)
+
+
+def test_a_game_of_a_package_is_listed_with_its_origin(tmp_path):
+    add_schema(plant(tmp_path), SCHEMA)
+    done = run(tmp_path, "games")
+    assert done.returncode == 0, done.stderr
+    assert "Kuhn poker, rules version 1, acme-planted 1.2" in done.stdout
+
+
+def test_a_package_for_another_contract_is_refused(tmp_path):
+    plant(tmp_path, abi=7)
+    said = refusal(run(tmp_path, "games"))
+    assert said == "it was made for contract 7 of a game, and this server has contract 1"
+
+
+def test_a_package_that_cannot_be_imported_is_refused(tmp_path):
+    plant(tmp_path, rules="import acme_missing")
+    said = refusal(run(tmp_path, "serve", "--listen", "127.0.0.1:0", "--data", str(tmp_path)))
+    assert said == ("it cannot be imported: ModuleNotFoundError: No module named 'acme_missing'")
+
+
+def test_a_package_without_the_game_that_it_names_is_refused(tmp_path):
+    plant(tmp_path, rules="x = 1")
+    assert refusal(run(tmp_path, "games")) == (
+        "acme_planted.rules must have one game of this id, and has none"
+    )
+
+
+def test_two_packages_with_a_game_of_one_id_are_refused(tmp_path):
+    plant(tmp_path, game_id="skystones")
+    done = run(tmp_path, "games")
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    both = "acme-planted 1.2 and croupier-server 0.2.0"
+    assert line == (
+        f"croupier: the game skystones of {both} cannot be used: they have a game of the same id"
+    )
+
+
+def test_a_package_without_a_schema_is_refused(tmp_path):
+    plant(tmp_path)
+    said = refusal(run(tmp_path, "games"))
+    assert said == "it has no schema: acme_planted.acme_planted_pb2 is missing"
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        (
+            SCHEMA.replace("acme.planted.v1", "croupier.v1"),
+            "its schema must have a package of its own, not croupier.v1",
+        ),
+        (
+            SCHEMA.replace("PlantedEvent", "PlantedEvents"),
+            "acme_planted/acme_planted.proto must have one message each of PlantedRuleset, "
+            "PlantedAction, PlantedEvent, PlantedView",
+        ),
+    ],
+    ids=["our package", "a missing message"],
+)
+def test_a_schema_that_cannot_be_used_is_refused(tmp_path, schema, said):
+    add_schema(plant(tmp_path), schema)
+    assert refusal(run(tmp_path, "games")) == said
+
+
+def test_a_schema_that_defines_a_message_of_ours_is_refused(tmp_path):
+    schema = SCHEMA.replace("acme.planted.v1", "croupier.v1") + "message Ruleset {}\n"
+    add_schema(plant(tmp_path), schema)
+    said = refusal(run(tmp_path, "games"))
+    assert said.startswith("its schema cannot be used: ")
+    assert "croupier.v1.Ruleset" in said
+
+
+def test_a_broken_package_can_be_left_out(tmp_path):
+    plant(tmp_path, abi=7)
+    done = run(tmp_path, "games", CROUPIER_SKIP_BROKEN_GAMES="true")
+    assert done.returncode == 0
+    assert "Skystones" in done.stdout
+    [line] = done.stderr.splitlines()
+    assert line.startswith("left out: the game planted of acme-planted 1.2 cannot be used: ")
