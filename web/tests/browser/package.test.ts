@@ -25,9 +25,11 @@ import {
 	WatchMatchResponseSchema,
 } from "../../src/gen/croupier/v1/match_pb";
 import { event, schema, view, whist } from "../support/whist";
+import { chance, playWithMouse } from "./players";
 import { type Server, startServer } from "./server";
 import { audit, browserIsHere, deal, launch, visit } from "./visitor";
 
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const PICTURES = process.env.PICTURES_OF_PACKAGE; // A folder, if somebody wants to look.
 
 const happened = [
@@ -205,6 +207,31 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		await page.waitForSelector("[data-testid=verdict]");
 		expect(await page.textContent("[data-testid=verdict]")).not.toContain("derived again");
 		expect(await audit(page)).toEqual([]);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
+	// Where this package is installed, as `pip install examples/games/german_whist` does.
+	it("plays a whole match of German Whist", async (test) => {
+		const { page, complaints } = await visit(browser, server.url);
+		await page.waitForSelector(".gametile .face");
+		test.skip((await page.locator("[data-testid=play-german_whist]").count()) === 0);
+		await deal(page, "german_whist", { seat: "0" });
+		let clicks = 0;
+		await playWithMouse(page, chance(SEED), async () => ++clicks > 6);
+		await page.click(".tabs button:nth-child(2)");
+		await page.click(".hintpanel .primary");
+		await page.waitForSelector(".shares li");
+		await page.waitForSelector(".heat li");
+		expect(await audit(page)).toEqual([]);
+		await page.click(".tabs button:nth-child(1)");
+		await playWithMouse(page, chance(SEED));
+		expect(await page.textContent("[data-testid=outcome]")).toMatch(/You win!|You lose\.|A draw\./);
+		await page.click("text=Replay");
+		await page.waitForSelector(".noboard");
+		await page.click("[data-testid=verify]");
+		await page.waitForSelector("[data-testid=verdict]");
+		expect(await page.textContent("[data-testid=verdict]")).toMatch(/✓.*this browser kept/);
 		expect(complaints).toEqual([]);
 		await page.context().close();
 	});

@@ -88,6 +88,8 @@ describe("a game without a drawing", () => {
 		});
 		expect(told({ played: { seat: 1 } })?.text).toBe("plays a card");
 		expect(told({ dealt: { seat: 0, count: 13 } })?.text).toBe("gets 13 cards");
+		expect(told({ drawn: { seat: 0 } })?.text).toBe("draws a card");
+		expect(told({ drawn: { seat: 0, card: 51 } })?.text).toBe("draws a card: Ace of Spades");
 		expect(told({ dealt: { seat: 0, count: 2, cards: [0, 1] } })?.text).toBe(
 			"gets 2 of Clubs and 3 of Clubs",
 		);

@@ -25,7 +25,6 @@ type RowProps = BoardProps & { layout: Layout; items: readonly Item[]; class: st
 function Row(props: RowProps) {
 	const { items } = props;
 	if (items.length === 0) return null;
-	const isBig = (item: Item) => BIG.includes(item.kind) && !isPiled(item, props);
 	const big = items.filter(isBig);
 	const small = items.filter((item) => !isBig(item));
 	return (
@@ -48,15 +47,10 @@ function Row(props: RowProps) {
 	);
 }
 
-const FEW = 6;
-const MOST_CARDS = 12; // That lie open side by side; more are shown on request.
+const MOST_CARDS = 8; // That lie open; of more, the last ones do, and all are shown on request.
+const LAST = 6;
 const BIG = ["cards", "pile", "table", "group"];
-
-const isPiled = (item: Item, { picker, layout }: RowProps) =>
-	item.kind === "cards" &&
-	item.cards.length > MOST_CARDS &&
-	// What can be chosen there has to be in sight.
-	!item.cards.some(({ card }) => !isHeld(layout, card) && picker.can(cardKey(card)));
+const isBig = (item: Item) => BIG.includes(item.kind);
 
 const isHeld = (layout: Layout, card: string) =>
 	layout.hand.some((group) => group.cards.includes(card));
@@ -65,16 +59,7 @@ function Thing(props: RowProps & { item: Item }) {
 	const { item, near } = props;
 	switch (item.kind) {
 		case "cards":
-			return isPiled(item, props) ? (
-				<Pile
-					title={item.label}
-					cards={item.cards.map(({ card }) => card)}
-					context={props.context}
-					Card={AnyCard}
-				/>
-			) : (
-				<Cards {...props} item={item} />
-			);
+			return <Cards {...props} item={item} />;
 		case "pile":
 			return (
 				<section class="heap" aria-label={item.label}>
@@ -138,14 +123,24 @@ function Thing(props: RowProps & { item: Item }) {
 /** Cards that lie open; one that a decision names and that is not in the hand can be clicked here. */
 function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 	const { item, context, picker, layout, near } = props;
+	// What can be chosen here has to be in sight.
+	const offered = item.cards.some(({ card }) => !isHeld(layout, card) && picker.can(cardKey(card)));
+	const long = item.cards.length > MOST_CARDS && !offered;
+	const shown = long ? item.cards.slice(-LAST) : item.cards;
 	return (
-		<section class={`heap ${item.cards.length > FEW ? "long" : ""}`} aria-label={item.label}>
-			<h2>
-				{item.label}
-				{item.cards.length > FEW && <span class="muted"> {item.cards.length}</span>}
-			</h2>
+		<section class={`heap ${shown.length > LAST ? "long" : ""}`} aria-label={item.label}>
+			{long ? (
+				<Pile
+					title={item.label}
+					cards={item.cards.map(({ card }) => card)}
+					context={context}
+					Card={AnyCard}
+				/>
+			) : (
+				<h2>{item.label}</h2>
+			)}
 			<ul>
-				{item.cards.map(({ card, note }, index) => {
+				{shown.map(({ card, note }, index) => {
 					const key = cardKey(card);
 					const chosen = picker.chosen(key);
 					const can = !isHeld(layout, card) && (picker.can(key) || chosen);

@@ -122,11 +122,14 @@ export class Words {
 
 	/** A template with the fields that it names in braces. */
 	fill(template: string, parts: readonly ReflectMessage[], seat?: number): string {
-		return template.replace(/\{(\w+)\}/g, (braced, name: string) => {
-			if (name === "seat" && seat !== undefined) return this.seatOf(seat);
+		return template.replace(/(:\s)?\{(\w+)\}/g, (braced, colon = "", name: string) => {
+			if (name === "seat" && seat !== undefined) return colon + this.seatOf(seat);
 			for (const part of parts) {
 				const field = fieldOf(part, name);
-				if (field) return this.fieldIn(part, field) ?? "–";
+				if (!field) continue;
+				// "draws a card: {card}" says enough without the card, where it is hidden.
+				if (colon && !isSaid(part, field)) return "";
+				return colon + (this.fieldIn(part, field) ?? "–");
 			}
 			return braced;
 		});
