@@ -131,6 +131,17 @@ describe("a game without a drawing", () => {
 		expect(lay(undefined).hand).toEqual([]);
 	});
 
+	it("calls a suit as the catalog calls the kind of its cards", () => {
+		const game = whist();
+		for (const [at, card] of game.cards.entries()) {
+			if (card.kind === "Hearts") Object.assign(card, { id: `HEARTS_${at}`, kind: "herz" });
+		}
+		const schema = schemaOf(game)!;
+		const state = inner(schema, schema.view, view().game)!;
+		const { middle } = layoutOf(new Words(game), state, 0);
+		expect(middle[0]).toEqual({ kind: "sentence", text: "Herz are trumps" });
+	});
+
 	it("knows the score and the hands of both", () => {
 		expect(module.score(view(), 1)).toEqual({ value: "1", label: "Tricks" });
 		expect(module.handSize(view(), 1)).toBe(12);

@@ -63,10 +63,19 @@ export class Words {
 	valueOf(field: DescField, value: unknown): string {
 		const kind = enumOf(field);
 		if (this.holdsCards(field)) return this.titleOf(this.cardOf(field, value));
-		if (kind) return value ? spaced(wordOf(kind, value as number)) : "–";
+		if (kind) return value ? this.wordFor(wordOf(kind, value as number)) : "–";
 		if (scalarOf(field) === BOOL) return value ? t().yes : t().no;
 		if (this.namesSeat(field)) return this.seatOf(Number(value));
 		return `${value}`;
+	}
+
+	/** The words for an enum value; one such as CLUBS, with which the ids of the cards of one kind
+	 * begin, is called as the kind is, which the catalog has in the visitor's language. */
+	private wordFor(word: string): string {
+		const named = this.game.cards.filter((card) => card.id.startsWith(`${word}_`));
+		const [kind, ...others] = new Set(named.map((card) => card.kind));
+		if (!kind || others.length > 0) return spaced(word);
+		return kind.charAt(0).toUpperCase() + kind.slice(1);
 	}
 
 	/** All values of a field in words; undefined if it says nothing. */
