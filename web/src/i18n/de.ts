@@ -172,6 +172,7 @@ export const de: Texts = {
 		opponent_hand: "Hand",
 		opponent_pile: "Stapel",
 		set_aside: "Beiseitegelegt",
+		stock: "Stapel",
 	},
 	replayTitle: (game) => `Nachspielen: ${game}`,
 	replayNoBoard:

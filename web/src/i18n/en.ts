@@ -171,6 +171,7 @@ export const en = {
 		opponent_hand: "Hand",
 		opponent_pile: "Pile",
 		set_aside: "Set aside",
+		stock: "Stock",
 	} as Record<string, string>,
 	// Replay
 	replayTitle: (game: string) => `Replay: ${game}`,
