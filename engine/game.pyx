@@ -142,7 +142,7 @@ cdef class Game:
         """The most actions for which the search answers a simultaneous decision with a mixture."""
         return MAX_MIXED
 
-    def stand_in(self, part):
+    def stand_in(self, name):
         """The class for a part, such as "sampler", of which the game's folder has no module.
 
         None for that of all games.

@@ -63,8 +63,8 @@ class PythonGame(PythonRules):
         if cls.id:
             parts_of(cls)  # Raises TypeError if the structures or the actions cannot be used.
 
-    def stand_in(self, part: str) -> Any:
-        return _PARTS.get(part)
+    def stand_in(self, name: str) -> Any:
+        return _PARTS.get(name)
 
     def deal(self, state: Any, chance: Chance, log: Log) -> None:
         """Deals a new match into a state that is all 0, and plays on to the first decision."""

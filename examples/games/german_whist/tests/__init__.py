@@ -1,1 +1,0 @@
-"""The tests of German Whist, for which it must be installed."""

@@ -1,0 +1,167 @@
+"""Install the games in examples/games/ beside the wheel of the server, test them, and play them.
+
+Nothing of this checkout is used but the wheels that are built from it: the packages are copied, and
+all runs in another folder. For each game:
+
+    its own tests, which check the contract (`croupier check-game`)
+    whole matches against a bot: in the terminal, and with the client in Go (examples/go/bin/client,
+        if it is built) and grpcurl (if there is Go)
+    the search with 1,000 iterations against random play, at least 95 % of the score
+
+Then `croupier new-game` writes a package, which is built, tested and served. Arguments name games.
+SHORT=1 in the environment plays fewer matches. Exit status: 0 if all holds, else 1.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import check_wheels
+from check_wheels import PYTHON, ROOT, SHORT, CheckError, environment, run, say, serving
+
+FOLDER = ROOT / "build/games"
+GAMES = ROOT / "examples/games"
+BUILD = ("setuptools", "cython", "grpcio-tools", "pytest")
+STRONGER = 0.95  # Of the score, with 1,000 iterations against random play.
+MATCHES = 10 if SHORT else 100
+GO = ROOT / "examples/go/bin/client"
+GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3"
+
+
+def main() -> None:
+    """Runs all checks."""
+    names = sys.argv[1:] or sorted(path.name for path in GAMES.iterdir() if path.is_dir())
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    check_wheels.FOLDER = FOLDER
+    os.environ.pop("SHORT", None)  # It would leave out the wheel of the server.
+    try:
+        run("scripts/build_packages.sh", FOLDER / "packages", PYTHON=str(PYTHON))
+        wheels = sorted((FOLDER / "packages").glob("*.whl"))
+        python = environment("server", PYTHON, *wheels, *BUILD)
+        for name in names:
+            check(python, shutil.copytree(GAMES / name, FOLDER / name, ignore=built))
+        begun = FOLDER / "begun"
+        beside(python, "-m", "cli", "new-game", "begun", "--output", begun)
+        check(python, begun)
+    except CheckError as error:
+        sys.exit(f"check_games: {error}")
+
+
+def built(_: str, names: list[str]) -> set[str]:
+    """Names what a build has left in a package."""
+    ends = (".c", ".so", "_pb2.py", ".egg-info")
+    return {name for name in names if name.endswith(ends) or name in ("build", "__pycache__")}
+
+
+def check(python: Path, package: Path) -> None:
+    """Installs, tests and plays a package."""
+    sources = [path for path in package.rglob("*") if path.is_file()]
+    lines = sum(len(path.read_bytes().splitlines()) for path in sources)
+    say(f"{package.name}: {len(sources)} files, {lines} lines")
+    beside(python, "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps", package)
+    say(beside(python, "-m", "pytest", "-q", package / "tests").splitlines()[-1])
+    played = [line.split()[0] for line in beside(python, "-m", "cli", "games").splitlines()]
+    [game] = [name for name in played if name in games_of(package)]
+    with serving(python.with_name("croupier")) as address:
+        say(f"terminal: {terminal(python, game, address)}")
+        if GO.exists():
+            say(f"Go: {beside(GO, '--server', address, '--game', game).splitlines()[-1]}")
+        else:
+            say("Not checked, as it is not built (make examples): the client in Go.")
+        check_grpcurl(game, address)
+    score = strength(python, game)
+    say(f"1,000 iterations against random play, {MATCHES} matches: {score:.1%}")
+    if score < STRONGER:
+        raise CheckError(f"{game} scores {score:.1%} against random play")
+
+
+def games_of(package: Path) -> set[str]:
+    """Returns the ids that a package names among its entry points."""
+    text = (package / "pyproject.toml").read_text(encoding="utf-8")
+    _, _, entries = text.partition('[project.entry-points."croupier.games"]\n')
+    return {line.partition("=")[0].strip() for line in entries.split("\n\n")[0].splitlines()}
+
+
+def terminal(python: Path, game: str, address: str) -> str:
+    """Plays a match in the terminal; returns its last line."""
+    command = ["-m", "cli", "play", game, "--server", address, "--auto", "--hint-iterations", "50"]
+    return beside(python, *command, "--no-color").strip().splitlines()[-1]
+
+
+def check_grpcurl(game: str, address: str) -> None:
+    """Plays a match with grpcurl alone, which reads the messages by reflection."""
+    if shutil.which("go") is None:
+        say("Not checked, as there is no Go to install it: grpcurl.")
+        return
+    run("go", "install", GRPCURL, GOBIN=str(FOLDER / "bin"))
+    ask = Grpcurl(FOLDER / "bin/grpcurl", address)
+    described = ask("CatalogService/GetGame", {"name": f"games/{game}"})["game"]
+    seats = [{"open": {}}, {"bot": {"strength": "BOT_STRENGTH_RANDOM"}}]
+    match = ask(
+        "MatchService/CreateMatch", {"ruleset": described["defaultRuleset"], "seats": seats}
+    )
+    token = match["seatTokens"][0]["token"]
+    decisions = 0
+    name = {"name": match["name"]}
+    view = ask("MatchService/GetView", name, token)["view"]
+    while "result" not in view:
+        version = view.get("version", "0")
+        if "legalActions" in view:
+            request = {**name, "expectedVersion": version, "action": view["legalActions"][0]}
+            view = ask("MatchService/SubmitAction", request, token)["view"]
+            decisions += 1
+        else:
+            wait = {**name, "waitForVersion": str(int(version) + 1)}
+            view = ask("MatchService/GetView", wait, token)["view"]
+    say(f"grpcurl: {decisions} decisions, {view['result']}")
+
+
+class Grpcurl:
+    """Calls a server with grpcurl."""
+
+    def __init__(self, tool: Path, address: str) -> None:
+        self._command = [str(tool), "-plaintext", "-d", "@"]
+        self._address = address
+
+    def __call__(self, method: str, request: object, token: str = "") -> dict[str, Any]:
+        header = ["-H", f"authorization: Bearer {token}"] if token else []
+        command = [*self._command, *header, self._address, f"croupier.v1.{method}"]
+        done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True)
+        if done.returncode:
+            raise CheckError(f"grpcurl {method}: {done.stderr}")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+
+def strength(python: Path, game: str) -> float:
+    """Returns the score of the search with 1,000 iterations against random play."""
+    options = ["--game", game, "--games", MATCHES, "--workers", 2, "--json", FOLDER / "arena.json"]
+    beside(python, "-m", "cli", "arena", "search:iterations=1000", "random", *options)
+    [result] = json.loads((FOLDER / "arena.json").read_text())["results"]
+    return float(result["statistics"]["score"]["estimate"])
+
+
+def beside(*command: object) -> str:
+    """Runs a program in a folder without sources of ours; returns what it prints."""
+    arguments = [str(each) for each in command]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        arguments,
+        cwd=FOLDER,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        raise CheckError(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
