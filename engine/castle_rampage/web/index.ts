@@ -1,4 +1,6 @@
 // Castle Rampage: hidden walls, and a hand of attackers.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
 import {
 	type CastleRampageAction,
 	type CastleRampageCard,
@@ -7,24 +9,27 @@ import {
 	CastleRampagePhase,
 	CastleRampageStructure,
 	type CastleRampageView,
-	type View,
-} from "../../api/types";
-import { list, t } from "../../i18n";
-import { type Context, cardKey, type GameModule, titleOf } from "../module";
+} from "@app/gen/croupier/v1/castle_rampage_pb";
+import { list, t } from "@app/i18n";
 import { CastleBoard, idOf, structureName } from "./board";
 import { CastleCard } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
 
 const gameOf = (view: View) => view.game.value as CastleRampageView;
 const title = (context: Context, card: CastleRampageCard) =>
-	card ? titleOf(context, idOf(card)) : t().castle.aCard;
+	card ? titleOf(context, idOf(card)) : say().aCard;
 const titles = (context: Context, cards: readonly CastleRampageCard[]) =>
-	cards.length === 0 ? t().castle.noCards : list(cards.map((card) => title(context, card)));
+	cards.length === 0 ? say().noCards : list(cards.map((card) => title(context, card)));
 const keys = (cards: readonly CastleRampageCard[]) => cards.map((card) => cardKey(idOf(card)));
 
-export const castleRampage: GameModule = {
+export const game: GameModule = {
 	id: "castle_rampage",
 	options: [
-		{ name: "setUps", label: () => t().optionSetUps, kind: "number", value: 2, min: 1, max: 2 },
+		{ name: "setUps", label: () => say().optionSetUps, kind: "number", value: 2, min: 1, max: 2 },
 	],
 	Board: CastleBoard,
 	Card: CastleCard,
@@ -61,20 +66,20 @@ export const castleRampage: GameModule = {
 		const game = gameOf(view);
 		if (game.phase === CastleRampagePhase.SET_UP)
 			return clicks.length === 0
-				? (t().castle.prompts[1] ?? "")
-				: (t().castle.slotPrompts[clicks.length] ?? "");
-		if (clicks.length === 1) return t().castle.whereTo;
-		if (clicks.length > 1) return t().castle.payWith;
+				? (say().prompts[1] ?? "")
+				: (say().slotPrompts[clicks.length] ?? "");
+		if (clicks.length === 1) return say().whereTo;
+		if (clicks.length > 1) return say().payWith;
 		return game.strengthened
-			? `${t().castle.prompts[2]} (${t().castle.strengthened})`
-			: (t().castle.prompts[2] ?? "");
+			? `${say().prompts[2]} (${say().strengthened})`
+			: (say().prompts[2] ?? "");
 	},
 	button: (key, _clicks, context) => {
-		if (key === "do:play") return { label: t().castle.play, primary: true };
-		if (key === "do:end") return { label: t().castle.endTurn };
-		if (key === "to:gate") return { label: t().castle.toGate };
-		if (key === "to:castle") return { label: t().castle.toCastle };
-		if (key.startsWith("unit:")) return { label: t().castle.units[Number(key.slice(5))] ?? key };
+		if (key === "do:play") return { label: say().play, primary: true };
+		if (key === "do:end") return { label: say().endTurn };
+		if (key === "to:gate") return { label: say().toGate };
+		if (key === "to:castle") return { label: say().toCastle };
+		if (key.startsWith("unit:")) return { label: say().units[Number(key.slice(5))] ?? key };
 		if (key.startsWith("permanent:"))
 			return { label: title(context, Number(key.slice("permanent:".length))) };
 		return undefined;
@@ -85,7 +90,7 @@ export const castleRampage: GameModule = {
 	describeAction: (action, context) => describe(action.game.value as CastleRampageAction, context),
 	describeEvent: (event, context) => {
 		const { seat, event: what } = event.event.value as CastleRampageEvent;
-		const words = t().castle;
+		const words = say();
 		switch (what.case) {
 			case "shuffled":
 				return { text: words.shuffled(what.value.count) };
@@ -181,11 +186,16 @@ export const castleRampage: GameModule = {
 	},
 	score: () => undefined,
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
-	hidden: (view) => gameOf(view).unseen.map(idOf),
+	cover: ["ARCHER", "OGRE", "DRAGON", "CATAPULT", "GRAND_ASSAULT"],
+	place: (name) =>
+		name === "opponent_gate" || name === "opponent_castle" ? say()[name] : undefined,
+	blurb: () => say().blurb,
+	follow,
+	deal,
 };
 
 function describe({ action }: CastleRampageAction, context: Context): string {
-	const words = t().castle;
+	const words = say();
 	const paying = (cards: readonly CastleRampageCard[]) =>
 		cards.length > 0 ? ` (${words.payable(titles(context, cards))})` : "";
 	switch (action.case) {

@@ -1,15 +1,17 @@
 // The pitch of PowerShot Soccer: the ball moves towards the goal as cards stand.
+
+import { Glyph, GlyphAt } from "@app/cards/glyphs";
+import { type BoardProps, cardOf } from "@app/games/module";
 import {
 	PowerShotSoccerOutcome,
 	PowerShotSoccerPhase,
 	PowerShotSoccerRole,
 	type PowerShotSoccerView,
-} from "../../api/types";
-import { Glyph, GlyphAt } from "../../cards/glyphs";
-import { t } from "../../i18n";
-import { Pile } from "../../ui/pile";
-import { type BoardProps, cardOf } from "../module";
+} from "@app/gen/croupier/v1/powershot_soccer_pb";
+import { t } from "@app/i18n";
+import { Pile } from "@app/ui/pile";
 import { isSpecial, roleOf, SoccerCard } from "./card";
+import { say } from "./texts";
 
 const SHOOT_NEEDS = 2;
 const LONG_SHOT_NEEDS = 1;
@@ -33,7 +35,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 	return (
 		<div class="pitchboard">
 			<div class="boardhead">
-				<span>{t().soccer.half(game.half)}</span>
+				<span>{say().half(game.half)}</span>
 				<span class="piles">
 					<span class="pilelabel" title={t().deckOf(game.sides[near]?.drawPileSize ?? 0)}>
 						<Glyph name="HAND" /> {game.sides[near]?.drawPileSize} :{" "}
@@ -46,7 +48,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 					class="pitch"
 					viewBox="0 0 100 100"
 					role="img"
-					aria-label={`${t().soccer.possession}: ${context.catalog.game.seatTitles[game.possession]}, ${t().soccer.standing(game.standing)}`}
+					aria-label={`${say().possession}: ${context.catalog.game.seatTitles[game.possession]}, ${say().standing(game.standing)}`}
 				>
 					<rect class="grass" x="0" y="0" width="100" height="100" rx="6" />
 					{[0, 1, 2, 3, 4].map((stripe) => (
@@ -64,8 +66,8 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				</svg>
 				<div class="attackpanel">
 					<h2 class="attacktitle">
-						{past ? t().soccer.lastAttack : t().soccer.attack}
-						{!past && <span class="muted"> {t().soccer.standing(game.standing)}</span>}
+						{past ? say().lastAttack : say().attack}
+						{!past && <span class="muted"> {say().standing(game.standing)}</span>}
 					</h2>
 					<ol class="exchanges">
 						{exchanges(shown).map(({ attack, answer }, index) => {
@@ -109,18 +111,18 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 									)}
 									{attack.outcome !== 0 && (
 										<span class={`outcome ${outcome.toLowerCase()}`}>
-											{t().soccer.outcomes[attack.outcome]}
+											{say().outcomes[attack.outcome]}
 										</span>
 									)}
 								</li>
 							);
 						})}
-						{shown.length === 0 && <li class="muted none">{t().soccer.kickOff}</li>}
+						{shown.length === 0 && <li class="muted none">{say().kickOff}</li>}
 					</ol>
 					{preview !== undefined && (
 						<p class={`preview ${preview > UNSTOPPABLE ? "power" : ""}`}>
-							{t().soccer.total(preview)}
-							{preview > UNSTOPPABLE && ` · ${t().soccer.powerShot}`}
+							{say().total(preview)}
+							{preview > UNSTOPPABLE && ` · ${say().powerShot}`}
 						</p>
 					)}
 				</div>
@@ -129,7 +131,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 				{[1 - near, near].map((seat) => (
 					<Pile
 						key={seat}
-						title={t().soccer.discards(context.catalog.game.seatTitles[seat] ?? "")}
+						title={say().discards(context.catalog.game.seatTitles[seat] ?? "")}
 						cards={(game.sides[seat]?.discardPile ?? []).map(String)}
 						context={context}
 						Card={SoccerCard}

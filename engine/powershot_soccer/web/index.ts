@@ -1,16 +1,21 @@
 // PowerShot Soccer: one card at a time, attack and answer.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
 import {
 	type PowerShotSoccerAction,
 	type PowerShotSoccerEvent,
 	PowerShotSoccerOutcome,
 	PowerShotSoccerRole,
 	type PowerShotSoccerView,
-	type View,
-} from "../../api/types";
-import { list, t } from "../../i18n";
-import { type Context, cardKey, type GameModule, titleOf } from "../module";
+} from "@app/gen/croupier/v1/powershot_soccer_pb";
+import { list, t } from "@app/i18n";
 import { SoccerBoard } from "./board";
 import { roleOf, SoccerCard } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
 
 const gameOf = (view: View) => view.game.value as PowerShotSoccerView;
 const role = (value: PowerShotSoccerRole) => PowerShotSoccerRole[value] ?? "";
@@ -21,7 +26,7 @@ const titles = (context: Context, cards: readonly number[]) =>
 /** The cards of the hand in the order in which players sort them: attack, shots, defence. */
 const ORDER = [1, 3, 2, 4, 5, 6, 7, 8, 9, 10];
 
-export const powershotSoccer: GameModule = {
+export const game: GameModule = {
 	id: "powershot_soccer",
 	options: [],
 	Board: SoccerBoard,
@@ -45,10 +50,10 @@ export const powershotSoccer: GameModule = {
 		const hand = [...gameOf(view).hand].sort((a, b) => place(a) - place(b));
 		return [{ title: t().yourHand, cards: hand.map(String) }];
 	},
-	prompt: (view) => t().soccer.prompts[gameOf(view).phase] ?? "",
+	prompt: (view) => say().prompts[gameOf(view).phase] ?? "",
 	button: (key) =>
 		key.startsWith("role:")
-			? { label: `${t().soccer.playAs}: ${t().soccer.roles[key.slice(5)]}` }
+			? { label: `${say().playAs}: ${say().roles[key.slice(5)]}` }
 			: undefined,
 	confirm: (action, context) =>
 		`${t().confirm}: ${describe(action.game.value as PowerShotSoccerAction, context)}`,
@@ -57,7 +62,7 @@ export const powershotSoccer: GameModule = {
 		describe(action.game.value as PowerShotSoccerAction, context),
 	describeEvent: (event, context) => {
 		const { event: what } = event.event.value as PowerShotSoccerEvent;
-		const words = t().soccer;
+		const words = say();
 		switch (what.case) {
 			case "shuffled":
 				return { seat: what.value.seat, text: words.shuffled(what.value.count) };
@@ -115,18 +120,21 @@ export const powershotSoccer: GameModule = {
 	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[seat]?.goals ?? 0}`,
-		label: t().soccer.goals,
+		label: say().goals,
 	}),
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
-	hidden: (view) => gameOf(view).unseen.map(String),
+	cover: ["7", "17", "27", "37", "47"],
+	blurb: () => say().blurb,
+	follow,
+	deal,
 };
 
 function describe({ action }: PowerShotSoccerAction, context: Context): string {
 	if (action.case !== "playCard") return "";
 	const card = title(context, action.value.card);
 	const played = role(action.value.role);
-	if (played === "GIVE_UP") return t().soccer.giveUp(card);
-	if (played === "DECLINE") return t().soccer.decline(card);
+	if (played === "GIVE_UP") return say().giveUp(card);
+	if (played === "DECLINE") return say().decline(card);
 	const own = roleOf(context.catalog, `${action.value.card}`);
-	return own === "STAR_PLAYER" ? t().soccer.as(card, t().soccer.roles[played] ?? played) : card;
+	return own === "STAR_PLAYER" ? say().as(card, say().roles[played] ?? played) : card;
 }

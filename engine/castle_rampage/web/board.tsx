@@ -1,4 +1,8 @@
 // The board of Castle Rampage: two Gates and two Castles, and the last attack between them.
+import type { Event } from "@app/api/types";
+import { CardBack } from "@app/cards/frame";
+import { Glyph } from "@app/cards/glyphs";
+import { type BoardProps, type Context, cardOf } from "@app/games/module";
 import {
 	CastleRampageCard,
 	type CastleRampageEvent,
@@ -8,14 +12,11 @@ import {
 	type CastleRampageStack,
 	CastleRampageStructure,
 	type CastleRampageView,
-	type Event,
-} from "../../api/types";
-import { CardBack } from "../../cards/frame";
-import { Glyph } from "../../cards/glyphs";
-import { t } from "../../i18n";
-import { Pile } from "../../ui/pile";
-import { type BoardProps, type Context, cardOf } from "../module";
+} from "@app/gen/croupier/v1/castle_rampage_pb";
+import { t } from "@app/i18n";
+import { Pile } from "@app/ui/pile";
 import { CastleCard } from "./card";
+import { say } from "./texts";
 
 export const idOf = (card: CastleRampageCard) => CastleRampageCard[card] ?? "";
 
@@ -31,15 +32,15 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 			<div class="boardhead">
 				<span>
 					{settingUp
-						? t().castle.setUp(game.setUps + 1, options?.setUps ?? 2)
-						: t().castle.turn(game.turn, options?.turns ?? 200)}
+						? say().setUp(game.setUps + 1, options?.setUps ?? 2)
+						: say().turn(game.turn, options?.turns ?? 200)}
 				</span>
 				<span class="piles">
 					<span class="pilelabel">
-						{t().castle.draw} <b>{game.drawSize}</b>
+						{say().draw} <b>{game.drawSize}</b>
 					</span>
 					<Pile
-						title={t().castle.discards}
+						title={say().discards}
 						cards={game.discards.map(idOf)}
 						context={context}
 						Card={CastleCard}
@@ -67,19 +68,13 @@ function Side(props: { side: CastleRampageSide; seat: number; context: Context; 
 	return (
 		<div class={`fort ${own ? "own" : "other"}`}>
 			<Stack
-				title={t().castle.castle}
+				title={say().castle}
 				glyph="CASTLE"
 				stack={side.castle!}
 				{...{ seat, context }}
 				own={own}
 			/>
-			<Stack
-				title={t().castle.gate}
-				glyph="GATE"
-				stack={side.gate!}
-				{...{ seat, context }}
-				own={own}
-			/>
+			<Stack title={say().gate} glyph="GATE" stack={side.gate!} {...{ seat, context }} own={own} />
 			<div class="permanents">
 				{(["CATAPULT", "GRANARY"] as const).map((card) => {
 					const count = card === "CATAPULT" ? side.catapults : side.granaries;
@@ -126,9 +121,9 @@ function Stack(props: {
 					const id = idOf(each.card);
 					const seen =
 						each.known === CastleRampageKnown.SHOWN
-							? t().castle.shown
+							? say().shown
 							: each.known === CastleRampageKnown.SEEN
-								? t().castle.seen
+								? say().seen
 								: "";
 					// From the bottom, a card keeps its place while those above it fall.
 					const place = standing.length - shown.length + index;
@@ -151,7 +146,7 @@ function Stack(props: {
 			</ol>
 			{stack.fallen.length > 0 && (
 				<Pile
-					title={t().castle.fallen}
+					title={say().fallen}
 					cards={stack.fallen.map(idOf)}
 					context={context}
 					Card={CastleCard}
@@ -174,7 +169,7 @@ function SetUp(props: {
 		<div class="setup">
 			{mine && (
 				<ol>
-					{t().castle.slots.map((slot, index) => (
+					{say().slots.map((slot, index) => (
 						<li key={slot} class={index === chosen.length ? "next" : ""}>
 							<span class="slotname">{slot}</span>
 							<span class="slotcard">
@@ -190,7 +185,7 @@ function SetUp(props: {
 				</ol>
 			)}
 			{kept !== 0 && (
-				<p class="muted">{t().castle.kept(context.catalog.cards.get(idOf(kept))?.title ?? "")}</p>
+				<p class="muted">{say().kept(context.catalog.cards.get(idOf(kept))?.title ?? "")}</p>
 			)}
 		</div>
 	);
@@ -258,7 +253,7 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 					<b class={`who ${player === near ? "mine" : "theirs"}`}>
 						{player === context.me ? t().you : context.catalog.game.seatTitles[player ?? 0]}
 					</b>{" "}
-					{t().castle.played(title(card))}
+					{say().played(title(card))}
 				</p>
 				<ol>
 					{clashes.map((clash, index) => (
@@ -278,8 +273,8 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 								name={clash.end === "held" ? "SHIELD" : "BLOCKED"}
 								label={
 									clash.end === "held"
-										? t().castle.held(title(clash.card), structureName(clash.structure))
-										: t().castle.destroyedIn(title(clash.card), structureName(clash.structure))
+										? say().held(title(clash.card), structureName(clash.structure))
+										: say().destroyedIn(title(clash.card), structureName(clash.structure))
 								}
 							/>
 						</li>
@@ -294,4 +289,4 @@ const isPlayed = ({ event }: Event) =>
 	event.case === "castleRampage" && (event.value as CastleRampageEvent).event.case === "played";
 
 export const structureName = (structure: CastleRampageStructure) =>
-	structure === CastleRampageStructure.GATE ? t().castle.gate : t().castle.castle;
+	structure === CastleRampageStructure.GATE ? say().gate : say().castle;

@@ -1,16 +1,18 @@
 // The board of Skystones: the squares, whose chip lies where, and what a placement would take.
+
+import { Glyph } from "@app/cards/glyphs";
+import type { BoardProps } from "@app/games/module";
+import { SkystonesPhase, type SkystonesView } from "@app/gen/croupier/v1/skystones_pb";
+import { t } from "@app/i18n";
+import { Share } from "@app/ui/share";
 import { useState } from "preact/hooks";
-import { SkystonesPhase, type SkystonesView } from "../../api/types";
-import { Glyph } from "../../cards/glyphs";
-import { t } from "../../i18n";
-import { Share } from "../../ui/share";
-import type { BoardProps } from "../module";
 import { edgesOf, SkyCard } from "./card";
+import { say } from "./texts";
 
 export const FIELDS = ["", "FIRE", "EARTH", "ELECTRO", "WATER", "AIR", "BLOCKED"];
 
 export const squareName = (square: number, size: number) =>
-	t().sky.squareShort(Math.floor(square / size) + 1, (square % size) + 1);
+	say().squareShort(Math.floor(square / size) + 1, (square % size) + 1);
 
 export function SkyBoard({ view, context, picker, near }: BoardProps) {
 	const game = view.game.value as SkystonesView;
@@ -25,14 +27,14 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 	return (
 		<div class={`skyboard ${game.phase === SkystonesPhase.PICK ? "picking" : ""}`}>
 			<div class="boardhead">
-				<span>{t().sky.round(game.round)}</span>
-				<span class="chips" title={t().sky.chips}>
+				<span>{say().round(game.round)}</span>
+				<span class="chips" title={say().chips}>
 					<span class={`chip ${near === 0 ? "mine" : "theirs"}`}>{chips[0]}</span>
 					<span class="muted"> : </span>
 					<span class={`chip ${near === 1 ? "mine" : "theirs"}`}>{chips[1]}</span>
 				</span>
 			</div>
-			<div class={`squares size${size}`} role="group" aria-label={t().sky.chips}>
+			<div class={`squares size${size}`} role="group" aria-label={say().chips}>
 				{game.board.map((square, index) => {
 					const key = `square:${index}`;
 					const card =
@@ -40,17 +42,17 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 					const field = FIELDS[square.field] ?? "";
 					const fieldText =
 						square.field === 6
-							? t().sky.blocked
+							? say().blocked
 							: square.field
-								? t().sky.only(t().sky.fields[square.field]!)
+								? say().only(say().fields[square.field]!)
 								: "";
-					const where = t().sky.square(Math.floor(index / size) + 1, (index % size) + 1);
+					const where = say().square(Math.floor(index / size) + 1, (index % size) + 1);
 					const owner = square.owner === undefined ? "" : square.owner === near ? "mine" : "theirs";
 					const label = [
 						where,
 						fieldText,
 						card
-							? `${card.title}, ${ownerName(context, square.owner)}, ${t().sky.edges(...(edgesOf(card) as [number, number, number, number]))}`
+							? `${card.title}, ${ownerName(context, square.owner)}, ${say().edges(...(edgesOf(card) as [number, number, number, number]))}`
 							: t().empty,
 					]
 						.filter(Boolean)

@@ -1,18 +1,18 @@
 // The board of Champion Chess: two champions face each other, and three categories decide.
+import type { Event } from "@app/api/types";
+import { CardBack } from "@app/cards/frame";
+import { Glyph } from "@app/cards/glyphs";
+import { type BoardProps, type Context, cardOf } from "@app/games/module";
 import {
 	ChampionChessCard,
 	type ChampionChessEvent,
 	ChampionChessPhase,
 	type ChampionChessSide,
 	type ChampionChessView,
-	type Event,
-} from "../../api/types";
-import { CardBack } from "../../cards/frame";
-import { Glyph } from "../../cards/glyphs";
-import { t } from "../../i18n";
-import { Pile } from "../../ui/pile";
-import { type BoardProps, type Context, cardOf } from "../module";
+} from "@app/gen/croupier/v1/champion_chess_pb";
+import { Pile } from "@app/ui/pile";
 import { CATEGORIES, ChessCard, isNoble } from "./card";
+import { say } from "./texts";
 
 export const idOf = (card: ChampionChessCard) => ChampionChessCard[card] ?? "";
 
@@ -46,14 +46,12 @@ export function ChessBoard({ view, events, context, picker, near }: BoardProps) 
 	return (
 		<div class="chessboard">
 			<div class="boardhead">
-				<span>
-					{fresh && shown ? t().chess.lastChallenge : t().chess.challenge(game.challenge)}
-				</span>
+				<span>{fresh && shown ? say().lastChallenge : say().challenge(game.challenge)}</span>
 				<Piles side={game.sides[far]!} seat={far} context={context} />
 			</div>
 			<div class="arena">
 				<Side corner={corners[far]!} seat={far} context={context} secret={waiting(far)} />
-				<table class="compare" aria-label={t().chess.total}>
+				<table class="compare" aria-label={say().total}>
 					<tbody>
 						{CATEGORIES.map((category, index) => {
 							const theirs = totals[far]?.[index];
@@ -105,7 +103,7 @@ function Side(props: {
 		<div class={`corner ${state}`}>
 			<div class="slot" data-testid="champion">
 				{secret && !corner.champion ? (
-					<CardBack label={t().chess.secret} />
+					<CardBack label={say().secret} />
 				) : corner.champion ? (
 					<span data-flip={`champion${seat}${corner.champion}`} class="onslot">
 						<ChessCard
@@ -115,12 +113,10 @@ function Side(props: {
 						/>
 					</span>
 				) : (
-					<span class="emptyslot">{t().chess.champion}</span>
+					<span class="emptyslot">{say().champion}</span>
 				)}
 				{state && (
-					<span class={`verdict ${state}`}>
-						{state === "won" ? t().chess.won : t().chess.captured}
-					</span>
+					<span class={`verdict ${state}`}>{state === "won" ? say().won : say().captured}</span>
 				)}
 			</div>
 			<div class="aidrow">
@@ -135,7 +131,7 @@ function Side(props: {
 				))}
 				{secret && corner.champion && corner.won === undefined && (
 					<span class="mini">
-						<CardBack label={t().chess.secret} />
+						<CardBack label={say().secret} />
 					</span>
 				)}
 			</div>
@@ -156,17 +152,17 @@ function Piles({
 	return (
 		<div class="piles">
 			<span class="pilelabel">
-				{t().chess.deck} <b>{side.deckSize}</b>
+				{say().deck} <b>{side.deckSize}</b>
 			</span>
 			<Pile
-				title={t().chess.reserve}
+				title={say().reserve}
 				cards={drawn(side.reserve)}
 				context={context}
 				side={seat}
 				Card={ChessCard}
 			/>
 			<Pile
-				title={t().chess.defeated}
+				title={say().defeated}
 				cards={drawn(side.defeated)}
 				context={context}
 				side={seat}

@@ -1,9 +1,10 @@
 // A card of PowerShot Soccer: what it does, and how strongly.
-import { PowerShotSoccerRole } from "../../api/types";
-import { CardFrame, Title } from "../../cards/frame";
-import { GlyphAt } from "../../cards/glyphs";
-import type { Catalog } from "../../state/catalog";
-import type { CardProps } from "../module";
+
+import { CardFrame, Title } from "@app/cards/frame";
+import { GlyphAt } from "@app/cards/glyphs";
+import type { CardProps } from "@app/games/module";
+import { PowerShotSoccerRole } from "@app/gen/croupier/v1/powershot_soccer_pb";
+import type { Catalog } from "@app/state/catalog";
 
 /** The role of a card, as the name of its drawing. */
 export function roleOf(catalog: Catalog, card: string): string {

@@ -1,15 +1,20 @@
 // Skystones: a board, hidden hands, and a limit on what a hand may weigh.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
 import {
 	type SkystonesAction,
 	type SkystonesEvent,
 	SkystonesPhase,
 	type SkystonesView,
-	type View,
-} from "../../api/types";
-import { t } from "../../i18n";
-import { type Context, cardKey, type GameModule, titleOf } from "../module";
+} from "@app/gen/croupier/v1/skystones_pb";
+import { t } from "@app/i18n";
 import { SkyBoard, squareName } from "./board";
 import { SkyCard, totalOf } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
 
 const gameOf = (view: View) => view.game.value as SkystonesView;
 const sizeOf = (view: View) => Math.round(Math.sqrt(gameOf(view).board.length)) || 3;
@@ -18,12 +23,12 @@ function title(context: Context, card: number | undefined) {
 	return card === undefined ? t().faceDown : titleOf(context, `${card}`);
 }
 
-export const skystones: GameModule = {
+export const game: GameModule = {
 	id: "skystones",
 	options: [
 		{
 			name: "specialFields",
-			label: () => t().optionSpecialFields,
+			label: () => say().optionSpecialFields,
 			kind: "number",
 			value: 0,
 			min: 0,
@@ -44,7 +49,7 @@ export const skystones: GameModule = {
 		const game = gameOf(view);
 		const hand = { title: t().yourHand, cards: game.hand.map(String), note: undefined };
 		if (game.phase !== SkystonesPhase.PICK) return [hand];
-		return [hand, { title: t().sky.pile, cards: game.pile.map(String) }];
+		return [hand, { title: say().pile, cards: game.pile.map(String) }];
 	},
 	prompt: (view, clicks, context) => {
 		const game = gameOf(view);
@@ -53,9 +58,9 @@ export const skystones: GameModule = {
 				(total, card) => total + totalOf(context.catalog.cards.get(`${card}`)!),
 				0,
 			);
-			return `${t().sky.prompts[1]} ${t().sky.handTotal(sum, handLimit(view))}`;
+			return `${say().prompts[1]} ${say().handTotal(sum, handLimit(view))}`;
 		}
-		return clicks.length > 0 ? t().sky.chooseSquare : (t().sky.prompts[2] ?? "");
+		return clicks.length > 0 ? say().chooseSquare : (say().prompts[2] ?? "");
 	},
 	button: () => undefined,
 	confirm: (action, context) => describe(action.game.value as SkystonesAction, context),
@@ -67,44 +72,44 @@ export const skystones: GameModule = {
 		switch (what.case) {
 			case "dealt":
 				return what.value.seat === undefined
-					? { text: t().sky.aside }
-					: { seat: what.value.seat, text: t().sky.dealt(what.value.count) };
+					? { text: say().aside }
+					: { seat: what.value.seat, text: say().dealt(what.value.count) };
 			case "fieldLaid":
 				return {
-					text: t().sky.field(
+					text: say().field(
 						squareName(what.value.square, size),
-						t().sky.fields[what.value.field] ?? "",
+						say().fields[what.value.field] ?? "",
 					),
 				};
 			case "roundStarted":
 				return {
 					seat: what.value.starter,
-					text: t().sky.roundStarted(what.value.round),
+					text: say().roundStarted(what.value.round),
 				};
 			case "picked":
 				return {
 					seat: what.value.seat,
 					text:
 						what.value.card === undefined
-							? t().sky.pickedHidden
-							: t().sky.picked(title(context, what.value.card)),
+							? say().pickedHidden
+							: say().picked(title(context, what.value.card)),
 				};
 			case "placed": {
-				const text = t().sky.placed(
+				const text = say().placed(
 					title(context, what.value.card),
 					squareName(what.value.square, size),
 				);
 				const taken = what.value.taken.length;
-				return { seat: what.value.seat, text: taken > 0 ? text + t().sky.taking(taken) : text };
+				return { seat: what.value.seat, text: taken > 0 ? text + say().taking(taken) : text };
 			}
 			case "passed":
-				return { seat: what.value.seat, text: t().sky.passed };
+				return { seat: what.value.seat, text: say().passed };
 			case "roundEnded": {
 				const { winner, chips } = what.value;
-				if (winner === undefined) return { text: t().sky.roundTied, strong: true };
+				if (winner === undefined) return { text: say().roundTied, strong: true };
 				return {
 					seat: winner,
-					text: t().sky.roundWon(chips[winner] ?? 0, chips[1 - winner] ?? 0),
+					text: say().roundWon(chips[winner] ?? 0, chips[1 - winner] ?? 0),
 					strong: true,
 				};
 			}
@@ -119,16 +124,18 @@ export const skystones: GameModule = {
 	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[seat]?.points ?? 0}`,
-		label: t().sky.points,
+		label: say().points,
 	}),
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
-	hidden: (view) => gameOf(view).unseen.map(String),
+	blurb: () => say().blurb,
+	follow,
+	deal,
 };
 
 function describe({ action }: SkystonesAction, context: Context): string {
-	if (action.case === "pickCard") return t().sky.pick(title(context, action.value.card));
+	if (action.case === "pickCard") return say().pick(title(context, action.value.card));
 	if (action.case === "placeCard")
-		return t().sky.place(
+		return say().place(
 			title(context, action.value.card),
 			squareName(action.value.square, sizeOf(context.view)),
 		);

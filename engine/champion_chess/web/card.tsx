@@ -1,7 +1,7 @@
 // A card of Champion Chess: a piece or an aid, and its points in the three categories.
-import { CardFrame, Title } from "../../cards/frame";
-import { GlyphAt } from "../../cards/glyphs";
-import type { CardProps } from "../module";
+import { CardFrame, Title } from "@app/cards/frame";
+import { GlyphAt } from "@app/cards/glyphs";
+import type { CardProps } from "@app/games/module";
 
 /** The drawings of the three categories, in the order of the numbers. */
 export const CATEGORIES = ["MOVE", "SWORD", "SHIELD"] as const;

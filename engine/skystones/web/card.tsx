@@ -1,8 +1,9 @@
 // A character of Skystones: points on four edges around an emblem that its number draws.
-import { type CatalogCard, SkystonesElement } from "../../api/types";
-import { GlyphAt } from "../../cards/glyphs";
-import type { Catalog } from "../../state/catalog";
-import type { CardProps } from "../module";
+import type { CatalogCard } from "@app/api/types";
+import { GlyphAt } from "@app/cards/glyphs";
+import type { CardProps } from "@app/games/module";
+import { SkystonesElement } from "@app/gen/croupier/v1/skystones_pb";
+import type { Catalog } from "@app/state/catalog";
 
 /** The element of a character, as the name of its drawing. */
 export function elementOf(catalog: Catalog, card: CatalogCard): string {

@@ -1,7 +1,7 @@
 // A card of Castle Rampage: its attack, what it defends, what it costs, and whom it shows.
-import { CardFrame, Title } from "../../cards/frame";
-import { GlyphAt } from "../../cards/glyphs";
-import type { CardProps } from "../module";
+import { CardFrame, Title } from "@app/cards/frame";
+import { GlyphAt } from "@app/cards/glyphs";
+import type { CardProps } from "@app/games/module";
 
 const FAMILIES: Record<string, string[]> = {
 	unit: ["KNIGHT", "ARCHER", "AXE_MAN", "GIANT", "MERCENARY"],

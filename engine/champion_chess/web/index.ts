@@ -1,23 +1,28 @@
 // Champion Chess: champions and aid, chosen in secret by both at the same time.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
 import {
 	type ChampionChessAction,
 	ChampionChessCard,
 	type ChampionChessEvent,
 	type ChampionChessView,
-	type View,
-} from "../../api/types";
-import { list, t } from "../../i18n";
-import { type Context, cardKey, type GameModule, titleOf } from "../module";
+} from "@app/gen/croupier/v1/champion_chess_pb";
+import { list, t } from "@app/i18n";
 import { ChessBoard, idOf } from "./board";
 import { ChessCard } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
 
 const gameOf = (view: View) => view.game.value as ChampionChessView;
 const titles = (context: Context, cards: readonly ChampionChessCard[]) =>
 	list(cards.map((card) => titleOf(context, idOf(card))));
 
-export const championChess: GameModule = {
+export const game: GameModule = {
 	id: "champion_chess",
-	options: [{ name: "castling", label: () => t().optionCastling, kind: "boolean", value: true }],
+	options: [{ name: "castling", label: () => say().optionCastling, kind: "boolean", value: true }],
 	Board: ChessBoard,
 	Card: ChessCard,
 	choices: (view) => {
@@ -39,25 +44,25 @@ export const championChess: GameModule = {
 		});
 	},
 	hand: (view) => [{ title: t().yourHand, cards: gameOf(view).hand.map(idOf) }],
-	prompt: (view) => t().chess.prompts[gameOf(view).phase] ?? "",
+	prompt: (view) => say().prompts[gameOf(view).phase] ?? "",
 	button: (key) => {
-		if (key === "do:castle") return { label: t().chess.castle, primary: true };
-		if (key === "do:stay") return { label: t().chess.stay };
+		if (key === "do:castle") return { label: say().castle, primary: true };
+		if (key === "do:stay") return { label: say().stay };
 		return undefined;
 	},
 	confirm: (action, context) => {
 		const decision = (action.game.value as ChampionChessAction).action;
 		if (decision.case === "playAid")
-			return decision.value.cards.length === 0 ? t().chess.noAid : t().chess.aid;
+			return decision.value.cards.length === 0 ? say().noAid : say().aid;
 		if (decision.case === "discardToReserve")
-			return decision.value.cards.length === 0 ? t().chess.keepAll : t().chess.discard;
+			return decision.value.cards.length === 0 ? say().keepAll : say().discard;
 		return `${t().confirm}: ${describe(action.game.value as ChampionChessAction, context)}`;
 	},
 	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("do:") ?? false,
 	describeAction: (action, context) => describe(action.game.value as ChampionChessAction, context),
 	describeEvent: (event, context) => {
 		const { seat, event: what } = event.event.value as ChampionChessEvent;
-		const words = t().chess;
+		const words = say();
 		switch (what.case) {
 			case "drawn":
 				return {
@@ -111,24 +116,27 @@ export const championChess: GameModule = {
 	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[1 - seat]?.defeated.filter((card) => card <= ChampionChessCard.KNIGHT).length ?? 0}`,
-		label: t().chess.defeated,
+		label: say().defeated,
 	}),
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
-	hidden: (view) => gameOf(view).sides[1 - (view.seat ?? 0)]?.unseen.map(idOf) ?? [],
+	cover: ["KNIGHT", "SWORD", "KING", "SHIELD", "QUEEN"],
+	blurb: () => say().blurb,
+	follow,
+	deal,
 };
 
 function describe({ action }: ChampionChessAction, context: Context): string {
 	switch (action.case) {
 		case "playChampion": {
 			const card = titleOf(context, idOf(action.value.noble));
-			return action.value.castle ? `${card}: ${t().chess.castle}` : card;
+			return action.value.castle ? `${card}: ${say().castle}` : card;
 		}
 		case "playAid":
-			return action.value.cards.length > 0 ? titles(context, action.value.cards) : t().chess.noAid;
+			return action.value.cards.length > 0 ? titles(context, action.value.cards) : say().noAid;
 		case "discardToReserve":
 			return action.value.cards.length > 0
-				? `${t().chess.discard}: ${titles(context, action.value.cards)}`
-				: t().chess.keepAll;
+				? `${say().discard}: ${titles(context, action.value.cards)}`
+				: say().keepAll;
 		default:
 			return "";
 	}
