@@ -6,6 +6,7 @@ all runs in another folder. For each game:
     its own tests, which check the contract (`croupier check-game`)
     whole matches against a bot: in the terminal, and with the client in Go (examples/go/bin/client,
         if it is built) and grpcurl (if there is Go)
+    a whole match on the page, in Chromium (if it is at hand)
     the search with 1,000 iterations against random play, at least 95 % of the score; of a game in
         plain Python, its compiled twin plays
 
@@ -30,6 +31,7 @@ BUILD = ("setuptools", "cython", "grpcio-tools", "pytest")
 STRONGER = 0.95  # Of the score, with 1,000 iterations against random play.
 MATCHES = 200
 GO = ROOT / "examples/go/bin/client"
+CHROMIUM = Path("/usr/bin/chromium")
 GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3"
 
 
@@ -51,6 +53,7 @@ def main() -> None:
             if (package / "twin").is_dir():
                 game = check_twin(python, package / "twin")
             check_strength(python, game)
+        check_page(python, names)
         begun = FOLDER / "begun"
         beside(python, "-m", "cli", "new-game", "begun", "--output", begun)
         check(python, begun)
@@ -81,6 +84,18 @@ def check(python: Path, package: Path) -> str:
             say("Not checked, as it is not built (make examples): the client in Go.")
         check_grpcurl(game, address)
     return game
+
+
+def check_page(python: Path, names: list[str]) -> None:
+    """Plays a whole match of each game on the page, in Chromium."""
+    if not CHROMIUM.exists():
+        say("Not checked, as there is no Chromium (apt-get install chromium): the page.")
+        return
+    tests = "tests/browser/package.test.ts -t whole"
+    games = ",".join(names)
+    server = str(python.with_name("croupier"))
+    said = run("scripts/web.sh", "browser", ARGS=tests, CROUPIER=server, GAMES=games)
+    say(f"the page: {next(line for line in said.splitlines() if 'Tests' in line).strip()}")
 
 
 def check_twin(python: Path, package: Path) -> str:

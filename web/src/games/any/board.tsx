@@ -62,7 +62,7 @@ function Thing(props: RowProps & { item: Item }) {
 			return <Cards {...props} item={item} />;
 		case "pile":
 			return (
-				<section class="heap" aria-label={item.label}>
+				<section class="heap">
 					<h2>{item.label}</h2>
 					<span class="mini back">
 						{item.count > 0 ? <CardBack /> : <span class="gap" />}
@@ -128,7 +128,7 @@ function Cards(props: RowProps & { item: Item & { kind: "cards" } }) {
 	const long = item.cards.length > MOST_CARDS && !offered;
 	const shown = long ? item.cards.slice(-LAST) : item.cards;
 	return (
-		<section class={`heap ${shown.length > LAST ? "long" : ""}`} aria-label={item.label}>
+		<section class={`heap ${shown.length > LAST ? "long" : ""}`}>
 			{long ? (
 				<Pile
 					title={item.label}
