@@ -109,6 +109,9 @@ wheel: tools web ## build the sdists and the wheels of the server and of the cli
 check-wheel: tools web ## build the packages twice and compare them; install them; play (SHORT=1 compiles nothing)
 	$(PY) scripts/check_wheels.py
 
+games: tools web ## install the games in examples/games/ beside the wheel of the server, test them and play them
+	$(PY) scripts/check_games.py $(ARGS)
+
 image: ## build the container image, and write its bill of materials to build/image/
 	scripts/build_image.sh $(ARGS)
 

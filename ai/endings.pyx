@@ -32,6 +32,7 @@ from libc.string cimport memset
 from ai.ending_tree cimport MAX_TURNS, NONE, ROOT, EndingTree, InfoSet, Node
 from ai.worker cimport Stop, now
 from engine.chance cimport Rng, Script, rng_below, rng_seed, script_next, script_start
+from engine.faults cimport raise_fault
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, VIEW_BYTES, Action, Game, State, View
 from engine.sampler cimport Sampler
 
@@ -96,6 +97,7 @@ def prove(Sampler sampler not None, legal, *, int iterations=0, double seconds=0
     if seconds > 0:
         max_nodes = min(max_nodes, <uint64_t> (NODES_A_SECOND * TIME_SHARE * seconds))
     expected = estimate_nodes(sampler, max_nodes)
+    raise_fault()
     if expected > max_nodes:
         return None
     actions = tuple(sorted(legal))
@@ -177,12 +179,14 @@ cdef class Ending(EndingTree):
 
     cdef bint solve(self, double expected, list others):
         # False: there is no proof.
-        if not self.build(expected, others):
-            return False
-        self.reach = <double*> self.arena.take_zeroed(self.node_count, sizeof(double))
-        with nogil:
-            self.solve_upwards()
-            return self.best_respond()
+        cdef bint found = self.build(expected, others)
+        if found:
+            self.reach = <double*> self.arena.take_zeroed(self.node_count, sizeof(double))
+            with nogil:
+                self.solve_upwards()
+                found = self.best_respond()
+        raise_fault()
+        return found
 
     cdef list opposing_samplers(self, uint64_t max_views):
         # The samplers of the views that the opponent may have; none if they are more than
@@ -200,6 +204,7 @@ cdef class Ending(EndingTree):
             with nogil:
                 self.sampler.draw(&state, &rng)
                 self.game.view(&state, 1 - self.seat, &view)
+            raise_fault()
             if not script.rejected:
                 views[PyBytes_FromStringAndSize(<char*> &view, VIEW_BYTES)] = True
                 if len(views) > max_views:
@@ -233,6 +238,7 @@ cdef class Ending(EndingTree):
         with nogil:
             self.sampler.draw(&state, &rng)
             count = self.game.without_dominated(&state, self.seat, actions, count)
+        raise_fault()
         return tuple([actions[i] for i in range(count)])
 
     cdef bint best_respond(self) noexcept nogil:

@@ -57,6 +57,7 @@ from ai.memory cimport NO_ENTRY, Arena
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
+from engine.faults cimport raise_fault
 from engine.game cimport BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
@@ -178,6 +179,7 @@ cdef class IsmctsWorker(Worker):
         memcpy(self.candidates, legal, self.legal_count * sizeof(Action))
         self.candidate_count = self.game.without_dominated(
             &self.state, seat, self.candidates, self.legal_count)
+        raise_fault()
         self.windows = <Window*> self.arena.take_zeroed(self.legal_count, sizeof(Window))
         self.root = self.tree.add_node(self.root_key)
 

@@ -23,6 +23,7 @@ from libc.string cimport memset
 from ai.memory cimport Arena
 from ai.worker cimport Stop, Worker
 from engine.chance cimport Rng, mix, rng_below, rng_next, rng_seed
+from engine.faults cimport raise_fault
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
@@ -93,6 +94,7 @@ cdef class PrincipalLines:
         cdef int i, count
         with nogil:
             count = self.follow(action, seats, actions)
+        raise_fault()
         return tuple([(seats[i], actions[i]) for i in range(count)])
 
     cdef int follow(self, Action action, int* seats, Action* actions) noexcept nogil:
@@ -204,6 +206,7 @@ cdef class PrincipalLines:
                 break
             with nogil:
                 self.compare_in_world(compared, count, best, totals)
+            raise_fault()
             worlds += 1
         return worlds, [best[i] / worlds if worlds else 0.0 for i in range(count)]
 

@@ -219,12 +219,18 @@ class Search:
         # Runs each thread for its iterations, if they are limited, or to the end.
         seconds = max(1e-9, end - time.monotonic()) if end is not None else 0
         reasons: list[StopReason] = []
+        faults: list[BaseException] = []
 
         def run(worker: IsmctsWorker | CfrWorker, share: int) -> None:
-            if share or left is None:
-                reasons.append(worker.run(share, seconds, stop))
-            else:
-                reasons.append(StopReason.ITERATIONS)
+            try:
+                if share or left is None:
+                    reasons.append(worker.run(share, seconds, stop))
+                else:
+                    reasons.append(StopReason.ITERATIONS)
+            except BaseException as fault:
+                faults.append(fault)
+                for other in self.workers:
+                    other.abandoned = True
 
         shares = left or [0] * len(self.workers)
         pairs = zip(self.workers, shares, strict=True)
@@ -234,6 +240,8 @@ class Search:
         run(self.workers[0], shares[0])
         for helper in helpers:
             helper.join()
+        if faults:
+            raise faults[0]
         return reasons
 
     def result(self) -> Result:

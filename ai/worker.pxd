@@ -19,6 +19,7 @@ cdef double now() noexcept nogil
 
 cdef class Worker:
     cdef readonly uint64_t iterations
+    cdef public bint abandoned
     # Runs one more iteration. False: the search cannot go on, for want of memory.
     cdef bint iterate(self) noexcept nogil
     # The action that a seat which has observed `key` is most likely to choose in this world or,

@@ -11,6 +11,8 @@ from cpython.pythread cimport (
 )
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from engine.faults cimport failed_here, pending, raise_fault
+
 from ai.results import StopReason
 
 cdef extern from *:
@@ -185,7 +187,7 @@ cdef double now() noexcept nogil:
 
 
 cdef class Worker:
-    """What one thread searches with."""
+    """What one thread searches with. Once it is `abandoned`, it ends at the next iteration."""
 
     def run(self, uint64_t iterations, double seconds, Stop stop):
         """Searches until a limit (0: none) is reached or `stop` is set; returns the StopReason."""
@@ -193,6 +195,7 @@ cdef class Worker:
         cdef double deadline = now() + seconds if seconds > 0 else 0
         with nogil:
             reason = self.run_until(iterations, deadline, stop)
+        raise_fault()
         return STOP_REASONS[reason]
 
     def root_actions(self):
@@ -217,6 +220,8 @@ cdef class Worker:
                 return BY_TIME
             if not self.iterate():
                 return BY_MEMORY
+            if self.abandoned or (pending and failed_here()):
+                return BY_CANCEL
             done += 1
             if yields and now() >= yielded + YIELD_EVERY:
                 sched_yield()

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -75,10 +76,10 @@ def run(chosen: argparse.Namespace) -> int:
         began = time.monotonic()
         try:
             note = check(under)
-        except AssertionError as error:
+        except Exception as error:
             failed += 1
             print(" NO")
-            for line in (str(error) or "an assertion in the check", *error.__notes__):
+            for line in (_what(error), *getattr(error, "__notes__", ())):
                 print(f"    {line}")
         else:
             said = note if isinstance(note, str) else "yes"
@@ -86,6 +87,13 @@ def run(chosen: argparse.Namespace) -> int:
     if failed:
         raise CommandError(f"{failed} properties of {game.id} do not hold")
     return 0
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, AssertionError):
+        return str(error) or "an assertion in the check"
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
 
 
 def _game(game_id: str, ruleset: dict[str, Any]) -> Game:

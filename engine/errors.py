@@ -4,6 +4,8 @@ GameError(ValueError)
 ├── RulesetError      a ruleset breaks a rule
 ├── ActionError       an action cannot be read, or is not legal now
 └── ViewError         a view contradicts itself
+
+RulesFault(RuntimeError)   rules in Python raised an exception, which is no fault of the input
 """
 
 
@@ -41,3 +43,10 @@ class ViewError(GameError):
     """A view contradicts itself."""
 
     reason = "INCONSISTENT_VIEW"
+
+
+class RulesFault(RuntimeError):
+    """The rules of a game raised an exception, from which this one is raised.
+
+    Nothing was changed: a match is as it was before the call.
+    """

@@ -142,6 +142,13 @@ cdef class Game:
         """The most actions for which the search answers a simultaneous decision with a mixture."""
         return MAX_MIXED
 
+    def stand_in(self, name):
+        """The class for a part, such as "sampler", of which the game's folder has no module.
+
+        None for that of all games.
+        """
+        return None
+
     def explain(self, position, int seat, action):
         """Why an action is not legal now: an identifier of the rule, and a sentence."""
         legal = ", ".join(str(self.read_action(a)) for a in position.legal(seat)[:8])

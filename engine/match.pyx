@@ -6,6 +6,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 
 from engine.chance cimport Rng, rng_seed
 from engine.events cimport EventLog, read_log
+from engine.faults cimport raise_fault
 from engine.game cimport SEATS, STATE_BYTES, Action, Game
 from engine.integers cimport uint8_t
 from engine.position cimport Position
@@ -45,12 +46,12 @@ cdef class Match:
         self.version = version
         self.since = [version, version]
         self.held = {}
-        self.events = self.draw(None)
+        self.events = self.draw(None, version)
 
-    cdef list draw(self, joint):
+    cdef list draw(self, joint, int version):
         # Deals, or applies a joint action, on a copy. If the tape runs out, this starts again with
         # a longer one, whose first draws are the same. The first tape is empty, because most
-        # decisions draw nothing.
+        # decisions draw nothing. If it raises an error, the match is as it was.
         cdef Position after
         cdef Rng rng
         cdef EventLog log
@@ -70,11 +71,12 @@ cdef class Match:
                 for seat in range(SEATS):
                     both[seat] = joint.get(seat, 0)
                 self.game.apply(&after.state, both, &rng, &log)
+            raise_fault()
             if not rng.tape_ran_out:
                 break
             if source is None:
                 domain = b"croupier/chance/v1\0" + self.match_id.encode() + b"\0"
-                source = hashlib.shake_256(domain + self.version.to_bytes(8, "big") + self.secret)
+                source = hashlib.shake_256(domain + version.to_bytes(8, "big") + self.secret)
             tape = source.digest(8 * len(tape) or TAPE_BYTES)
         events = read_log(self.game.event_kinds, &log)
         self.position = after
@@ -112,21 +114,23 @@ cdef class Match:
     def apply(self, int seat, action):
         """Applies one seat's action and returns the events.
 
-        Raises ActionError, and leaves the match as it was, if the action is not legal now. If the
-        other seat decides at the same time and has not decided yet, the match holds the action and
-        nothing happens yet. `since[seat]` is the version since which the seat's view has not
-        changed, so an action sent for any version from there on answers the present view.
+        Raises ActionError if the action is not legal now, and RulesFault if the rules fail. The
+        match is then as it was. If the other seat decides at the same time and has not decided yet,
+        the match holds the action and nothing happens yet. `since[seat]` is the version since which
+        the seat's view has not changed, so an action sent for any version from there on answers the
+        present view.
         """
         if seat in self.held:
             raise ActionError("seat", f"seat {seat} has decided already")
         self.position.check(seat, action)
         joint = {**self.held, seat: action}
-        self.version += 1
         if len(joint) < len(self.position.deciders):
+            self.version += 1
             self.held = joint
             self.since[seat] = self.version
             return []
-        events = self.draw(joint)
+        events = self.draw(joint, self.version + 1)
+        self.version += 1
         self.held = {}
         self.since = [self.version, self.version]
         return events

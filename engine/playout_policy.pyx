@@ -6,6 +6,7 @@ base class does, but without listing them. The base class stands in for each.
 """
 
 from engine.chance cimport Rng, rng_below, rng_seed
+from engine.faults cimport raise_fault
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.integers cimport uint64_t
 from engine.position cimport Position
@@ -23,12 +24,17 @@ cdef class PlayoutPolicy:
         With a model of the game, it plays and estimates by what was learned.
         """
         policy = part(type(game), "playout", PlayoutPolicy)
+        if policy is PlayoutPolicy:
+            policy = game.stand_in("playout") or PlayoutPolicy
         return policy(game) if model is None else policy(game, model)
 
     @staticmethod
     def uniform(Game game not None):
         """The playout policy that chooses uniformly and plays to the end of the match."""
-        return part(type(game), "random_playout", PlayoutPolicy)(game)
+        policy = part(type(game), "random_playout", PlayoutPolicy)
+        if policy is PlayoutPolicy:
+            policy = game.stand_in("random_playout") or PlayoutPolicy
+        return policy(game)
 
     def __init__(self, Game game not None):
         self.game = game
@@ -64,18 +70,24 @@ cdef class PlayoutPolicy:
     def action(self, Position position not None, int seat, uint64_t seed):
         """The action that the policy chooses for a seat that must decide."""
         cdef Rng rng
+        cdef Action action
         rng_seed(&rng, seed)
-        return self.choose(&position.state, seat, &rng)
+        action = self.choose(&position.state, seat, &rng)
+        raise_fault()
+        return action
 
     def score(self, Position position not None):
         """The estimated score of seat 0 and probability of a draw, without a playout."""
         cdef double draw = 0
         cdef double score = self.estimate(&position.state, &draw)
+        raise_fault()
         return score, draw
 
     def at(self, Position position not None):
         """The stage of a position."""
-        return self.stage(&position.state)
+        cdef int stage = self.stage(&position.state)
+        raise_fault()
+        return stage
 
     def playouts(self, Position position not None, int n, uint64_t seed):
         """The mean score of seat 0 and the share of draws in `n` playouts."""
@@ -87,5 +99,6 @@ cdef class PlayoutPolicy:
             state = position.state
             with nogil:
                 score += self.playout(&state, &rng, &draw)
+            raise_fault()
             draws += draw
         return score / n, draws / n

@@ -5,8 +5,9 @@ from libc.string cimport memcpy, memset
 
 from engine.chance cimport Rng, rng_seed
 from engine.events cimport EventLog, read_log
+from engine.faults cimport raise_fault
 from engine.game cimport (
-    MAX_ACTIONS, MAX_PLACES, NOBODY, SEATS, STATE_BYTES, Action, Cards, Game, SeatView,
+    MAX_ACTIONS, MAX_PLACES, NOBODY, SEATS, STATE_BYTES, Action, Cards, Game, SeatView, State,
 )
 from engine.integers cimport uint64_t
 
@@ -28,6 +29,7 @@ cdef class Position:
         cdef Rng rng
         rng_seed(&rng, seed)
         game.deal(&position.state, &rng, NULL)
+        raise_fault()
         return position
 
     @staticmethod
@@ -67,42 +69,53 @@ cdef class Position:
     @property
     def deciders(self):
         """The seats that must decide now, ascending; empty when the match is over."""
-        return SEATS_IN[self.game.deciders(&self.state)]
+        cdef int owed = self.game.deciders(&self.state)
+        raise_fault()
+        return SEATS_IN[owed]
 
     @property
     def over(self):
         """Whether the match is over."""
-        return self.game.deciders(&self.state) == NOBODY
+        cdef int owed = self.game.deciders(&self.state)
+        raise_fault()
+        return owed == NOBODY
 
     @property
     def scores(self):
         """The scores of both seats, from 0 to 1 with a sum of 1; None before the end."""
         if not self.over:
             return None
-        return tuple([self.game.outcome(&self.state, seat) for seat in range(SEATS)])
+        scores = tuple([self.game.outcome(&self.state, seat) for seat in range(SEATS)])
+        raise_fault()
+        return scores
 
     def legal(self, int seat):
         """The legal actions of a seat, ascending; empty if it owes no decision."""
         cdef Action actions[MAX_ACTIONS]
-        cdef int i, n
-        if seat not in (0, 1) or not self.game.deciders(&self.state) & (1 << seat):
-            return ()
-        n = self.game.legal(&self.state, seat, actions)
+        cdef int i, n = 0
+        if seat in (0, 1) and self.game.deciders(&self.state) & (1 << seat):
+            n = self.game.legal(&self.state, seat, actions)
+        raise_fault()
         return tuple([actions[i] for i in range(n)])
 
     def is_legal(self, int seat, Action action):
         """Whether an action is legal, which was legal in another position that looks alike."""
-        return self.game.is_legal(&self.state, seat, action)
+        cdef bint legal = self.game.is_legal(&self.state, seat, action)
+        raise_fault()
+        return legal
 
     def only_action(self, int seat):
         """The only legal action of a seat that must decide; 0 if there are several."""
-        return self.game.only_action(&self.state, seat)
+        cdef Action action = self.game.only_action(&self.state, seat)
+        raise_fault()
+        return action
 
     def without_dominated(self, int seat):
         """The legal actions of a seat that must decide, without those that are dominated."""
         cdef Action[MAX_ACTIONS] actions
         cdef int i, n = self.game.legal(&self.state, seat, actions)
         n = self.game.without_dominated(&self.state, seat, actions, n)
+        raise_fault()
         return tuple([actions[i] for i in range(n)])
 
     def view(self, int viewer):
@@ -110,6 +123,7 @@ cdef class Position:
         cdef SeatView view = SeatView.__new__(SeatView)
         view.game = self.game
         self.game.view(&self.state, viewer, &view.view)
+        raise_fault()
         return view
 
     def hidden(self, int seat):
@@ -118,24 +132,32 @@ cdef class Position:
         cdef int place, card, cards = len(self.game.cards())
         memset(places, 0, sizeof(places))
         self.game.hidden(&self.state, seat, places)
+        raise_fault()
         return {name: [places[place][card] for card in range(cards)]
                 for place, name in enumerate(self.game.hidden_places)}
 
     def observe(self, joint, int seat):
         """The key of what a seat saw of the joint action, a pair, that led to this position."""
         cdef Action both[SEATS]
+        cdef uint64_t key
         both[0], both[1] = joint
-        return self.game.observe(&self.state, both, seat)
+        key = self.game.observe(&self.state, both, seat)
+        raise_fault()
+        return key
 
     def next_key(self, uint64_t key, joint, int seat):
         """The key of all that a seat has observed, after it saw this joint action too."""
         cdef Action both[SEATS]
         both[0], both[1] = joint
-        return self.game.next_key(key, &self.state, both, seat)
+        key = self.game.next_key(key, &self.state, both, seat)
+        raise_fault()
+        return key
 
     def root_key(self, int seat):
         """The key of what only this seat knows, such as its private cards."""
-        return self.game.root_key(&self.state, seat)
+        cdef uint64_t key = self.game.root_key(&self.state, seat)
+        raise_fault()
+        return key
 
     def check(self, int seat, action):
         """Raises ActionError unless the action is legal for the seat now."""
@@ -149,8 +171,10 @@ cdef class Position:
     def apply(self, joint, uint64_t seed):
         """Applies the actions of all deciders, a dict by seat, and returns the events.
 
-        Raises ActionError, and leaves the position as it was, if one of them is not legal.
+        Raises ActionError if one of them is not legal, and RulesFault if the rules fail. The
+        position is then as it was.
         """
+        cdef State after
         cdef Rng rng
         cdef EventLog log
         cdef Action both[SEATS]
@@ -164,8 +188,12 @@ cdef class Position:
         rng_seed(&rng, seed)
         log.used = 0
         log.overflowed = False
-        self.game.apply(&self.state, both, &rng, &log)
-        return read_log(self.game.event_kinds, &log)
+        after = self.state
+        self.game.apply(&after, both, &rng, &log)
+        raise_fault()
+        events = read_log(self.game.event_kinds, &log)
+        self.state = after
+        return events
 
     def perft(self, int depth, uint64_t seed=0):
         """The number of lines of `depth` joint actions, with one seed of chance for each ply.

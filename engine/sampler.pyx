@@ -8,6 +8,7 @@ from typing import NamedTuple
 from libc.string cimport memcmp, memset
 
 from engine.chance cimport Rng, Script, rng_seed, script_next, script_probability, script_start
+from engine.faults cimport raise_fault
 from engine.game cimport CARD_TYPES, MAX_PLACES, SEATS, Cards, SeatView, State
 from engine.integers cimport uint32_t, uint64_t
 from engine.position cimport Position
@@ -49,6 +50,8 @@ cdef class Sampler:
         With a model of the game, worlds are drawn by the likelihood of the opponent's past choices.
         """
         sampler = part(type(view.game), "sampler", Sampler)
+        if sampler is Sampler:
+            sampler = view.game.stand_in("sampler") or Sampler
         return sampler(view) if model is None else sampler(view, model)
 
     def __init__(self, SeatView view not None, model=None):
@@ -72,6 +75,7 @@ cdef class Sampler:
         memset(&state, 0, sizeof(state))
         self.draw(&state, &rng)
         self.game.view(&state, self.seat, &shown)
+        raise_fault()
         if memcmp(&shown, &self.view, sizeof(View)):
             raise ViewError("", "must be 0 beyond its counts")
 
@@ -82,6 +86,7 @@ cdef class Sampler:
         rng_seed(&rng, seed)
         with nogil:
             self.draw(&position.state, &rng)
+        raise_fault()
         return position
 
     def draws(self, int n, uint64_t seed):
@@ -94,6 +99,7 @@ cdef class Sampler:
         with nogil:
             for _n in range(n):
                 self.draw(&state, &rng)
+        raise_fault()
 
     def worlds(self, int most):
         """All positions that can be drawn, each with its probability.
@@ -108,6 +114,7 @@ cdef class Sampler:
         for _ in range(most):
             position = Position(self.game)
             self.draw(&position.state, &rng)
+            raise_fault()
             if script.broken:
                 return None
             if not script.rejected:
@@ -147,6 +154,7 @@ cdef class Sampler:
                         for card in range(CARD_TYPES):
                             copies[place][card] += places[place][card]
                             present[place][card] += places[place][card] > 0
+            raise_fault()
         return Beliefs(drawn, [
             CardBelief(self.game.hidden_places[place], card,
                        copies[place][card] / <double> drawn, present[place][card] / <double> drawn)

@@ -12,6 +12,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memset
 
 from ai.memory cimport Arena
+from engine.faults cimport raise_fault
 from engine.game cimport SEATS
 from lab.game_tree cimport (
     CHANCE, DECISION, NO_MEMORY, NONE, ROOT, TERMINAL, UNEXPANDED, GameTree, History,
@@ -64,6 +65,7 @@ cdef class ExtensiveGame:
         while at < tree.history_count:
             if tree.histories[at].kind == UNEXPANDED:
                 tree.expand(at)
+                raise_fault()
             if tree.histories[at].kind == NO_MEMORY:
                 raise MemoryError(f"{game.id}: too many lines of play under this ruleset")
             at += 1

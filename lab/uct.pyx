@@ -18,6 +18,7 @@ from libc.string cimport memset
 from ai.memory cimport NO_ENTRY, Arena, HashIndex
 from ai.worker cimport now
 from engine.chance cimport Rng, mix, rng_below, rng_seed
+from engine.faults cimport failed_here, pending, raise_fault
 from engine.game cimport MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
@@ -102,6 +103,9 @@ cdef class Uct:
                         and now() >= deadline):
                     break
                 self.iterate()
+                if pending and failed_here():
+                    break
+        raise_fault()
 
     cdef void iterate(self) noexcept nogil:
         cdef State state

@@ -1,8 +1,32 @@
 // The build of the web app.
-import { defineConfig } from "vite";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type Plugin, type UserConfig } from "vite";
+
+const web = fileURLToPath(new URL(".", import.meta.url));
+const engine = fileURLToPath(new URL("../engine/", import.meta.url));
+
+/** The drawings of games lie with the games, outside this folder: they find packages as if inside. */
+const games: Plugin = {
+	name: "games",
+	resolveId(source, importer) {
+		if (importer?.startsWith(engine) && /^[@a-z]/.test(source))
+			return this.resolve(source, `${web}src/main.tsx`);
+	},
+};
+
+/** What the tests need as well. */
+export const shared: UserConfig = {
+	plugins: [games],
+	// Said here, since no tsconfig.json lies above a folder in engine/.
+	oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+	resolve: { alias: { "@app": `${web}src` } },
+};
+
+const proxy = process.env.DEV_SERVER ?? "http://127.0.0.1:8080";
 
 // Relative addresses, so that the table also works below a path prefix of a proxy.
 export default defineConfig({
+	...shared,
 	base: "./",
 	build: {
 		outDir: "../service/gateway/static", // From where the server serves it.
@@ -12,6 +36,7 @@ export default defineConfig({
 		assetsInlineLimit: 0, // A data: address would need an exception in the content security policy.
 	},
 	server: {
-		proxy: { "/croupier.v1.": { target: process.env.DEV_SERVER ?? "http://127.0.0.1:8080" } },
+		fs: { allow: [web, engine] },
+		proxy: { "/croupier.v1.": { target: proxy }, "/games/": { target: proxy } },
 	},
 });

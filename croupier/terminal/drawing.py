@@ -202,14 +202,13 @@ class Drawing:
 
     def _said(self, part: str, what: Any) -> Text:
         # Says an action or an event by the phrase of the game, or else by its fields.
-        chosen = what.ListFields()
+        chosen: Any = [each for each in what.ListFields() if each[0].message_type]
         phrase = self.game.phrases.get(f"{part}.{chosen[0][0].name}") if chosen else None
         line = Text()
         if not phrase:
             self._phrase(line, what)
             return line
-        field: Any = chosen[0][0]
-        inner: Any = chosen[0][1]
+        field, inner = chosen[0]
         seats: Any = (each for each in (inner, what) if "seat" in each.DESCRIPTOR.fields_by_name)
         for text in re.split(r"({\w+})", phrase):
             name = text.strip("{}")
@@ -219,7 +218,11 @@ class Drawing:
                 line.append_text(self.seat_name(next(seats, what).seat))
             else:
                 found = field.message_type.fields_by_name[name]
-                line.append_text(self._value(found, getattr(inner, name)))
+                value = getattr(inner, name)
+                if found.is_repeated and not value and hasattr(inner, "count"):
+                    line.append(number_of_cards(inner.count))  # Cards that the reader does not see.
+                else:
+                    line.append_text(self._value(found, value))
         return line
 
     def _fields(self, message: Message) -> Iterable[RenderableType]:
@@ -247,7 +250,7 @@ class Drawing:
 
     def _items(self, field: Any, items: Sequence[Message]) -> RenderableType:
         columns = field.message_type.fields
-        if any(column.message_type or column.is_repeated for column in columns):
+        if any(column.message_type for column in columns):
             sides = field.name == "sides"
             return Group(
                 *(

@@ -164,8 +164,17 @@ def store_full() -> Refusal:
 
 
 def log_failure(what: str, error: BaseException) -> None:
-    """Logs where an unexpected error was raised, but not its message, which could name cards."""
-    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
-    stack = ", ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in frames)
+    """Logs where an unexpected error was raised, but not its message, which could name cards.
+
+    An error that was raised from another, as one of the rules of a game is, names that one too.
+    """
+    raised = f"{type(error).__name__} at {_stack(error)}"
+    if error.__cause__ is not None:
+        raised += f", from {type(error.__cause__).__name__} at {_stack(error.__cause__)}"
     # Lines are left out by where they come from, and they come from the caller.
-    _log.error("%s failed: %s at %s", what, type(error).__name__, stack, stacklevel=2)
+    _log.error("%s failed: %s", what, raised, stacklevel=2)
+
+
+def _stack(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    return ", ".join(f"{each.filename}:{each.lineno} in {each.name}" for each in frames)

@@ -3,19 +3,26 @@
 The build of `web/` puts them into `service/gateway/static/`. A file under `assets/` has a hash of
 its contents in its name, so that a browser may keep it for ever; of any other file it asks each
 time whether it has changed.
+
+A package of a game may draw its game itself: the files of its folder `web/` are served under
+`/games/<game>/`, if `drawing.js` is among them, and `/games/drawings.json` lists such games.
 """
 
 import gzip
 import hashlib
+import json
 import mimetypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
+from engine.packages import package_of
 from service.listening.http import Headers, Receive, Scope, Send, respond, respond_text
+from service.wire import hosted_games
 
 HASHED = "/assets/"
+DRAWING = "drawing.js"
 MIN_COMPRESSED = 1000  # Bytes; a smaller file fits into one packet anyway.
 NOT_BUILT = """\
 <!doctype html>
@@ -60,10 +67,20 @@ class _File(NamedTuple):
 class Site:
     """The files as an ASGI application."""
 
-    def __init__(self, folder: Traversable | None = None) -> None:
-        """Reads a folder, by default that of the package."""
+    def __init__(
+        self,
+        folder: Traversable | None = None,
+        drawings: Mapping[str, Traversable] | None = None,
+    ) -> None:
+        """Reads a folder, by default that of the package, and the drawings by game."""
+        drawings = _drawings() if drawings is None else drawings
         folder = folder or files("service.gateway").joinpath("static")
         found = {path: _file(path, content) for path, content in _contents(folder, "/")}
+        for game_id, drawing in drawings.items():
+            for path, content in _contents(drawing, f"/games/{game_id}/"):
+                found[path] = _file(path, content)
+        listed = "/games/drawings.json"
+        found[listed] = _file(listed, json.dumps(sorted(drawings)).encode())
         if "/index.html" not in found:
             found["/index.html"] = _file("/index.html", NOT_BUILT.encode())
         found["/"] = found.pop("/index.html")
@@ -86,6 +103,15 @@ class Site:
             await respond(send, 200, headers, file.compressed)
         else:
             await respond(send, 200, file.headers, file.content)
+
+
+def _drawings() -> dict[str, Traversable]:
+    folders = {
+        game_id: files(package_of(game)).joinpath("web") for game_id, game in hosted_games().items()
+    }
+    return {
+        game_id: folder for game_id, folder in folders.items() if folder.joinpath(DRAWING).is_file()
+    }
 
 
 def _contents(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:

@@ -34,8 +34,9 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
+from engine import games
 from service.common.errors import CODES
 
 # Whether the responses are a stream, by the path of the method.
@@ -61,7 +62,6 @@ REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reaso
 # The statuses of HTTP with which the web gateway answers, and those of refused calls besides.
 WEB_STATUSES = (200, 204, 304, 400, 403, 404, 405, 413, 414, 415, 421, 429, 431, 500, 501)
 CALL_STATUSES = (401, 409, 499, 503, 504)
-GAMES = tuple(field.name for field in game_pb2.Ruleset.DESCRIPTOR.oneofs[0].fields)
 MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")
 SEARCH_KINDS = ("hint", "bot")
 SEARCH_LIMITS = ("caller", "server")
@@ -159,6 +159,11 @@ def _short(path: str) -> str:
     return path.removeprefix("/croupier.v1.").lstrip("/")
 
 
+def hosted_ids() -> list[str]:
+    """Returns the ids of the games that a server can host."""
+    return [game_id for game_id, game in games().items() if not game.reference]
+
+
 class Metrics:
     """The metrics of one server, in a registry of its own."""
 
@@ -235,11 +240,13 @@ class Metrics:
             "game",
             "state",
         )
-        self._matches = {pair: matches.labels(*pair) for pair in product(GAMES, MATCH_STATES)}
+        self._matches = {
+            pair: matches.labels(*pair) for pair in product(hosted_ids(), MATCH_STATES)
+        }
         expiries = self._counter(
             "croupier_clock_expiries", "How often the time of a seat was up.", "game"
         )
-        self._expiries = {game: expiries.labels(game) for game in GAMES}
+        self._expiries = {game: expiries.labels(game) for game in hosted_ids()}
         self._overdue = self._gauge(
             "croupier_overdue_seconds",
             "For how long a match has been due that no server has taken up: a bot must decide in "
@@ -299,7 +306,7 @@ class Metrics:
         for kind in SEARCH_KINDS:
             for gauge in (self._search_threads, self._running, self._paused, self._waiting):
                 gauge.labels(kind)
-            for game in GAMES:
+            for game in hosted_ids():
                 for metric in (self._search_waits, self._search_seconds, self._iterations):
                     metric.labels(kind, game)
             for limit in SEARCH_LIMITS:

@@ -1,10 +1,16 @@
-"""Distributions with games that cannot be used, beside the installed ones."""
+"""Distributions with games, usable or not, beside the installed ones."""
 
+import argparse
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+
+from cli import new_game
+from engine.building import compile_schema
 
 ROOT = Path(__file__).parents[2]
 RULES = """
@@ -33,16 +39,35 @@ def plant(folder, game_id="planted", rules="", **values):
 
 def add_schema(package, text):
     """Writes the schema of a planted package, and compiles it."""
-    (package / "acme_planted.proto").write_text(dedent(text))
-    command = [sys.executable, "-c", "from engine.building import compile_schema as c; "]
-    command[-1] += "from pathlib import Path; c(Path('acme_planted'))"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run(command, check=True, cwd=package.parent, env=environment)
+    (package / f"{package.name}.proto").write_text(dedent(text))
+    _compile_schema(package)
+
+
+def _compile_schema(package):
+    with contextlib.chdir(package.parent):
+        compile_schema(Path(package.name))
+
+
+def plant_new_game(folder):
+    """Writes what `croupier new-game high_card` writes, as an installed distribution."""
+    chosen = argparse.Namespace(name="high_card", title=None, output=folder / "new")
+    new_game.run(chosen)
+    info = folder / "croupier_high_card-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: croupier-high-card\nVersion: 0\n")
+    (info / "entry_points.txt").write_text("[croupier.games]\nhigh_card = high_card\n")
+    shutil.move(folder / "new/high_card", folder / "high_card")
+    _compile_schema(folder / "high_card")
+
+
+def environment_of(folder):
+    """The environment of a process that finds the planted distributions."""
+    return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
 def run(folder, *arguments, **variables):
     """Runs `croupier` with the planted distributions beside the installed ones."""
-    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", **variables}
+    environment = environment_of(folder) | variables
     command = [sys.executable, "-m", "cli", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=60, env=environment, cwd=folder

@@ -1,5 +1,6 @@
 """`croupier serve` in a process whose log and metrics a test can read, and which it can kill."""
 
+import functools
 import re
 import signal
 import subprocess
@@ -57,6 +58,11 @@ class ServerProcess:
         """The log lines so far."""
         with self._news:
             return "".join(self._lines)
+
+    @functools.cached_property
+    def web_url(self):
+        """The address for browsers, of a server with one."""
+        return self._process.stdout.readline().split()[-1]
 
     def forget_log(self):
         with self._news:

@@ -1,10 +1,10 @@
-// The start of the web app: its page and its style sheets.
-import { render } from "preact";
-import { App } from "./app";
+// The start of the web app: its page and its style sheets, those of games last.
 import "./style/base.css";
 import "./style/cards.css";
 import "./style/lobby.css";
 import "./style/match.css";
-import "./style/games.css";
+
+import { render } from "preact";
+import { App } from "./app";
 
 render(<App />, document.getElementById("app")!);

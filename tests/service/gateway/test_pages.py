@@ -89,13 +89,7 @@ class Sent:
         return dict(self.messages[0]["headers"])
 
 
-def test_built_files(tmp_path, web_servers):
-    (tmp_path / "assets").mkdir()
-    (tmp_path / "index.html").write_text("<!doctype html>")
-    (tmp_path / "assets" / "table-Dk3.js").write_text("let x = 1;\n" * 1000)
-    (tmp_path / "icon.svg").write_text("<svg/>")
-    site = Site(tmp_path)
-
+def getter(site, web_servers):
     def get(path, **headers):
         sent = Sent()
         pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
@@ -103,6 +97,34 @@ def test_built_files(tmp_path, web_servers):
         web_servers.run(site(scope, None, sent))
         return sent
 
+    return get
+
+
+def test_drawings_of_packages(tmp_path, web_servers):
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "drawing.js").write_text("export default (app, game) => game;\n")
+    get = getter(Site(tmp_path, {"acme_whist": tmp_path / "web"}), web_servers)
+    script = get("/games/acme_whist/drawing.js")
+    assert script.messages[1]["body"].startswith(b"export default")
+    assert script.headers[b"content-type"].startswith(b"text/javascript")
+    assert script.headers[b"cache-control"] == b"no-cache"
+    assert b"script-src 'self'" in script.headers[b"content-security-policy"]
+    assert get("/games/drawings.json").messages[1]["body"] == b'["acme_whist"]'
+
+
+def test_the_games_of_this_repository_are_drawn_by_the_web_app(ask):
+    response, listed = ask("GET", "/games/drawings.json")
+    assert response.status == 200 and listed == b"[]"
+    response, _ = ask("GET", "/games/skystones/index.ts")
+    assert response.status == 404
+
+
+def test_built_files(tmp_path, web_servers):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.html").write_text("<!doctype html>")
+    (tmp_path / "assets" / "table-Dk3.js").write_text("let x = 1;\n" * 1000)
+    (tmp_path / "icon.svg").write_text("<svg/>")
+    get = getter(Site(tmp_path), web_servers)
     assert get("/").messages[1]["body"] == b"<!doctype html>"
     script = get("/assets/table-Dk3.js", accept_encoding="br, gzip")
     assert script.headers[b"content-encoding"] == b"gzip"

@@ -10,7 +10,7 @@ import {
 	ExpiryPolicy,
 	HintService,
 	MatchService,
-	RulesetSchema,
+	type Ruleset,
 	SeatConfigSchema,
 	type View,
 } from "./types";
@@ -42,11 +42,10 @@ export interface ClockChoice {
 }
 
 export interface NewMatch {
-	game: string;
+	ruleset: Ruleset;
 	opponent: Opponent;
 	seat: 0 | 1;
 	clock?: ClockChoice;
-	options: Record<string, number | boolean>;
 	requestId: string;
 }
 
@@ -62,9 +61,6 @@ const seconds = (value?: number) =>
 	value === undefined
 		? undefined
 		: { seconds: BigInt(Math.floor(value)), nanos: Math.round((value % 1) * 1e9) };
-
-/** `champion_chess` as the name of its field in the schema's `oneof`s. */
-export const caseOf = (game: string) => game.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 export async function listGames(language: string) {
 	return (
@@ -94,9 +90,7 @@ export async function createMatch(wish: NewMatch) {
 	const clock = wish.clock;
 	return matches.createMatch(
 		{
-			ruleset: create(RulesetSchema, {
-				game: { case: caseOf(wish.game) as "skystones", value: wish.options },
-			}),
+			ruleset: wish.ruleset,
 			seats: wish.seat === 0 ? [mine, theirs] : [theirs, mine],
 			timeControl: clock && {
 				perMatch: seconds(clock.perMatch),

@@ -1,6 +1,15 @@
 // What a game adds to the web app. Everything else is the same for all games.
 import type { ComponentType } from "preact";
-import type { Action, CatalogCard, Event, View } from "../api/types";
+import {
+	type Action,
+	type CatalogCard,
+	create,
+	type Event,
+	type MatchRecord,
+	type Ruleset,
+	RulesetSchema,
+	type View,
+} from "../api/types";
 import type { Choice, Click, Key } from "../match/choices";
 import type { Catalog } from "../state/catalog";
 
@@ -8,6 +17,8 @@ import type { Catalog } from "../state/catalog";
 export interface Line {
 	/** Who did it; not set if nobody did. */
 	seat?: number;
+	/** What the seat is called, if the text would not fit "You". */
+	name?: string;
 	text: string;
 	/** Whether it deserves to be seen, as a goal does. */
 	strong?: boolean;
@@ -68,6 +79,31 @@ export interface LobbyOption {
 	max?: number;
 }
 
+/** A game that follows the events of a record and draws the table as it is then. */
+export interface Follower {
+	follow(event: Event["event"]["value"]): void;
+	game(): View["game"];
+	/** The cards of each seat, by number. */
+	hands(): [number[], number[]];
+	/** The id in the catalog of the card with a number. */
+	nameOf(card: number): string;
+}
+
+/** Numbers drawn from the chance of a match. */
+export interface Draws {
+	/** A number from 0 to n - 1. */
+	below(n: number): number;
+	/** Shuffles in place. */
+	shuffle(cards: string[]): string[];
+}
+
+/** How the deal of a game is derived again from its chance: its cards in order, as words. */
+export interface Deal {
+	derive(draws: Draws, cards: readonly object[]): string[];
+	/** The same, as the events of the deal tell it. */
+	told(happened: readonly unknown[]): string[];
+}
+
 export interface GameModule {
 	id: string;
 	options: LobbyOption[];
@@ -91,11 +127,34 @@ export interface GameModule {
 	pace(event: Event): number;
 	/** The score of a seat as the players count it, and what it counts. */
 	score(view: View, seat: number): { value: string; label: string } | undefined;
-	/** The cards in a hand of the other seat, face down. */
-	handSize(view: View, seat: number): number;
-	/** What the search says about hidden cards: the ids of all cards that may be hidden. */
-	hidden(view: View): string[];
+	/** The cards in a hand of the other seat, face down; undefined if the game does not say. */
+	handSize(view: View, seat: number): number | undefined;
+	/** A ruleset with these options. */
+	ruleset?(options: Record<string, number | boolean>): Ruleset;
+	/** The game's own message in a view, an action or an event, of a game without a field in the schema. */
+	read?(outer: View | Action | Event): object | undefined;
+	/** A line about the game in the lobby; otherwise it is the first sentence of the rules. */
+	blurb?(): string;
+	/** The cards on its picture in the lobby. */
+	cover?: string[];
+	/** The name of a place where hidden cards lie, if the web app has no word for it. */
+	place?(name: string): string | undefined;
+	/** Follows the events of a record; without it a replay has no board. */
+	follow?(record: MatchRecord): Follower;
+	/** How the deal is checked; without it only the hash of the secret is. */
+	deal?: Deal;
 }
+
+/** `german_whist` as the name of its field in the schema's `oneof`s: `germanWhist`. */
+const caseOf = (game: string) => game.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+
+/** A ruleset with options, of a game with a field of its own in the schema. */
+export const rulesetOf = (game: string, value: object): Ruleset =>
+	create(RulesetSchema, { game: { case: caseOf(game), value } as unknown as Ruleset["game"] });
+
+/** A name of a schema as words: "opponent_hand" becomes "Opponent hand". */
+export const spaced = (name: string) =>
+	name.charAt(0).toUpperCase() + name.slice(1).toLowerCase().replace(/_/g, " ");
 
 /** The key of a card. */
 export const cardKey = (card: string): Key => `card:${card}`;

@@ -4,10 +4,16 @@ import { language } from "../state/settings";
 import { de } from "./de";
 import { en, type Texts } from "./en";
 
-const texts = computed<Texts>(() => (language.value === "de" ? de : en));
+const general = computed<Texts>(() => (language.value === "de" ? de : en));
 
 /** The texts; a component that calls it is drawn again when the language changes. */
-export const t = (): Texts => texts.value;
+export const t = (): Texts => general.value;
+
+/** Texts of a game in the visitor's language, from those in all languages. */
+export const texts =
+	<T>(each: { en: T; de: T }): (() => T) =>
+	() =>
+		each[language.value];
 
 export const number = (value: number | bigint) =>
 	new Intl.NumberFormat(language.value).format(value);

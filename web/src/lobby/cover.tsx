@@ -1,21 +1,17 @@
 // The picture of a game in the lobby: a fan of some of its own cards.
-import type { GameModule } from "../games/module";
 import type { Catalog } from "../state/catalog";
 
-const SHOWN: Record<string, string[]> = {
-	champion_chess: ["KNIGHT", "SWORD", "KING", "SHIELD", "QUEEN"],
-	castle_rampage: ["ARCHER", "OGRE", "DRAGON", "CATAPULT", "GRAND_ASSAULT"],
-};
+const SHOWN = [0, 1, 2, 3, 4];
 
-export function Cover({ game, catalog }: { game: GameModule; catalog: Catalog }) {
+export function Cover({ catalog }: { catalog: Catalog }) {
+	const { cover, Card } = catalog.module;
 	const all = [...catalog.cards.keys()];
-	const step = Math.floor(all.length / 5);
-	const ids = SHOWN[game.id] ?? [0, 1, 2, 3, 4].map((index) => all[index * step + 7]!);
+	const ids = cover ?? SHOWN.map((at) => all[Math.floor(((at + 0.8) * all.length) / 5)]!);
 	return (
 		<div class="fan">
 			{ids.map((id, index) => (
-				<span class={`fan${index}`} key={id}>
-					<game.Card card={catalog.cards.get(id)} catalog={catalog} side={index % 2} />
+				<span class={`fan${index}`} key={index}>
+					<Card card={catalog.cards.get(id)} catalog={catalog} side={index % 2} />
 				</span>
 			))}
 		</div>

@@ -5,6 +5,7 @@ import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
 import { uuid } from "../api/uuid";
 import { t } from "../i18n";
+import { gameOf } from "../state/catalog";
 import { linkTo, replacePlace } from "../state/router";
 import { addSeat, idOf, seatOf } from "../state/seats";
 
@@ -18,9 +19,6 @@ function requestIdFor(invitation: string): string {
 	return fresh;
 }
 
-const gameOf = (view: { ruleset?: { game: { case?: string } } } | undefined) =>
-	(view?.ruleset?.game.case ?? "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 export function Join({ invitation }: { invitation: string }) {
 	const [underway, setUnderway] = useState(false);
 	const [failed, setFailed] = useState<string>();
@@ -32,7 +30,7 @@ export function Join({ invitation }: { invitation: string }) {
 			const { view } = await getView({ match: joined.name, token });
 			addSeat({
 				match: joined.name,
-				game: gameOf(view),
+				game: await gameOf(view),
 				seat: joined.seatToken?.seat,
 				token,
 				spectatorToken: joined.spectatorToken,
@@ -82,7 +80,8 @@ export function Watch({ id, token }: { id: string; token: string }) {
 				const { view } = await getView({ match: `matches/${id}`, token }, stop.signal);
 				// The token leaves the address bar. A seat of ours is not given up for it.
 				if (!seatOf(id)) {
-					addSeat({ match: `matches/${id}`, game: gameOf(view), token, created: Date.now() });
+					const game = await gameOf(view);
+					addSeat({ match: `matches/${id}`, game, token, created: Date.now() });
 				}
 				replacePlace(linkTo.match(id));
 			} catch (error) {

@@ -5,10 +5,10 @@ import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
 import { BotStrength, type View } from "../api/types";
 import { uuid } from "../api/uuid";
-import { GAMES } from "../games";
-import type { GameModule } from "../games/module";
+import { classOf } from "../games";
+import { rulesetOf } from "../games/module";
 import { t } from "../i18n";
-import { type Catalog, catalogOf } from "../state/catalog";
+import { type Catalog, catalogOf, gameIds } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { addSeat, forgetSeat, idOf, type Seat, seats } from "../state/seats";
 import { Dialog } from "../ui/dialog";
@@ -45,12 +45,12 @@ export function Lobby() {
 			<section aria-labelledby="choose">
 				<h2 id="choose">{t().chooseGame}</h2>
 				<ul class="games">
-					{[...GAMES.values()].map((game) => (
+					{gameIds().map((id) => (
 						<GameTile
-							key={game.id}
-							game={game}
-							onPlay={() => setDealing(game.id)}
-							onRules={() => setReading(game.id)}
+							key={id}
+							id={id}
+							onPlay={() => setDealing(id)}
+							onRules={() => setReading(id)}
 						/>
 					))}
 				</ul>
@@ -61,23 +61,23 @@ export function Lobby() {
 	);
 }
 
-function GameTile(props: { game: GameModule; onPlay: () => void; onRules: () => void }) {
-	const { game } = props;
-	const catalog = catalogOf(game.id);
+function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }) {
+	const { id } = props;
+	const catalog = catalogOf(id);
 	return (
-		<li class={`gametile game-${game.id}`}>
+		<li class={`gametile ${classOf(id)}`}>
 			<div class="cover" aria-hidden="true">
-				{catalog && <Cover game={game} catalog={catalog} />}
+				{catalog && <Cover catalog={catalog} />}
 			</div>
 			<div class="about">
 				<h3>{catalog?.game.title ?? "…"}</h3>
-				<p>{t().blurbs[game.id]}</p>
+				<p>{catalog && (catalog.module.blurb?.() ?? firstSentence(catalog.game.rules))}</p>
 				<div class="buttons">
 					<button
 						type="button"
 						class="primary"
 						disabled={!catalog}
-						data-testid={`play-${game.id}`}
+						data-testid={`play-${id}`}
 						onClick={props.onPlay}
 					>
 						{t().playNow}
@@ -93,6 +93,10 @@ function GameTile(props: { game: GameModule; onPlay: () => void; onRules: () => 
 	);
 }
 
+/** The first sentence of the rules of a game, which says what it is about. */
+const firstSentence = (rules: string) =>
+	/^.*?[.!?](?=\s|$)/s.exec(rules.trim())?.[0].replace(/\s+/g, " ") ?? "";
+
 function RulesDialog({ id, onClose }: { id: string; onClose: () => void }) {
 	const catalog = catalogOf(id);
 	if (!catalog) return null;
@@ -104,8 +108,8 @@ function RulesDialog({ id, onClose }: { id: string; onClose: () => void }) {
 }
 
 function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
-	const game = GAMES.get(id)!;
 	const catalog = catalogOf(id) as Catalog;
+	const game = catalog.module;
 	const [against, setAgainst] = useState<"bot" | "friend">("bot");
 	const [strength, setStrength] = useState<(typeof STRENGTHS)[number]>("CASUAL");
 	const [wanted, setWanted] = useState<"any" | "0" | "1">("any");
@@ -127,12 +131,11 @@ function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
 				? ((crypto.getRandomValues(new Uint8Array(1))[0]! & 1) as 0 | 1)
 				: (Number(wanted) as 0 | 1);
 		const wish: NewMatch = {
-			game: id,
+			ruleset: game.ruleset?.(options) ?? rulesetOf(id, options),
 			opponent:
 				against === "bot" ? { kind: "bot", strength: BotStrength[strength] } : { kind: "friend" },
 			seat,
 			clock: CLOCKS[clock],
-			options,
 			requestId,
 		};
 		try {
@@ -320,7 +323,7 @@ function MyMatch({ seat }: { seat: Seat }) {
 			? t().watching
 			: t().friend;
 	return (
-		<li class={`mymatch game-${seat.game} ${mine ? "mine" : ""}`}>
+		<li class={`mymatch ${classOf(seat.game)} ${mine ? "mine" : ""}`}>
 			<a href={linkTo.match(idOf(seat.match))}>
 				<b>{catalog?.game.title ?? seat.game}</b>
 				<span class="muted">{against}</span>

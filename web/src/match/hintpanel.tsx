@@ -1,7 +1,7 @@
 // The hint in full: the score, the shares of the moves, the expected line, and the hidden cards.
 
-import { HiddenPlace, StopReason } from "../api/types";
-import type { Context, GameModule } from "../games/module";
+import { StopReason } from "../api/types";
+import { type Context, type GameModule, spaced } from "../games/module";
 import { number, percent, t } from "../i18n";
 import { Sparkline } from "../ui/sparkline";
 import type { Hints } from "./hints";
@@ -99,14 +99,14 @@ export function HintPanel(props: {
 				<>
 					<h3>{t().hintHidden}</h3>
 					<p class="muted">{t().hintHiddenNote(number(beliefs.worlds))}</p>
-					{[...new Set(beliefs.cards.map((each) => each.place))]
-						.filter((place) => place !== HiddenPlace.OPPONENT_PILE)
+					{[...new Set(beliefs.cards.map((each) => each.placeName))]
+						.filter((place) => place !== "opponent_pile")
 						.map((place) => (
 							<div key={place}>
-								<h4>{t().places[place]}</h4>
+								<h4>{t().places[place] ?? game.place?.(place) ?? spaced(place)}</h4>
 								<ul class="heat">
 									{beliefs.cards
-										.filter((each) => each.place === place)
+										.filter((each) => each.placeName === place)
 										.sort((a, b) => b.probability - a.probability)
 										.map((each) => {
 											const card = context.catalog.cards.get(each.card);

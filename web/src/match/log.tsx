@@ -23,7 +23,7 @@ export function Log(props: { game: GameModule; context: Context; events: readonl
 					<li key={index} class={line.strong ? "strong" : ""}>
 						{line.seat !== undefined && (
 							<b class={`who ${line.seat === context.me ? "mine" : "theirs"}`}>
-								{nameOfSeat(context, line.seat)}
+								{line.name ?? nameOfSeat(context, line.seat)}
 							</b>
 						)}{" "}
 						{line.text}

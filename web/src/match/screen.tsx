@@ -3,9 +3,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rematch, resignMatch } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
-import type { View } from "../api/types";
+import type { Event, View } from "../api/types";
 import { Glyph } from "../cards/glyphs";
-import { GAMES } from "../games";
+import { classOf } from "../games";
 import type { Context } from "../games/module";
 import { t } from "../i18n";
 import { Rules } from "../lobby/rules";
@@ -24,15 +24,16 @@ import { useKeys } from "./keys";
 import { Log } from "./log";
 import { useChooser } from "./picker";
 import { Session } from "./session";
-import { describeEvent, nameOfSeat, outcome, playerOfSeat } from "./words";
+import { describeEvent, inGame, nameOfSeat, outcome, playerOfSeat } from "./words";
 
 export function MatchScreen({ seat }: { seat: Seat }) {
-	const game = GAMES.get(seat.game);
 	const catalog = catalogOf(seat.game);
+	const pace = useRef<(event: Event) => number>(() => 0);
+	if (catalog) pace.current = catalog.module.pace;
 	const { session, hints } = useMemo(
 		() => ({
 			session: new Session(seat, (events) =>
-				Math.max(0, ...events.map((event) => (game && inGame(event) ? game.pace(event) : 0))),
+				Math.max(0, ...events.map((event) => (inGame(event) ? pace.current(event) : 0))),
 			),
 			hints: new Hints(seat),
 		}),
@@ -46,7 +47,6 @@ export function MatchScreen({ seat }: { seat: Seat }) {
 		};
 	}, [session, hints]);
 	const view = session.view.value;
-	if (!game) return <p class="notice">{t().gone}</p>;
 	if (session.connection.value === "refused") {
 		const refusal = session.refusal.value;
 		return (
@@ -69,11 +69,6 @@ export function MatchScreen({ seat }: { seat: Seat }) {
 	return <Table key={seat.match} {...{ seat, context, session, hints, view }} />;
 }
 
-const inGame = (event: { event: { case?: string } }) =>
-	["championChess", "skystones", "powershotSoccer", "castleRampage"].includes(
-		event.event.case ?? "",
-	);
-
 function Table(props: {
 	seat: Seat;
 	context: Context;
@@ -82,7 +77,7 @@ function Table(props: {
 	view: View;
 }) {
 	const { seat, context, session, hints, view } = props;
-	const game = GAMES.get(seat.game)!;
+	const game = context.catalog.module;
 	const near = seat.seat ?? 0;
 	const mine = seat.seat !== undefined && view.deciders.includes(seat.seat);
 	const busy = session.busy.value;
@@ -114,7 +109,7 @@ function Table(props: {
 	const state = lost ? "lost" : session.submitting.value ? "submitting" : busy ? "busy" : "ready";
 	return (
 		<div
-			class={`match game-${game.id} ${hint ? "hinted" : ""}`}
+			class={`match ${classOf(seat.game)} ${hint ? "hinted" : ""}`}
 			ref={root}
 			data-testid="match"
 			data-version={`${view.version}`}
@@ -191,9 +186,10 @@ function Player(props: {
 	far?: boolean;
 }) {
 	const { context, view, session, at } = props;
-	const game = GAMES.get(context.catalog.game.name.replace("games/", ""))!;
+	const game = context.catalog.module;
 	const started = view.game.case !== undefined;
 	const score = started ? game.score(view, at) : undefined;
+	const held = started && props.far ? game.handSize(view, at) : undefined;
 	const deciding = view.deciders.includes(at);
 	const who = playerOfSeat(context, at);
 	const title = context.catalog.game.seatTitles[at];
@@ -207,11 +203,11 @@ function Player(props: {
 				<b>{title}</b>
 				{who && <span class="muted"> {who}</span>}
 			</span>
-			{started && props.far && (
-				<span class="held" title={t().handOf(game.handSize(view, at))}>
+			{held !== undefined && (
+				<span class="held" title={t().handOf(held)}>
 					<Glyph name="HAND" />
-					{game.handSize(view, at)}
-					<span class="sr"> {t().handOf(game.handSize(view, at))}</span>
+					{held}
+					<span class="sr"> {t().handOf(held)}</span>
 				</span>
 			)}
 			<Clock view={view} seat={at} offset={session.clockOffset.value} />
@@ -332,12 +328,14 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 /** Says what has just happened to those who do not see it. */
 function Announcer(props: { session: Session; context: Context; mine: boolean }) {
 	const { session, context, mine } = props;
-	const game = GAMES.get(session.seat.game)!;
+	const game = context.catalog.module;
 	const lines = session.latest.value
 		.map((event) => describeEvent(game, event, context))
 		.filter((line) => line !== undefined)
 		.map((line) =>
-			line.seat === undefined ? line.text : `${nameOfSeat(context, line.seat)} ${line.text}`,
+			line.seat === undefined
+				? line.text
+				: `${line.name ?? nameOfSeat(context, line.seat)} ${line.text}`,
 		);
 	const end = outcome(context);
 	return (

@@ -20,6 +20,20 @@ export function playerOfSeat(context: Context, seat: number): string {
 	return player?.keyName || (context.me === undefined ? "" : t().friend);
 }
 
+/** Whether an event is of the game itself, and not of every match. */
+export const inGame = ({ event }: Event) =>
+	event.case !== undefined && !GENERAL.includes(event.case);
+
+const GENERAL: readonly string[] = [
+	"seatDecided",
+	"matchEnded",
+	"timeExpired",
+	"seatJoined",
+	"seatTokenReplaced",
+	"entropyHash",
+	"entropy",
+];
+
 export function describeEvent(game: GameModule, event: Event, context: Context): Line | undefined {
 	const what = event.event;
 	switch (what.case) {

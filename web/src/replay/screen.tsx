@@ -4,8 +4,8 @@ import { evaluate, getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import type { MatchRecord } from "../api/types";
 import { Glyph } from "../cards/glyphs";
-import { GAMES } from "../games";
-import type { Context, Picker } from "../games/module";
+import { classOf } from "../games";
+import type { Context, GameModule, Picker } from "../games/module";
 import { percent, t } from "../i18n";
 import { useFlip } from "../match/flip";
 import { Log } from "../match/log";
@@ -36,7 +36,11 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 		});
 	}, [seat]);
 	const catalog = catalogOf(seat.game);
-	const all = useMemo(() => (record ? moments(record) : []), [record]);
+	const module = catalog?.module;
+	const all = useMemo(
+		() => (record && module ? moments(record, module.follow?.(record)) : []),
+		[record, module],
+	);
 	if (failed)
 		return (
 			<div class="notice">
@@ -54,7 +58,7 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 
 function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context: Context }) {
 	const { seat, record, all } = props;
-	const game = GAMES.get(seat.game)!;
+	const game = props.context.catalog.module;
 	const [at, setAt] = useState(all.length - 1);
 	const root = useRef<HTMLDivElement>(null);
 	useFlip(root, at);
@@ -73,11 +77,15 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 		return () => document.removeEventListener("keydown", onKey);
 	}, [all.length]);
 	return (
-		<div class={`match replay game-${game.id}`} ref={root} data-testid="replay">
+		<div class={`match replay ${classOf(seat.game)}`} ref={root} data-testid="replay">
 			<div class="tablearea">
 				<Hand game={game} context={context} moment={moment} seat={1 - near} />
 				<div class="board">
-					<game.Board {...{ context, events, near }} view={moment.view} picker={NOTHING} />
+					{moment.view.game.case ? (
+						<game.Board {...{ context, events, near }} view={moment.view} picker={NOTHING} />
+					) : (
+						<p class="noboard">{t().replayNoBoard}</p>
+					)}
 				</div>
 				<Hand game={game} context={context} moment={moment} seat={near} />
 				<section class="actions" aria-label={t().replay}>
@@ -122,14 +130,9 @@ function Step(props: { label: string; sign: string; onClick: () => void }) {
 	);
 }
 
-function Hand(props: {
-	game: NonNullable<ReturnType<typeof GAMES.get>>;
-	context: Context;
-	moment: Moment;
-	seat: number;
-}) {
+function Hand(props: { game: GameModule; context: Context; moment: Moment; seat: number }) {
 	const { game, context, moment, seat } = props;
-	const score = game.score(moment.view, seat);
+	const score = moment.view.game.case && game.score(moment.view, seat);
 	return (
 		<section class="player replayhand" aria-label={context.catalog.game.seatTitles[seat]}>
 			<span class="name">
@@ -160,7 +163,8 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 	const [verdict, setVerdict] = useState<Verdict>();
 	async function check() {
 		const { verify } = await import("./verify");
-		setVerdict(await verify(props.record, props.seat.secretHash, props.context.catalog.game));
+		const { game, module } = props.context.catalog;
+		setVerdict(await verify(props.record, props.seat.secretHash, game, module.deal));
 	}
 	const hash =
 		verdict &&
@@ -184,9 +188,11 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 						<li class={verdict.hash === "wrong" ? "refusal" : ""}>
 							{verdict.hash === "wrong" ? "✗" : "✓"} {hash}
 						</li>
-						<li class={verdict.equal ? "" : "refusal"}>
-							{verdict.equal ? `✓ ${t().verifyDeal(verdict.cards)}` : `✗ ${t().verifyDealWrong}`}
-						</li>
+						{props.context.catalog.module.deal && (
+							<li class={verdict.equal ? "" : "refusal"}>
+								{verdict.equal ? `✓ ${t().verifyDeal(verdict.cards)}` : `✗ ${t().verifyDealWrong}`}
+							</li>
+						)}
 					</ul>
 				</div>
 			)}

@@ -4,12 +4,13 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { shake256 } from "@noble/hashes/sha3.js";
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { bytesToHex } from "../api/hex";
-import type { Game, Event as MatchEvent, MatchRecord } from "../api/types";
+import type { Game, Event as MatchEvent, MatchRecord, Ruleset } from "../api/types";
+import type { Deal, Draws as Drawn } from "../games/module";
 
 export interface Verdict {
 	/** Whether the secret has the hash that this browser kept, or else that of the record. */
 	hash: "kept" | "record" | "wrong";
-	/** The number of cards in the deal that were derived again. */
+	/** The number of cards in the deal that were derived again; 0 if the page cannot derive it. */
 	cards: number;
 	/** Whether all of them lie where the record says. */
 	equal: boolean;
@@ -23,12 +24,15 @@ export async function verify(
 	record: MatchRecord,
 	keptHash: string | undefined,
 	game: Game,
+	deal: Deal | undefined,
 ): Promise<Verdict> {
 	const actual = bytesToHex(await hashOf(record.secret));
 	const expected = keptHash ?? bytesToHex(record.secretHash);
 	const hash = actual !== expected ? "wrong" : keptHash ? "kept" : "record";
-	const derived = derive(record, game);
-	const told = toldBy(record);
+	if (!deal) return { hash, cards: 0, equal: false };
+	const draws = new Draws(tape(record, versionOfDeal(record)));
+	const derived = deal.derive(draws, specsOf(record, game));
+	const told = deal.told(dealt(record));
 	const equal = derived.length > 0 && derived.every((card, index) => card === told[index]);
 	return { hash, cards: derived.length, equal };
 }
@@ -64,7 +68,7 @@ function secretOf(record: MatchRecord): Uint8Array {
 }
 
 /** Draws numbers from a tape, each equally likely. */
-export class Draws {
+export class Draws implements Drawn {
 	private at = 0;
 	private readonly bytes: DataView;
 
@@ -93,68 +97,15 @@ export class Draws {
 	}
 }
 
-/** The cards of the deal, each as "place card", derived from the secret. */
-function derive(record: MatchRecord, game: Game): string[] {
-	const draws = new Draws(tape(record, versionOfDeal(record)));
-	const deck = deckOf(record, game);
-	const pile = (name: string) =>
-		draws
-			.shuffle([...deck])
-			.reverse()
-			.map((card) => `${name} ${card}`);
-	switch (record.ruleset?.game.case) {
-		case "championChess":
-			return [...pile("0"), ...pile("1")];
-		case "powershotSoccer":
-			return [...pile("0"), ...pile("1")];
-		case "castleRampage": {
-			const starter = draws.below(2);
-			return [`starter ${starter}`, ...pile("-")];
-		}
-		case "skystones": {
-			const cards = draws.shuffle([...deck]);
-			const half = Math.floor(cards.length / 2);
-			return [
-				...cards.slice(0, half).map((card) => `0 ${card}`),
-				...cards.slice(half, 2 * half).map((card) => `1 ${card}`),
-				...cards.slice(2 * half).map((card) => `- ${card}`),
-			];
-		}
-		default:
-			return [];
-	}
-}
-
-/** The cards of the deal in the same order, as the events of the record tell them. */
-function toldBy(record: MatchRecord): string[] {
-	const told: string[] = [];
+/** The events of the deal, as the game tells them. */
+function dealt(record: MatchRecord): unknown[] {
+	const kind = record.ruleset?.game.case;
 	const version = firstEventVersion(record);
-	const seats = new Set<string>();
-	for (const { entry } of record.entries) {
-		if (entry.case !== "event" || (entry.value as MatchEvent).version !== version) continue;
-		const what = (entry.value as MatchEvent).event;
-		if (what.case === "championChess" && what.value.event.case === "shuffled") {
-			const seat = `${what.value.seat}`;
-			if (seats.has(seat)) continue;
-			seats.add(seat);
-			told.push(...what.value.event.value.cards.map((card) => `${seat} ${card}`));
-		} else if (what.case === "powershotSoccer" && what.value.event.case === "shuffled") {
-			const seat = `${what.value.event.value.seat}`;
-			if (seats.has(seat)) continue;
-			seats.add(seat);
-			told.push(...what.value.event.value.cards.map((card) => `${seat} ${card}`));
-		} else if (what.case === "skystones" && what.value.event.case === "dealt") {
-			const { seat, cards } = what.value.event.value;
-			told.push(...cards.map((card) => `${seat ?? "-"} ${card}`));
-		} else if (what.case === "castleRampage" && what.value.event.case === "starterDrawn") {
-			told.push(`starter ${what.value.seat}`);
-		} else if (what.case === "castleRampage" && what.value.event.case === "shuffled") {
-			if (seats.has("-")) continue;
-			seats.add("-");
-			told.push(...what.value.event.value.cards.map((card) => `- ${card}`));
-		}
-	}
-	return told;
+	return record.entries.flatMap(({ entry }) =>
+		entry.case === "event" && entry.value.version === version && entry.value.event.case === kind
+			? [entry.value.event.value]
+			: [],
+	);
 }
 
 const firstEventVersion = (record: MatchRecord) =>
@@ -171,24 +122,10 @@ function versionOfDeal(record: MatchRecord): bigint {
 	return version - BigInt(replaced.length);
 }
 
-/** The deck before it is shuffled: the cards in the order of their list, as the events number them. */
-function deckOf(record: MatchRecord, game: Game): string[] {
-	const own = record.ruleset?.game;
-	const ruleset = own?.value?.cards.length ? own : game.defaultRuleset?.game;
-	switch (ruleset?.case) {
-		case "championChess":
-		case "castleRampage": {
-			const specs = [...(ruleset.value.cards as { card: number; copies?: number }[])];
-			return specs
-				.sort((a, b) => a.card - b.card)
-				.flatMap(({ card, copies }) => Array<string>(copies ?? 0).fill(`${card}`));
-		}
-		case "skystones":
-		case "powershotSoccer":
-			return (ruleset.value.cards as { copies?: number }[]).flatMap(({ copies }, index) =>
-				Array<string>(copies ?? 1).fill(`${index}`),
-			);
-		default:
-			return [];
-	}
+/** The cards of the match: those of its ruleset, or else the game's own. */
+function specsOf(record: MatchRecord, game: Game): object[] {
+	const cards = (ruleset: Ruleset | undefined) =>
+		(ruleset?.game.value as { cards?: object[] } | undefined)?.cards ?? [];
+	const own = cards(record.ruleset);
+	return own.length > 0 ? own : cards(game.defaultRuleset);
 }

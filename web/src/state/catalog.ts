@@ -1,17 +1,26 @@
 // The games as the server describes them, in the visitor's language.
 import { signal } from "@preact/signals";
-import { getGame } from "../api/calls";
-import type { CatalogCard, Game } from "../api/types";
+import { getGame, listGames } from "../api/calls";
+import type { CatalogCard, Game, View } from "../api/types";
+import { idOfGame, moduleOf } from "../games";
+import type { GameModule } from "../games/module";
 import { language } from "./settings";
 
 export interface Catalog {
 	game: Game;
 	/** The cards by id. */
 	cards: Map<string, CatalogCard>;
+	/** What draws the game. */
+	module: GameModule;
 }
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 15_000;
 
 const loaded = signal<ReadonlyMap<string, Catalog>>(new Map());
 const underway = new Set<string>();
+const ids = signal<readonly string[]>([]);
+let listed: Promise<Game[]> | undefined;
 
 /** The catalog of a game, or undefined until it is loaded. */
 export function catalogOf(game: string): Catalog | undefined {
@@ -21,14 +30,51 @@ export function catalogOf(game: string): Catalog | undefined {
 	return found ?? loaded.value.get(`${game} ${language.value === "de" ? "en" : "de"}`);
 }
 
-async function load(game: string, key: string, wait = 500): Promise<void> {
+async function load(game: string, key: string): Promise<void> {
 	underway.add(key);
-	try {
-		const described = await getGame(game, key.split(" ")[1]!);
-		const cards = new Map(described.cards.map((card) => [card.id, card]));
-		loaded.value = new Map(loaded.value).set(key, { game: described, cards });
-		underway.delete(key);
-	} catch {
-		setTimeout(() => load(game, key, Math.min(2 * wait, 15_000)), wait);
+	const described = await again(() => getGame(game, key.split(" ")[1]!));
+	const cards = new Map(described.cards.map((card) => [card.id, card]));
+	const module = await moduleOf(described);
+	// A game that cannot be read stays listed, and cannot be begun.
+	if (!module) return;
+	loaded.value = new Map(loaded.value).set(key, { game: described, cards, module });
+	underway.delete(key);
+}
+
+/** The ids of all games of the server, in its order; empty until they are loaded. */
+export function gameIds(): readonly string[] {
+	void list();
+	return ids.value;
+}
+
+function list(): Promise<Game[]> {
+	listed ??= again(() => listGames(language.peek())).then((games) => {
+		ids.value = games.map(idOfGame);
+		return games;
+	});
+	return listed;
+}
+
+/** The id of the game of a view. */
+export async function gameOf(view: View | undefined): Promise<string> {
+	const game = view?.ruleset?.game;
+	if (game?.case !== "packaged")
+		return (game?.case ?? "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+	const { typeUrl } = game.value;
+	const found = (await list()).find(({ defaultRuleset }) => {
+		const own = defaultRuleset?.game;
+		return own?.case === "packaged" && own.value.typeUrl === typeUrl;
+	});
+	return found ? idOfGame(found) : "";
+}
+
+/** Repeats a call until it succeeds, at growing intervals. */
+async function again<T>(call: () => Promise<T>): Promise<T> {
+	for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+		try {
+			return await call();
+		} catch {
+			await new Promise((resolve) => setTimeout(resolve, wait));
+		}
 	}
 }

@@ -12,4 +12,12 @@ describe("texts", () => {
 	it("are complete in German, tables included", () => {
 		expect(paths(de).sort()).toEqual(paths(en).sort());
 	});
+
+	const games = import.meta.glob<{ en: object; de: object }>("../../../engine/*/web/texts.ts", {
+		eager: true,
+		import: "all",
+	});
+	it.each(Object.entries(games))("of %s are complete in German", (_path, texts) => {
+		expect(paths(texts.de).sort()).toEqual(paths(texts.en).sort());
+	});
 });

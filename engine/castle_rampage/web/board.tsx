@@ -1,0 +1,292 @@
+// The board of Castle Rampage: two Gates and two Castles, and the last attack between them.
+import type { Event } from "@app/api/types";
+import { CardBack } from "@app/cards/frame";
+import { Glyph } from "@app/cards/glyphs";
+import { type BoardProps, type Context, cardOf } from "@app/games/module";
+import {
+	CastleRampageCard,
+	type CastleRampageEvent,
+	CastleRampageKnown,
+	CastleRampagePhase,
+	type CastleRampageSide,
+	type CastleRampageStack,
+	CastleRampageStructure,
+	type CastleRampageView,
+} from "@app/gen/croupier/v1/castle_rampage_pb";
+import { t } from "@app/i18n";
+import { Pile } from "@app/ui/pile";
+import { CastleCard } from "./card";
+import { say } from "./texts";
+
+export const idOf = (card: CastleRampageCard) => CastleRampageCard[card] ?? "";
+
+const SHOWN = 12; // Cards of a stack that are drawn; beyond, only their number.
+
+export function CastleBoard({ view, events, context, picker, near }: BoardProps) {
+	const game = view.game.value as CastleRampageView;
+	const options = view.ruleset?.game.case === "castleRampage" ? view.ruleset.game.value : undefined;
+	const far = 1 - near;
+	const settingUp = game.phase === CastleRampagePhase.SET_UP;
+	return (
+		<div class="castleboard">
+			<div class="boardhead">
+				<span>
+					{settingUp
+						? say().setUp(game.setUps + 1, options?.setUps ?? 2)
+						: say().turn(game.turn, options?.turns ?? 200)}
+				</span>
+				<span class="piles">
+					<span class="pilelabel">
+						{say().draw} <b>{game.drawSize}</b>
+					</span>
+					<Pile
+						title={say().discards}
+						cards={game.discards.map(idOf)}
+						context={context}
+						Card={CastleCard}
+					/>
+				</span>
+			</div>
+			<Side side={game.sides[far]!} seat={far} context={context} />
+			{settingUp ? (
+				<SetUp
+					context={context}
+					picker={picker}
+					kept={game.kept}
+					mine={context.me !== undefined && view.deciders.includes(near)}
+				/>
+			) : (
+				<LastPlay events={events} context={context} near={near} />
+			)}
+			<Side side={game.sides[near]!} seat={near} context={context} own />
+		</div>
+	);
+}
+
+function Side(props: { side: CastleRampageSide; seat: number; context: Context; own?: boolean }) {
+	const { side, seat, context, own } = props;
+	return (
+		<div class={`fort ${own ? "own" : "other"}`}>
+			<Stack
+				title={say().castle}
+				glyph="CASTLE"
+				stack={side.castle!}
+				{...{ seat, context }}
+				own={own}
+			/>
+			<Stack title={say().gate} glyph="GATE" stack={side.gate!} {...{ seat, context }} own={own} />
+			<div class="permanents">
+				{(["CATAPULT", "GRANARY"] as const).map((card) => {
+					const count = card === "CATAPULT" ? side.catapults : side.granaries;
+					if (count === 0) return null;
+					const title = context.catalog.cards.get(card)?.title ?? card;
+					return (
+						<span
+							key={card}
+							class="inplay"
+							data-flip={`permanent${seat}${card}${count}`}
+							title={title}
+						>
+							<Glyph name={card} label={title} /> {count}
+						</span>
+					);
+				})}
+			</div>
+		</div>
+	);
+}
+
+function Stack(props: {
+	title: string;
+	glyph: string;
+	stack: CastleRampageStack;
+	seat: number;
+	context: Context;
+	own: boolean | undefined;
+}) {
+	const { title, glyph, stack, seat, context, own } = props;
+	const { standing } = stack;
+	// The top card, which is attacked next, lies last and hides none of its numbers.
+	const shown = standing.slice(0, SHOWN).reverse();
+	return (
+		<section
+			class={`stack ${standing.length === 0 ? "razed" : ""}`}
+			aria-label={`${context.catalog.game.seatTitles[seat]}, ${title}: ${t().cards(standing.length)}`}
+		>
+			<h2>
+				<Glyph name={glyph} /> {title} <b>{standing.length}</b>
+			</h2>
+			<ol class="standing">
+				{shown.map((each, index) => {
+					const id = idOf(each.card);
+					const seen =
+						each.known === CastleRampageKnown.SHOWN
+							? say().shown
+							: each.known === CastleRampageKnown.SEEN
+								? say().seen
+								: "";
+					// From the bottom, a card keeps its place while those above it fall.
+					const place = standing.length - shown.length + index;
+					return (
+						<li
+							key={place}
+							title={seen}
+							data-flip={`stack${seat}${title}${place}`}
+							class={`${seen ? "known" : ""} ${own ? "down" : ""}`}
+						>
+							{each.card ? (
+								<CastleCard card={context.catalog.cards.get(id)} catalog={context.catalog} />
+							) : (
+								<CardBack label={t().faceDown} />
+							)}
+							{seen && <Glyph name="EYE" class="seen" label={seen} />}
+						</li>
+					);
+				})}
+			</ol>
+			{stack.fallen.length > 0 && (
+				<Pile
+					title={say().fallen}
+					cards={stack.fallen.map(idOf)}
+					context={context}
+					Card={CastleCard}
+				/>
+			)}
+		</section>
+	);
+}
+
+/** The five places of a set-up, filled in order. */
+function SetUp(props: {
+	context: Context;
+	picker: BoardProps["picker"];
+	kept: CastleRampageCard;
+	mine: boolean;
+}) {
+	const { context, picker, kept, mine } = props;
+	const chosen = picker.clicks.map((click) => cardOf(click.key));
+	return (
+		<div class="setup">
+			{mine && (
+				<ol>
+					{say().slots.map((slot, index) => (
+						<li key={slot} class={index === chosen.length ? "next" : ""}>
+							<span class="slotname">{slot}</span>
+							<span class="slotcard">
+								{chosen[index] && (
+									<CastleCard
+										card={context.catalog.cards.get(chosen[index]!)}
+										catalog={context.catalog}
+									/>
+								)}
+							</span>
+						</li>
+					))}
+				</ol>
+			)}
+			{kept !== 0 && (
+				<p class="muted">{say().kept(context.catalog.cards.get(idOf(kept))?.title ?? "")}</p>
+			)}
+		</div>
+	);
+}
+
+interface Clash {
+	card: string;
+	structure: CastleRampageStructure;
+	defence: number;
+	strength: number;
+	end: "" | "held" | "destroyed";
+}
+
+/** The last card that was played, and what it met. */
+function LastPlay(props: { events: readonly Event[]; context: Context; near: number }) {
+	const { events, context, near } = props;
+	let player: number | undefined;
+	let card = "";
+	let attackerFell = false;
+	const clashes: Clash[] = [];
+	let from = events.length - 1;
+	while (from >= 0 && !isPlayed(events[from]!)) from--;
+	for (const { event } of from >= 0 ? events.slice(from) : []) {
+		if (event.case !== "castleRampage") continue;
+		const { seat, event: what } = event.value as CastleRampageEvent;
+		if (what.case === "played") {
+			player = seat;
+			card = idOf(what.value.card);
+		} else if (what.case === "revealed") {
+			clashes.push({
+				card: idOf(what.value.card),
+				structure: what.value.structure,
+				defence: what.value.defence,
+				strength: what.value.strength,
+				end: "",
+			});
+		} else if (what.case === "held" && clashes.length > 0) {
+			clashes.at(-1)!.end = "held";
+			attackerFell = true;
+		} else if (what.case === "destroyed") {
+			const last = clashes.at(-1);
+			if (last && last.end === "" && last.card === idOf(what.value.card)) {
+				last.end = "destroyed";
+				attackerFell = last.defence === last.strength;
+			} else if (clashes.length === 0 && what.value.structure !== 0) {
+				clashes.push({
+					card: idOf(what.value.card),
+					structure: what.value.structure,
+					defence: 0,
+					strength: 0,
+					end: "destroyed",
+				});
+			}
+		}
+	}
+	if (!card) return <div class="lastplay none" />;
+	const title = (id: string) => context.catalog.cards.get(id)?.title ?? id;
+	return (
+		<div class={`lastplay ${player === near ? "mine" : "theirs"}`} key={`${from}`}>
+			<span class={`mini ${attackerFell ? "fell" : ""}`} data-flip={`played${from}`}>
+				<CastleCard card={context.catalog.cards.get(card)} catalog={context.catalog} />
+			</span>
+			<div class="clashes">
+				<p>
+					<b class={`who ${player === near ? "mine" : "theirs"}`}>
+						{player === context.me ? t().you : context.catalog.game.seatTitles[player ?? 0]}
+					</b>{" "}
+					{say().played(title(card))}
+				</p>
+				<ol>
+					{clashes.map((clash, index) => (
+						<li key={index} class={clash.end} data-flip={`clash${from}.${index}`}>
+							<span class="mini">
+								<CastleCard
+									card={context.catalog.cards.get(clash.card)}
+									catalog={context.catalog}
+								/>
+							</span>
+							{clash.strength > 0 && (
+								<span class="versus num">
+									{clash.strength} : {clash.defence}
+								</span>
+							)}
+							<Glyph
+								name={clash.end === "held" ? "SHIELD" : "BLOCKED"}
+								label={
+									clash.end === "held"
+										? say().held(title(clash.card), structureName(clash.structure))
+										: say().destroyedIn(title(clash.card), structureName(clash.structure))
+								}
+							/>
+						</li>
+					))}
+				</ol>
+			</div>
+		</div>
+	);
+}
+
+const isPlayed = ({ event }: Event) =>
+	event.case === "castleRampage" && (event.value as CastleRampageEvent).event.case === "played";
+
+export const structureName = (structure: CastleRampageStructure) =>
+	structure === CastleRampageStructure.GATE ? say().gate : say().castle;

@@ -1,0 +1,227 @@
+// Castle Rampage: hidden walls, and a hand of attackers.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import {
+	type CastleRampageAction,
+	type CastleRampageCard,
+	CastleRampageDiscardReason,
+	type CastleRampageEvent,
+	CastleRampagePhase,
+	CastleRampageStructure,
+	type CastleRampageView,
+} from "@app/gen/croupier/v1/castle_rampage_pb";
+import { list, t } from "@app/i18n";
+import { CastleBoard, idOf, structureName } from "./board";
+import { CastleCard } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
+
+const gameOf = (view: View) => view.game.value as CastleRampageView;
+const title = (context: Context, card: CastleRampageCard) =>
+	card ? titleOf(context, idOf(card)) : say().aCard;
+const titles = (context: Context, cards: readonly CastleRampageCard[]) =>
+	cards.length === 0 ? say().noCards : list(cards.map((card) => title(context, card)));
+const keys = (cards: readonly CastleRampageCard[]) => cards.map((card) => cardKey(idOf(card)));
+
+export const game: GameModule = {
+	id: "castle_rampage",
+	options: [
+		{ name: "setUps", label: () => say().optionSetUps, kind: "number", value: 2, min: 1, max: 2 },
+	],
+	Board: CastleBoard,
+	Card: CastleCard,
+	choices: (view) =>
+		view.legalActions.map((action) => {
+			const { action: decision } = action.game.value as CastleRampageAction;
+			switch (decision.case) {
+				case "setUp": {
+					const { gate, castle } = decision.value;
+					// The fifth card is the one that is left.
+					return { action, stages: keys([...gate, ...castle]).map((key) => [key]) };
+				}
+				case "strengthen": {
+					const { card, structure, discards } = decision.value;
+					const to = structure === CastleRampageStructure.GATE ? "to:gate" : "to:castle";
+					return { action, stages: [keys([card]), [to], keys(discards)] };
+				}
+				case "play": {
+					const { card, discards, choice } = decision.value;
+					const last =
+						choice.case === "unit"
+							? [`unit:${choice.value}`]
+							: choice.case === "permanent"
+								? [`permanent:${choice.value}`]
+								: [];
+					return { action, stages: [keys([card]), ["do:play"], keys(discards), last] };
+				}
+				default:
+					return { action, stages: [["do:end"]] };
+			}
+		}),
+	hand: (view) => [{ title: t().yourHand, cards: gameOf(view).hand.map(idOf) }],
+	prompt: (view, clicks) => {
+		const game = gameOf(view);
+		if (game.phase === CastleRampagePhase.SET_UP)
+			return clicks.length === 0
+				? (say().prompts[1] ?? "")
+				: (say().slotPrompts[clicks.length] ?? "");
+		if (clicks.length === 1) return say().whereTo;
+		if (clicks.length > 1) return say().payWith;
+		return game.strengthened
+			? `${say().prompts[2]} (${say().strengthened})`
+			: (say().prompts[2] ?? "");
+	},
+	button: (key, _clicks, context) => {
+		if (key === "do:play") return { label: say().play, primary: true };
+		if (key === "do:end") return { label: say().endTurn };
+		if (key === "to:gate") return { label: say().toGate };
+		if (key === "to:castle") return { label: say().toCastle };
+		if (key.startsWith("unit:")) return { label: say().units[Number(key.slice(5))] ?? key };
+		if (key.startsWith("permanent:"))
+			return { label: title(context, Number(key.slice("permanent:".length))) };
+		return undefined;
+	},
+	confirm: (action, context) =>
+		`${t().confirm}: ${describe(action.game.value as CastleRampageAction, context)}`,
+	atOnce: (clicks) => !(clicks.at(-1)?.key.startsWith("card:") ?? true),
+	describeAction: (action, context) => describe(action.game.value as CastleRampageAction, context),
+	describeEvent: (event, context) => {
+		const { seat, event: what } = event.event.value as CastleRampageEvent;
+		const words = say();
+		switch (what.case) {
+			case "shuffled":
+				return { text: words.shuffled(what.value.count) };
+			case "drawn":
+				return {
+					seat,
+					text:
+						what.value.cards.length > 0
+							? words.drewCards(titles(context, what.value.cards))
+							: words.drew(what.value.count),
+				};
+			case "cardsSetUp":
+				return { seat, text: words.didSetUp };
+			case "turnStarted":
+				return { seat, text: words.turnStarted(what.value.turn) };
+			case "strengthened":
+				return {
+					seat,
+					text: words.putUnder(
+						title(context, what.value.card),
+						structureName(what.value.structure),
+					),
+				};
+			case "played": {
+				const card = title(context, what.value.card);
+				const { choice } = what.value;
+				if (choice.case === "unit")
+					return { seat, text: words.named(card, words.units[choice.value] ?? "") };
+				if (choice.case === "permanent")
+					return { seat, text: words.against(card, title(context, choice.value)) };
+				if (choice.case === "extra" && choice.value) return { seat, text: words.playedExtra(card) };
+				return { seat, text: words.played(card) };
+			}
+			case "discarded": {
+				const cards = titles(context, what.value.cards);
+				const texts: Record<number, string> = {
+					[CastleRampageDiscardReason.PAYMENT]: words.paid(cards),
+					[CastleRampageDiscardReason.RANDOM]: words.lostRandom(cards),
+					[CastleRampageDiscardReason.PRIEST]: words.lostPriest(cards),
+				};
+				return { seat, text: texts[what.value.reason] ?? words.discarded(cards) };
+			}
+			case "revealed": {
+				const { structure, card, defence, strength } = what.value;
+				const text = words.revealed(
+					title(context, card),
+					structureName(structure),
+					defence,
+					strength,
+				);
+				return { seat, text };
+			}
+			case "held":
+				return {
+					seat,
+					text: words.held(title(context, what.value.card), structureName(what.value.structure)),
+				};
+			case "destroyed": {
+				const card = title(context, what.value.card);
+				return {
+					seat,
+					text: what.value.structure
+						? words.destroyedIn(card, structureName(what.value.structure))
+						: words.destroyed(card),
+					strong: true,
+				};
+			}
+			case "returned":
+				return { seat, text: words.returned(title(context, what.value.card)) };
+			case "looked":
+				return {
+					seat,
+					text: what.value.castle
+						? words.lookedAt(
+								what.value.gate ? title(context, what.value.gate) : t().nothing,
+								title(context, what.value.castle),
+							)
+						: words.looked,
+				};
+			case "handShown":
+				return { seat, text: words.handShown(titles(context, what.value.cards)) };
+			case "starterDrawn":
+				return { seat, text: words.starterDrawn };
+			case "turnCut":
+				return { seat, text: words.turnCut };
+			default:
+				return undefined;
+		}
+	},
+	pace: (event) => {
+		const what = (event.event.value as CastleRampageEvent).event.case;
+		return what === "revealed" ? 1100 : what === "played" ? 800 : what === "strengthened" ? 450 : 0;
+	},
+	score: () => undefined,
+	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
+	cover: ["ARCHER", "OGRE", "DRAGON", "CATAPULT", "GRAND_ASSAULT"],
+	place: (name) =>
+		name === "opponent_gate" || name === "opponent_castle" ? say()[name] : undefined,
+	blurb: () => say().blurb,
+	follow,
+	deal,
+};
+
+function describe({ action }: CastleRampageAction, context: Context): string {
+	const words = say();
+	const paying = (cards: readonly CastleRampageCard[]) =>
+		cards.length > 0 ? ` (${words.payable(titles(context, cards))})` : "";
+	switch (action.case) {
+		case "setUp": {
+			const { gate, castle, keep } = action.value;
+			const names = (cards: readonly CastleRampageCard[]) =>
+				cards.map((card) => title(context, card)).join(" / ");
+			return `${words.gate}: ${names(gate)}; ${words.castle}: ${names(castle)}; ${words.slots[4]}: ${title(context, keep)}`;
+		}
+		case "strengthen": {
+			const { card, structure, discards } = action.value;
+			return `${title(context, card)} → ${structureName(structure)}${paying(discards)}`;
+		}
+		case "play": {
+			const { card, discards, choice } = action.value;
+			const named =
+				choice.case === "unit"
+					? `: ${words.units[choice.value]}`
+					: choice.case === "permanent"
+						? `: ${title(context, choice.value)}`
+						: "";
+			return `${title(context, card)}${named}${paying(discards)}`;
+		}
+		case "endTurn":
+			return words.endTurn;
+		default:
+			return "";
+	}
+}

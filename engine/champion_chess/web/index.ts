@@ -1,0 +1,143 @@
+// Champion Chess: champions and aid, chosen in secret by both at the same time.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import {
+	type ChampionChessAction,
+	ChampionChessCard,
+	type ChampionChessEvent,
+	type ChampionChessView,
+} from "@app/gen/croupier/v1/champion_chess_pb";
+import { list, t } from "@app/i18n";
+import { ChessBoard, idOf } from "./board";
+import { ChessCard } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
+
+const gameOf = (view: View) => view.game.value as ChampionChessView;
+const titles = (context: Context, cards: readonly ChampionChessCard[]) =>
+	list(cards.map((card) => titleOf(context, idOf(card))));
+
+export const game: GameModule = {
+	id: "champion_chess",
+	options: [{ name: "castling", label: () => say().optionCastling, kind: "boolean", value: true }],
+	Board: ChessBoard,
+	Card: ChessCard,
+	choices: (view) => {
+		const decisions = view.legalActions.map((action) => ({
+			action,
+			decision: (action.game.value as ChampionChessAction).action,
+		}));
+		const canCastle = decisions.some(
+			({ decision }) => decision.case === "playChampion" && decision.value.castle,
+		);
+		return decisions.map(({ action, decision }) => {
+			if (decision.case === "playChampion") {
+				const king = decision.value.noble === ChampionChessCard.KING;
+				const way = king && canCastle ? [decision.value.castle ? "do:castle" : "do:stay"] : [];
+				return { action, stages: [[cardKey(idOf(decision.value.noble))], way] };
+			}
+			const cards = decision.value?.cards ?? [];
+			return { action, stages: [cards.map((card) => cardKey(idOf(card)))] };
+		});
+	},
+	hand: (view) => [{ title: t().yourHand, cards: gameOf(view).hand.map(idOf) }],
+	prompt: (view) => say().prompts[gameOf(view).phase] ?? "",
+	button: (key) => {
+		if (key === "do:castle") return { label: say().castle, primary: true };
+		if (key === "do:stay") return { label: say().stay };
+		return undefined;
+	},
+	confirm: (action, context) => {
+		const decision = (action.game.value as ChampionChessAction).action;
+		if (decision.case === "playAid")
+			return decision.value.cards.length === 0 ? say().noAid : say().aid;
+		if (decision.case === "discardToReserve")
+			return decision.value.cards.length === 0 ? say().keepAll : say().discard;
+		return `${t().confirm}: ${describe(action.game.value as ChampionChessAction, context)}`;
+	},
+	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("do:") ?? false,
+	describeAction: (action, context) => describe(action.game.value as ChampionChessAction, context),
+	describeEvent: (event, context) => {
+		const { seat, event: what } = event.event.value as ChampionChessEvent;
+		const words = say();
+		switch (what.case) {
+			case "drawn":
+				return {
+					seat,
+					text:
+						what.value.cards.length > 0
+							? words.drewCards(titles(context, what.value.cards))
+							: words.drew(what.value.count),
+				};
+			case "shuffled":
+				return { seat, text: what.value.fromReserve ? words.shuffledReserve : words.shuffled };
+			case "mulligan":
+				return { seat, text: words.mulligan(titles(context, what.value.cards)) };
+			case "championRevealed": {
+				const card = titleOf(context, idOf(what.value.champion));
+				return { seat, text: what.value.castled ? words.castled(card) : words.sends(card) };
+			}
+			case "aidRevealed":
+				return {
+					seat,
+					text:
+						what.value.cards.length > 0
+							? words.aided(titles(context, what.value.cards))
+							: words.aidedNone,
+				};
+			case "challengeDecided": {
+				const card = titleOf(context, idOf(what.value.champion));
+				const { movement, attack, defend } = what.value;
+				const totals = ` (${movement} / ${attack} / ${defend})`;
+				return {
+					seat,
+					text: (what.value.won ? words.wins(card) : words.falls(card)) + totals,
+					strong: true,
+				};
+			}
+			case "discarded":
+				return {
+					seat,
+					text:
+						what.value.cards.length > 0
+							? words.discarded(titles(context, what.value.cards))
+							: words.discardedNone,
+				};
+			default:
+				return undefined;
+		}
+	},
+	pace: (event) => {
+		const what = (event.event.value as ChampionChessEvent).event.case;
+		return what === "challengeDecided" ? 900 : what === "championRevealed" ? 500 : 0;
+	},
+	score: (view, seat) => ({
+		value: `${gameOf(view).sides[1 - seat]?.defeated.filter((card) => card <= ChampionChessCard.KNIGHT).length ?? 0}`,
+		label: say().defeated,
+	}),
+	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
+	cover: ["KNIGHT", "SWORD", "KING", "SHIELD", "QUEEN"],
+	blurb: () => say().blurb,
+	follow,
+	deal,
+};
+
+function describe({ action }: ChampionChessAction, context: Context): string {
+	switch (action.case) {
+		case "playChampion": {
+			const card = titleOf(context, idOf(action.value.noble));
+			return action.value.castle ? `${card}: ${say().castle}` : card;
+		}
+		case "playAid":
+			return action.value.cards.length > 0 ? titles(context, action.value.cards) : say().noAid;
+		case "discardToReserve":
+			return action.value.cards.length > 0
+				? `${say().discard}: ${titles(context, action.value.cards)}`
+				: say().keepAll;
+		default:
+			return "";
+	}
+}

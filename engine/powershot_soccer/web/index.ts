@@ -1,0 +1,140 @@
+// PowerShot Soccer: one card at a time, attack and answer.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import {
+	type PowerShotSoccerAction,
+	type PowerShotSoccerEvent,
+	PowerShotSoccerOutcome,
+	PowerShotSoccerRole,
+	type PowerShotSoccerView,
+} from "@app/gen/croupier/v1/powershot_soccer_pb";
+import { list, t } from "@app/i18n";
+import { SoccerBoard } from "./board";
+import { roleOf, SoccerCard } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
+
+const gameOf = (view: View) => view.game.value as PowerShotSoccerView;
+const role = (value: PowerShotSoccerRole) => PowerShotSoccerRole[value] ?? "";
+const title = (context: Context, card: number) => titleOf(context, `${card}`);
+const titles = (context: Context, cards: readonly number[]) =>
+	list(cards.map((card) => title(context, card)));
+
+/** The cards of the hand in the order in which players sort them: attack, shots, defence. */
+const ORDER = [1, 3, 2, 4, 5, 6, 7, 8, 9, 10];
+
+export const game: GameModule = {
+	id: "powershot_soccer",
+	options: [],
+	Board: SoccerBoard,
+	Card: SoccerCard,
+	choices: (view) => {
+		const plays = view.legalActions.map((action) => {
+			const decision = (action.game.value as PowerShotSoccerAction).action;
+			return { action, play: decision.value! };
+		});
+		return plays.map(({ action, play }) => {
+			// Only where a card leaves a choice does the role have to be clicked.
+			const alone = plays.filter((other) => other.play.card === play.card).length === 1;
+			const stages = [[cardKey(`${play.card}`)], alone ? [] : [`role:${role(play.role)}`]];
+			return { action, stages };
+		});
+	},
+	hand: (view) => {
+		const ruleset = view.ruleset?.game;
+		const specs = ruleset?.case === "powershotSoccer" ? ruleset.value.cards : [];
+		const place = (card: number) => ORDER.indexOf(specs[card]?.role ?? 0) * 100 + card;
+		const hand = [...gameOf(view).hand].sort((a, b) => place(a) - place(b));
+		return [{ title: t().yourHand, cards: hand.map(String) }];
+	},
+	prompt: (view) => say().prompts[gameOf(view).phase] ?? "",
+	button: (key) =>
+		key.startsWith("role:")
+			? { label: `${say().playAs}: ${say().roles[key.slice(5)]}` }
+			: undefined,
+	confirm: (action, context) =>
+		`${t().confirm}: ${describe(action.game.value as PowerShotSoccerAction, context)}`,
+	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("role:") ?? false,
+	describeAction: (action, context) =>
+		describe(action.game.value as PowerShotSoccerAction, context),
+	describeEvent: (event, context) => {
+		const { event: what } = event.event.value as PowerShotSoccerEvent;
+		const words = say();
+		switch (what.case) {
+			case "shuffled":
+				return { seat: what.value.seat, text: words.shuffled(what.value.count) };
+			case "drawn":
+				return {
+					seat: what.value.seat,
+					text:
+						what.value.cards.length > 0
+							? words.drewCards(titles(context, what.value.cards))
+							: words.drew(what.value.count),
+				};
+			case "kickOffShown":
+				return { seat: what.value.seat, text: words.kickOffShown(title(context, what.value.card)) };
+			case "halfStarted":
+				return { seat: what.value.kickOff, text: words.halfStarted(what.value.half), strong: true };
+			case "played": {
+				const card = title(context, what.value.card);
+				const own = roleOf(context.catalog, `${what.value.card}`);
+				const played = role(what.value.role);
+				if (played === "GIVE_UP") return { seat: what.value.seat, text: words.gaveUp(card) };
+				if (played === "DECLINE") return { seat: what.value.seat, text: words.declined(card) };
+				const told = own === "STAR_PLAYER";
+				return {
+					seat: what.value.seat,
+					text: told ? words.playedAs(card, words.roles[played] ?? played) : words.played(card),
+				};
+			}
+			case "exchangeDecided": {
+				const { outcome, power, defence, seat } = what.value;
+				const shot = power > 8 ? ` ${words.powerShot}` : "";
+				return {
+					seat,
+					text: `${words.told[outcome]} (${words.power(power, defence)})${shot}`,
+					strong: outcome === PowerShotSoccerOutcome.GOAL,
+				};
+			}
+			case "halfEnded":
+				return {
+					text: words.halfEnded(
+						what.value.half,
+						what.value.goals[0] ?? 0,
+						what.value.goals[1] ?? 0,
+					),
+					strong: true,
+				};
+			default:
+				return undefined;
+		}
+	},
+	pace: (event) => {
+		const what = (event.event.value as PowerShotSoccerEvent).event;
+		if (what.case === "exchangeDecided")
+			return what.value.outcome === PowerShotSoccerOutcome.GOAL ? 1400 : 700;
+		return what.case === "played" ? 550 : what.case === "halfEnded" ? 1200 : 0;
+	},
+	score: (view, seat) => ({
+		value: `${gameOf(view).sides[seat]?.goals ?? 0}`,
+		label: say().goals,
+	}),
+	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
+	cover: ["7", "17", "27", "37", "47"],
+	blurb: () => say().blurb,
+	follow,
+	deal,
+};
+
+function describe({ action }: PowerShotSoccerAction, context: Context): string {
+	if (action.case !== "playCard") return "";
+	const card = title(context, action.value.card);
+	const played = role(action.value.role);
+	if (played === "GIVE_UP") return say().giveUp(card);
+	if (played === "DECLINE") return say().decline(card);
+	const own = roleOf(context.catalog, `${action.value.card}`);
+	return own === "STAR_PLAYER" ? say().as(card, say().roles[played] ?? played) : card;
+}

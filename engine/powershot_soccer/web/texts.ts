@@ -1,0 +1,133 @@
+// What the web app says about PowerShot Soccer, in English and German.
+import { texts } from "@app/i18n";
+
+const en = {
+	blurb: "Pass, dribble, shoot, and bluff the keeper.",
+	half: (n: number): string => (n === 1 ? "First half" : "Second half"),
+	prompts: {
+		1: "You attack: play a card.",
+		2: "You defend: answer with a card.",
+	} as Record<number, string>,
+	roles: {
+		PASS: "Pass",
+		DRIBBLE: "Dribble",
+		CROSS: "Cross",
+		FANCY_FOOTWORK: "Fancy Footwork",
+		SHOOT: "Shoot",
+		LONG_RANGE_SHOT: "Long Range Shot",
+		TACKLE: "Tackle",
+		INTERCEPT: "Intercept",
+		SAVE: "Save",
+		STAR_PLAYER: "Star Player",
+		GIVE_UP: "give up the ball",
+		DECLINE: "no challenge",
+	} as Record<string, string>,
+	playAs: "Play it as",
+	as: (card: string, role: string) => `${card} as ${role}`,
+	giveUp: (card: string) => `${card}: give up the ball`,
+	decline: (card: string) => `${card}: no challenge`,
+	possession: "Possession",
+	standing: (n: number) => (n === 1 ? "1 card stands" : `${n} cards stand`),
+	attack: "This attack",
+	lastAttack: "Last attack",
+	powerShot: "PowerShot!",
+	total: (n: number) => `total ${n}`,
+	goals: "Goals",
+	shuffled: (n: number) => `shuffled ${n} cards`,
+	drew: (n: number) => `drew ${n === 1 ? "1 card" : `${n} cards`}`,
+	drewCards: (cards: string) => `drew ${cards}`,
+	kickOffShown: (card: string) => `showed ${card} for the kick-off`,
+	halfStarted: (n: number): string =>
+		n === 1 ? "kicked off the first half" : "kicked off the second half",
+	played: (card: string) => `played ${card}`,
+	playedAs: (card: string, role: string) => `played ${card} as ${role}`,
+	outcomes: {
+		1: "the card stands",
+		2: "repelled: a new attack",
+		3: "lost the ball",
+		4: "GOAL!",
+		5: "gave up the ball",
+	} as Record<number, string>,
+	told: {
+		1: "kept the ball",
+		2: "was repelled and attacks anew",
+		3: "lost the ball",
+		4: "GOAL!",
+		5: "gave up the ball",
+	} as Record<number, string>,
+	gaveUp: (card: string) => `gave up the ball with ${card}`,
+	declined: (card: string) => `let it pass with ${card}`,
+	discards: (who: string) => `Discards, ${who}`,
+	power: (power: number, defence: number) =>
+		defence > 0 ? `${power} against ${defence}` : `${power}, not challenged`,
+	halfEnded: (n: number, a: number, b: number) =>
+		`${n === 1 ? "Half-time" : "Full time"}: ${a} to ${b}`,
+	kickOff: "Kick-off",
+};
+
+const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
+
+const de: typeof en = {
+	blurb: "Passen, dribbeln, schießen und den Torwart täuschen.",
+	half: (n) => (n === 1 ? "Erste Halbzeit" : "Zweite Halbzeit"),
+	prompts: {
+		1: "Du greifst an: spiel eine Karte.",
+		2: "Du verteidigst: antworte mit einer Karte.",
+	},
+	roles: {
+		PASS: "Pass",
+		DRIBBLE: "Dribbling",
+		CROSS: "Flanke",
+		FANCY_FOOTWORK: "Trick",
+		SHOOT: "Schuss",
+		LONG_RANGE_SHOT: "Fernschuss",
+		TACKLE: "Tackling",
+		INTERCEPT: "Abfangen",
+		SAVE: "Parade",
+		STAR_PLAYER: "Star",
+		GIVE_UP: "Ball abgeben",
+		DECLINE: "kein Angriff auf den Ball",
+	},
+	playAs: "Spielen als",
+	as: (card, role) => `${card} als ${role}`,
+	giveUp: (card) => `${card}: Ball abgeben`,
+	decline: (card) => `${card}: kein Angriff auf den Ball`,
+	possession: "Ballbesitz",
+	standing: (n) => (n === 1 ? "1 Karte steht" : `${n} Karten stehen`),
+	attack: "Dieser Angriff",
+	lastAttack: "Letzter Angriff",
+	powerShot: "PowerShot!",
+	total: (n) => `Summe ${n}`,
+	goals: "Tore",
+	shuffled: (n) => `mischte ${cards(n)}`,
+	drew: (n) => `zog ${cards(n)}`,
+	drewCards: (list) => `zog ${list}`,
+	kickOffShown: (card) => `zeigte ${card} für den Anstoß`,
+	halfStarted: (n) => (n === 1 ? "Anstoß zur ersten Halbzeit" : "Anstoß zur zweiten Halbzeit"),
+	played: (card) => `spielte ${card}`,
+	playedAs: (card, role) => `spielte ${card} als ${role}`,
+	outcomes: {
+		1: "die Karte steht",
+		2: "abgewehrt: neuer Angriff",
+		3: "Ball verloren",
+		4: "TOR!",
+		5: "Ball abgegeben",
+	},
+	told: {
+		1: "behielt den Ball",
+		2: "wurde abgewehrt: neuer Angriff",
+		3: "verlor den Ball",
+		4: "TOR!",
+		5: "gab den Ball ab",
+	},
+	gaveUp: (card) => `gab mit ${card} den Ball ab`,
+	declined: (card) => `ließ den Ball mit ${card} durch`,
+	discards: (who) => `Ablage ${who}`,
+	power: (power, defence) =>
+		defence > 0 ? `${power} gegen ${defence}` : `${power}, ohne Gegenwehr`,
+	halfEnded: (n, a, b) => `${n === 1 ? "Halbzeit" : "Abpfiff"}: ${a} zu ${b}`,
+	kickOff: "Anstoß",
+};
+
+export const all = { en, de };
+export const say = texts(all);

@@ -1,0 +1,148 @@
+// Skystones: a board, hidden hands, and a limit on what a hand may weigh.
+import type { View } from "@app/api/types";
+import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import {
+	type SkystonesAction,
+	type SkystonesEvent,
+	SkystonesPhase,
+	type SkystonesView,
+} from "@app/gen/croupier/v1/skystones_pb";
+import { t } from "@app/i18n";
+import { SkyBoard, squareName } from "./board";
+import { SkyCard, totalOf } from "./card";
+import { deal } from "./deal";
+import { follow } from "./replay";
+import { say } from "./texts";
+import "./glyphs";
+import "./style.css";
+
+const gameOf = (view: View) => view.game.value as SkystonesView;
+const sizeOf = (view: View) => Math.round(Math.sqrt(gameOf(view).board.length)) || 3;
+
+function title(context: Context, card: number | undefined) {
+	return card === undefined ? t().faceDown : titleOf(context, `${card}`);
+}
+
+export const game: GameModule = {
+	id: "skystones",
+	options: [
+		{
+			name: "specialFields",
+			label: () => say().optionSpecialFields,
+			kind: "number",
+			value: 0,
+			min: 0,
+			max: 9,
+		},
+	],
+	Board: SkyBoard,
+	Card: SkyCard,
+	choices: (view) =>
+		view.legalActions.map((action) => {
+			const { action: decision } = action.game.value as SkystonesAction;
+			if (decision.case === "pickCard")
+				return { action, stages: [[cardKey(`${decision.value.card}`)]] };
+			const place = decision.value as { card: number; square: number };
+			return { action, stages: [[cardKey(`${place.card}`)], [`square:${place.square}`]] };
+		}),
+	hand: (view) => {
+		const game = gameOf(view);
+		const hand = { title: t().yourHand, cards: game.hand.map(String), note: undefined };
+		if (game.phase !== SkystonesPhase.PICK) return [hand];
+		return [hand, { title: say().pile, cards: game.pile.map(String) }];
+	},
+	prompt: (view, clicks, context) => {
+		const game = gameOf(view);
+		if (game.phase === SkystonesPhase.PICK) {
+			const sum = game.hand.reduce(
+				(total, card) => total + totalOf(context.catalog.cards.get(`${card}`)!),
+				0,
+			);
+			return `${say().prompts[1]} ${say().handTotal(sum, handLimit(view))}`;
+		}
+		return clicks.length > 0 ? say().chooseSquare : (say().prompts[2] ?? "");
+	},
+	button: () => undefined,
+	confirm: (action, context) => describe(action.game.value as SkystonesAction, context),
+	atOnce: (clicks) => clicks.at(-1)?.key.startsWith("square:") ?? false,
+	describeAction: (action, context) => describe(action.game.value as SkystonesAction, context),
+	describeEvent: (event, context) => {
+		const { event: what } = event.event.value as SkystonesEvent;
+		const size = sizeOf(context.view);
+		switch (what.case) {
+			case "dealt":
+				return what.value.seat === undefined
+					? { text: say().aside }
+					: { seat: what.value.seat, text: say().dealt(what.value.count) };
+			case "fieldLaid":
+				return {
+					text: say().field(
+						squareName(what.value.square, size),
+						say().fields[what.value.field] ?? "",
+					),
+				};
+			case "roundStarted":
+				return {
+					seat: what.value.starter,
+					text: say().roundStarted(what.value.round),
+				};
+			case "picked":
+				return {
+					seat: what.value.seat,
+					text:
+						what.value.card === undefined
+							? say().pickedHidden
+							: say().picked(title(context, what.value.card)),
+				};
+			case "placed": {
+				const text = say().placed(
+					title(context, what.value.card),
+					squareName(what.value.square, size),
+				);
+				const taken = what.value.taken.length;
+				return { seat: what.value.seat, text: taken > 0 ? text + say().taking(taken) : text };
+			}
+			case "passed":
+				return { seat: what.value.seat, text: say().passed };
+			case "roundEnded": {
+				const { winner, chips } = what.value;
+				if (winner === undefined) return { text: say().roundTied, strong: true };
+				return {
+					seat: winner,
+					text: say().roundWon(chips[winner] ?? 0, chips[1 - winner] ?? 0),
+					strong: true,
+				};
+			}
+			default:
+				return undefined;
+		}
+	},
+	pace: (event) => {
+		const what = (event.event.value as SkystonesEvent).event;
+		if (what.case === "placed") return what.value.taken.length > 0 ? 900 : 700;
+		return what.case === "roundEnded" ? 1800 : 0;
+	},
+	score: (view, seat) => ({
+		value: `${gameOf(view).sides[seat]?.points ?? 0}`,
+		label: say().points,
+	}),
+	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
+	blurb: () => say().blurb,
+	follow,
+	deal,
+};
+
+function describe({ action }: SkystonesAction, context: Context): string {
+	if (action.case === "pickCard") return say().pick(title(context, action.value.card));
+	if (action.case === "placeCard")
+		return say().place(
+			title(context, action.value.card),
+			squareName(action.value.square, sizeOf(context.view)),
+		);
+	return "";
+}
+
+const handLimit = (view: View) => {
+	const ruleset = view.ruleset?.game;
+	return (ruleset?.case === "skystones" ? ruleset.value.handLimit : undefined) ?? 20;
+};

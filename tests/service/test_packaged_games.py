@@ -1,0 +1,224 @@
+"""A game of an installed package is played, hinted at and kept as our own games are."""
+
+import json
+import urllib.error
+import urllib.request
+
+import grpc
+import pytest
+from google.protobuf import any_pb2, descriptor_pb2
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+
+from croupier.client import OPEN, Client, CroupierError, Seat, bot
+from croupier.messages import GameMessages
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from tests.support.planted_games import environment_of, plant_new_game
+from tests.support.server_process import ServerProcess
+from tests.support.serving import TIMEOUT, read_error
+
+GAME = "high_card"
+PACKAGE = "high_card.v1"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packages")
+    plant_new_game(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(packages):
+    options = ("--store", "memory", "--web", "127.0.0.1:0", "--search-processes", "1")
+    with ServerProcess(*options, environment=environment_of(packages)) as process:
+        yield process
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.client.address) as made:
+        yield made
+
+
+def test_the_catalog_tells_the_schema_the_origin_and_the_phrases(client):
+    game = client.game(GAME)
+    assert game.origin.startswith("croupier-high-card ")
+    assert game.phrases["action.play"] == "Play the {card}"
+    files = descriptor_pb2.FileDescriptorSet.FromString(game.schema).file
+    assert files[-1].package == PACKAGE
+    assert not client.game("skystones").schema
+    [listed] = [each for each in client.games() if each.name == f"games/{GAME}"]
+    assert not (listed.cards or listed.schema or listed.phrases)
+
+
+def play(client, match):
+    """Plays a match to its end by hints; returns the versions of all views of seat 0."""
+    seat = match.seats[0]
+    for view in seat.turns():
+        hint = seat.suggest(iterations=50)
+        assert hint.action in view.legal_actions
+        seat.submit(hint.action)
+    return seat.record()
+
+
+def test_a_match_is_played_by_hints_and_its_record_is_true(client):
+    match = client.create_match(GAME, (OPEN, bot("casual")))
+    record = play(client, match)
+    assert sum(record.result.scores) == 1
+    actions = [entry for entry in record.entries if entry.HasField("action")]
+    assert len(actions) == 8
+    read = GameMessages(client.game(GAME)).read(actions[0].action.action)
+    assert read.DESCRIPTOR.full_name == f"{PACKAGE}.HighCardAction"
+
+
+def test_a_hint_from_a_view_tells_beliefs_by_the_places_of_the_game(client):
+    match = client.create_match(GAME)
+    view = match.seats[0].view()
+    request = hint_pb2.SuggestActionRequest(
+        search={"view": view, "limits": {"iterations": 200}, "belief_worlds": 500}
+    )
+    response = client.hint_stub.SuggestAction(request, timeout=TIMEOUT)
+    places = {belief.place_name for belief in response.hint.beliefs}
+    assert places == {"opponent_hand", "set_aside"}
+    assert response.hint.action in view.legal_actions
+
+
+def test_reflection_knows_the_messages(server):
+    database = ProtoReflectionDescriptorDatabase(server.client.channel)
+    file = database.FindFileContainingSymbol(f"{PACKAGE}.HighCardView")
+    assert file.package == PACKAGE
+
+
+def packed(name, value=b""):
+    return any_pb2.Any(type_url=f"type.googleapis.com/{name}", value=value)
+
+
+def refused_ruleset(client, message):
+    request = match_pb2.CreateMatchRequest(
+        ruleset=game_pb2.Ruleset(packaged=message), seats=[OPEN, OPEN]
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        client.match_stub.CreateMatch(request, timeout=TIMEOUT)
+    return read_error(caught.value), caught.value.details()
+
+
+def test_a_ruleset_that_cannot_be_used_is_refused_by_field(client):
+    ruleset = f"{PACKAGE}.HighCardRuleset"
+    refusal, _ = refused_ruleset(client, packed("acme.Unknown"))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
+    for message, said in (
+        (packed(ruleset, b"\xff"), ": must be a message of its type"),
+        (packed(f"{PACKAGE}.HighCardView"), f": must be a {ruleset}"),
+        # A rule of the schema, and one of the game.
+        (packed(ruleset, b"\x08\x63"), ".ranks: must be greater than or equal to 2"),
+        (packed(ruleset, b"\x08\x04"), ".ranks: must be enough for both hands"),
+        (packed(ruleset, b"\x7a\x80\x80\x04" + bytes(1 << 16)), ": must have at most 65536 bytes"),
+    ):
+        refusal, text = refused_ruleset(client, message)
+        assert refusal.reason == "INVALID_RULESET"
+        assert f"ruleset.packaged{said}" in text
+
+
+def test_an_action_of_another_game_or_type_is_refused_and_changes_nothing(client):
+    seat = client.create_match(GAME).seats[0]
+    before = seat.view()
+    for action, message in (
+        (
+            game_pb2.MatchAction(skystones={"pick_card": {"card": 1}}),
+            "must be an action of high_card",
+        ),
+        (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardView")), "must be a "),
+        (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardAction")), "exactly one field"),
+    ):
+        request = match_pb2.SubmitActionRequest(
+            name=seat.match, expected_version=0, action=action, request_id="x"
+        )
+        with pytest.raises(grpc.RpcError) as caught:
+            client.match_stub.SubmitAction(
+                request, metadata=(("authorization", f"Bearer {seat.token}"),), timeout=TIMEOUT
+            )
+        assert message in caught.value.details()
+        assert seat.view() == before
+
+
+def test_json_has_the_messages_by_their_types(server):
+    def post(method, body, token=""):
+        headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+        url = f"{server.web_url}croupier.v1.{method}"
+        request = urllib.request.Request(
+            url, json.dumps(body).encode(), {n: t for n, t in headers.items() if t != "Bearer "}
+        )
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return json.loads(answer.read())
+
+    ruleset = {"packaged": {"@type": f"type.googleapis.com/{PACKAGE}.HighCardRuleset", "ranks": 8}}
+    created = post("MatchService/CreateMatch", {"ruleset": ruleset, "seats": [{"open": {}}] * 2})
+    token = created["seatTokens"][0]["token"]
+    view = post("MatchService/GetView", {"name": created["name"]}, token)["view"]
+    hand = view["packaged"]["handCards"]
+    assert view["packaged"]["@type"].endswith(f"{PACKAGE}.HighCardView")
+    assert len(hand) == 4 and view["ruleset"]["packaged"]["ranks"] == 8
+    submitted = {"name": created["name"], "expectedVersion": 0, "requestId": "json"}
+    action = {"packaged": {"@type": f"{PACKAGE}.HighCardAction", "play": {"card": hand[1]}}}
+    answer = post("MatchService/SubmitAction", {**submitted, "action": action}, token)
+    assert answer["view"]["version"] == "1"
+
+
+@pytest.mark.parametrize("name", [None, "acme.Unknown", 7, f"{PACKAGE}.HighCard"])
+def test_json_of_an_unknown_type_is_refused(server, name):
+    packaged = {"@type": name} if name is not None else {}
+    body = json.dumps({"ruleset": {"packaged": packaged}, "seats": [{"open": {}}] * 2})
+    request = urllib.request.Request(
+        f"{server.web_url}croupier.v1.MatchService/CreateMatch",
+        body.encode(),
+        {"content-type": "application/json"},
+    )
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(request, timeout=TIMEOUT)
+    assert caught.value.code == 400
+    assert "ruleset.packaged: must have in" in json.loads(caught.value.read())["message"]
+
+
+CRASH = """
+    def apply(self, state, joint, chance, log):
+        raise ZeroDivisionError("planted")
+"""
+
+
+def test_rules_that_raise_end_the_call_and_not_the_server(tmp_path):
+    plant_new_game(tmp_path)
+    rules = tmp_path / "high_card/rules.py"
+    rules.write_text(rules.read_text().replace("    def outcome(", f"{CRASH}\n    def outcome("))
+    with (
+        ServerProcess("--store", "memory", environment=environment_of(tmp_path)) as server,
+        Client(server.client.address) as client,
+    ):
+        match = client.create_match(GAME)
+        first, second = match.seats.values()
+        first.submit(first.view().legal_actions[0])
+        with pytest.raises(CroupierError) as caught:
+            second.submit(second.view().legal_actions[0], patience=0)
+        assert caught.value.code == grpc.StatusCode.INTERNAL
+        assert second.view().version == 1, "nothing has happened"
+        server.wait_for("from ZeroDivisionError at ")  # What it said could be a secret.
+        assert play(client, client.create_match("skystones", (OPEN, bot("random")))).result.scores
+
+
+def test_a_match_goes_on_after_a_restart(packages, tmp_path):
+    options = ("--store", "sqlite", "--data", str(tmp_path))
+    environment = environment_of(packages)
+    with ServerProcess(*options, environment=environment) as server:
+        with Client(server.client.address) as client:
+            match = client.create_match(GAME)
+            first = match.seats[0]
+            first.submit(first.view().legal_actions[0])
+            before = first.view()
+        server.kill()
+    with (
+        ServerProcess(*options, environment=environment) as server,
+        Client(server.client.address) as client,
+    ):
+        seat = Seat(client, match.name, first.token)
+        assert seat.view() == before

@@ -1,0 +1,68 @@
+// A card of any game: its title, its picture in the colour of its kind, and its numbers.
+import { CardFrame, Title } from "../../cards/frame";
+import type { Catalog } from "../../state/catalog";
+import type { CardProps } from "../module";
+
+const COLOURS = 8;
+const MOST_NUMBERS = 4;
+const SMALLEST = 6; // A caption below it could not be read.
+
+const kinds = new WeakMap<Catalog, string[]>();
+
+/** The kinds of a game's cards in the order of its list: each has a colour of its own. */
+function kindsOf(catalog: Catalog): string[] {
+	const known = kinds.get(catalog);
+	if (known) return known;
+	const found = [...new Set(catalog.game.cards.map((card) => card.kind))];
+	kinds.set(catalog, found);
+	return found;
+}
+
+export function AnyCard({ card, catalog }: CardProps) {
+	if (!card) return null;
+	const numbers = card.numbers.slice(0, MOST_NUMBERS);
+	const kind = kindsOf(catalog).indexOf(card.kind) % COLOURS;
+	const label = [card.title, card.kind, ...card.numbers.map((n) => `${n.title} ${n.value}`)];
+	const width = 90 / numbers.length;
+	const longest = Math.max(...numbers.map((each) => each.title.length));
+	const captionSize = Math.min(8.5, (width - 4) / (longest * 0.62));
+	const captions = captionSize > SMALLEST;
+	const low = numbers.length > 0 ? 62 : 82;
+	return (
+		<CardFrame class={`any kind${kind}`} label={label.filter(Boolean).join(", ")}>
+			<path class="band" d="M1 10a9 9 0 0 1 9-9h80a9 9 0 0 1 9 9v27H1z" />
+			<Title text={card.title} y={24} width={80} max={card.title.length > 11 ? 13 : 15} />
+			{card.glyph ? (
+				<path class="picture" d={card.glyph} transform={`translate(23 ${low - 17}) scale(2.25)`} />
+			) : (
+				<text class="initial" x="50" y={low + 29} text-anchor="middle" font-size="54">
+					{card.title.charAt(0)}
+				</text>
+			)}
+			{numbers.map((each, index) => (
+				<g class="count" key={each.title}>
+					<rect x={5 + index * width + 1} y="105" width={width - 2} height="30" rx="6" />
+					<text
+						x={5 + (index + 0.5) * width}
+						y={captions ? 121 : 126}
+						text-anchor="middle"
+						font-size={captions ? 16 : 18}
+					>
+						{each.value}
+					</text>
+					{captions && (
+						<text
+							class="what"
+							x={5 + (index + 0.5) * width}
+							y="131"
+							text-anchor="middle"
+							font-size={captionSize.toFixed(1)}
+						>
+							{each.title}
+						</text>
+					)}
+				</g>
+			))}
+		</CardFrame>
+	);
+}

@@ -1,0 +1,133 @@
+// Where the fields of a view go: into the hand, to a seat, or between the two.
+import type { DescField } from "@bufbuild/protobuf";
+import type { ReflectMessage } from "@bufbuild/protobuf/reflect";
+import { t } from "../../i18n";
+import { BOOL, BYTES, isList, isNumber, isSaid, messageOf, scalarOf, valuesOf } from "./schema";
+import type { Words } from "./words";
+
+/** Something to be drawn. */
+export type Item =
+	| { kind: "cards"; name: string; label: string; cards: { card: string; note?: string }[] }
+	| { kind: "pile"; label: string; count: number }
+	| { kind: "figure"; label: string; value: string; seat?: number }
+	| { kind: "sentence"; text: string }
+	| { kind: "flag"; label: string }
+	| { kind: "table"; label: string; columns: string[]; rows: string[][] }
+	| { kind: "group"; label: string; items: Item[] };
+
+export interface Layout {
+	hand: { title: string; cards: string[] }[];
+	/** What belongs to each seat. */
+	sides: [Item[], Item[]];
+	middle: Item[];
+}
+
+const HAND = /^(hand|own_hand|your_hand|hand_cards|own_cards|cards)$/;
+const SIDES = /^(sides|seats|players)$/;
+export const HELD =
+	/^(hand_sizes?|hand_counts?|cards_in_hand|opponent_hand_size|opponent_hand_count)$/;
+const STACK = /(^|_)(deck|stock|pile|talon)(_size|_count|_left)?$/;
+// What a player would not look at: the memory of what has been seen, and lists of what has not.
+const HIDDEN = /^(unseen.*|.*history|.*memory)$/;
+const LAST = 12; // Of a long list, as many entries are drawn.
+
+/** Sorts the fields of a view; `me` is the seat that looks, if it is one of the two. */
+export function layoutOf(words: Words, view: ReflectMessage, me: number | undefined): Layout {
+	const layout: Layout = { hand: [], sides: [[], []], middle: [] };
+	const take = (message: ReflectMessage, path: string, seat: number | undefined) => {
+		for (const field of message.fields) {
+			if (HIDDEN.test(field.name) || scalarOf(field) === BYTES || !isSaid(message, field)) continue;
+			const mine = seat === undefined || seat === me;
+			if (words.holdsCards(field) && isList(field) && HAND.test(field.name) && mine) {
+				if (me === undefined) continue;
+				const own = words.game.phrases[`view.${path}${field.name}`];
+				const title = own ?? t().yourHand;
+				layout.hand.push({ title, cards: words.cardsOf(message, field) });
+				continue;
+			}
+			const values = valuesOf(message, field);
+			if (SIDES.test(field.name) && messageOf(field) && values.length === 2 && seat === undefined) {
+				for (const [at, value] of values.entries())
+					take(value as ReflectMessage, `${field.name}.`, at);
+				continue;
+			}
+			if (HELD.test(field.name)) continue; // It is said beside the name of the player.
+			if (isPair(words, field, values) && seat === undefined) {
+				const label = labelOf(words, path, field);
+				for (const [at, value] of values.entries())
+					layout.sides[at as 0 | 1].push({
+						kind: "figure",
+						label,
+						value: words.valueOf(field, value),
+					});
+				continue;
+			}
+			const whose = seat ?? ownerOf(field.name, me);
+			const place = whose === undefined ? layout.middle : layout.sides[whose as 0 | 1];
+			place.push(itemOf(words, message, field, path));
+		}
+	};
+	take(view, "", undefined);
+	return layout;
+}
+
+/** Two values, one for each seat. */
+const isPair = (words: Words, field: DescField, values: unknown[]) =>
+	isList(field) && !messageOf(field) && !words.holdsCards(field) && values.length === 2;
+
+function ownerOf(name: string, me: number | undefined): number | undefined {
+	if (me === undefined) return undefined;
+	return /^opponent_/.test(name) ? 1 - me : /^(own|your)_/.test(name) ? me : undefined;
+}
+
+const labelOf = (words: Words, path: string, field: DescField) =>
+	words.game.phrases[`view.${path}${field.name}`] ?? words.label("view", field.name);
+
+function itemOf(words: Words, message: ReflectMessage, field: DescField, path: string): Item {
+	const label = labelOf(words, path, field);
+	if (label.includes("{")) return { kind: "sentence", text: words.fill(label, [message]) };
+	const values = valuesOf(message, field);
+	if (words.holdsCards(field)) {
+		const cards = words.cardsOf(message, field).map((card) => ({ card }));
+		return { kind: "cards", name: field.name, label, cards };
+	}
+	if (messageOf(field) && isList(field))
+		return listOf(words, field, label, values as ReflectMessage[]);
+	if (messageOf(field)) {
+		const part = values[0] as ReflectMessage;
+		const items = part.fields
+			.filter((each) => isSaid(part, each) && scalarOf(each) !== BYTES)
+			.map((each) => itemOf(words, part, each, `${field.name}.`));
+		// One thing needs no heading below a heading.
+		const [only] = items;
+		if (items.length === 1 && only && "label" in only) return { ...only, label };
+		return { kind: "group", label, items };
+	}
+	if (scalarOf(field) === BOOL && !isList(field)) return { kind: "flag", label };
+	if (isNumber(field) && STACK.test(field.name))
+		return { kind: "pile", label, count: Number(values[0]) };
+	const seat = words.namesSeat(field) ? Number(values[0]) : undefined;
+	return { kind: "figure", label, value: words.fieldIn(message, field) ?? "–", seat };
+}
+
+/** A list of messages: cards with notes, if each has a card, and else a table. */
+function listOf(words: Words, field: DescField, label: string, items: ReflectMessage[]): Item {
+	const shown = items.slice(-LAST);
+	const columns = messageOf(field)!.fields.filter((each) => scalarOf(each) !== BYTES);
+	const card = columns.find((each) => words.holdsCards(each) && !isList(each));
+	if (card) {
+		const cards = shown.map((item) => ({
+			card: words.cardsOf(item, card)[0] ?? "",
+			note: words.allOf(item, card.name).join(", "),
+		}));
+		return { kind: "cards", name: field.name, label, cards };
+	}
+	return {
+		kind: "table",
+		label,
+		columns: columns.map((each) => words.label("view", each.name)),
+		rows: shown.map((item) =>
+			columns.map((each) => (isSaid(item, each) ? (words.fieldIn(item, each) ?? "") : "–")),
+		),
+	};
+}

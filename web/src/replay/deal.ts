@@ -1,0 +1,25 @@
+// What the deals of games have in common.
+import type { Draws } from "../games/module";
+
+/** A card of a ruleset, with the number of its copies. */
+interface Spec {
+	card?: number;
+	copies?: number;
+}
+
+/** A deck in the order of the enum of its cards, which are named by their numbers there. */
+export const deckByCard = (specs: readonly Spec[]): string[] =>
+	[...specs]
+		.sort((a, b) => (a.card ?? 0) - (b.card ?? 0))
+		.flatMap(({ card, copies }) => Array<string>(copies ?? 0).fill(`${card}`));
+
+/** A deck in the order of its list, whose cards are named by their places there. */
+export const deckByIndex = (specs: readonly Spec[]): string[] =>
+	specs.flatMap(({ copies }, index) => Array<string>(copies ?? 1).fill(`${index}`));
+
+/** A shuffled pile, the top card first, each as "place card". */
+export const pile = (draws: Draws, deck: readonly string[], place: string): string[] =>
+	draws
+		.shuffle([...deck])
+		.reverse()
+		.map((card) => `${place} ${card}`);

@@ -1,0 +1,241 @@
+// A game of a package in a real browser: the server is real, and what it says of this game is made up.
+import {
+	create,
+	createFileRegistry,
+	type DescMessage,
+	fromBinary,
+	type Message,
+	toBinary,
+} from "@bufbuild/protobuf";
+import { type Any, anyUnpack } from "@bufbuild/protobuf/wkt";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+	GetGameResponseSchema,
+	ListGamesResponseSchema,
+} from "../../src/gen/croupier/v1/catalog_pb";
+import {
+	CreateMatchRequestSchema,
+	CreateMatchResponseSchema,
+	GetRecordResponseSchema,
+	GetViewResponseSchema,
+	MatchRecordSchema,
+	SubmitActionRequestSchema,
+	SubmitActionResponseSchema,
+	WatchMatchResponseSchema,
+} from "../../src/gen/croupier/v1/match_pb";
+import { event, schema, view, whist } from "../support/whist";
+import { chance, playWithMouse } from "./players";
+import { type Server, startServer } from "./server";
+import { audit, browserIsHere, deal, launch, visit } from "./visitor";
+
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+const PICTURES = process.env.PICTURES_OF_PACKAGE; // A folder, if somebody wants to look.
+
+const happened = [
+	event({ dealt: { seat: 0, count: 13, cards: [1, 3] } }),
+	event({ dealt: { seat: 1, count: 13 } }),
+	event({ played: { seat: 1, card: 16 } }),
+];
+
+const record = create(MatchRecordSchema, {
+	name: "matches/made1up",
+	ruleset: whist().defaultRuleset,
+	entries: happened.map((value, index) => ({
+		version: index < 2 ? 1n : 2n,
+		entry: { case: "event" as const, value },
+	})),
+});
+
+/** Answers the calls about the made-up game; returns what was sent in them. */
+async function answer(page: Page, language: "en" | "de") {
+	const sent: Message[] = [];
+	const game = whist(language);
+	const calls: Record<string, (body: Uint8Array) => [DescMessage, Message]> = {
+		ListGames: () => [ListGamesResponseSchema, create(ListGamesResponseSchema, { games: [game] })],
+		GetGame: () => [GetGameResponseSchema, create(GetGameResponseSchema, { game })],
+		CreateMatch: (body) => {
+			sent.push(fromBinary(CreateMatchRequestSchema, body));
+			const response = {
+				name: "matches/made1up",
+				seatTokens: [{ seat: 0, token: "t" }],
+			};
+			return [CreateMatchResponseSchema, create(CreateMatchResponseSchema, response)];
+		},
+		GetView: () => [GetViewResponseSchema, create(GetViewResponseSchema, { view: view() })],
+		WatchMatch: () => [
+			WatchMatchResponseSchema,
+			create(WatchMatchResponseSchema, { version: 7n, events: happened, view: view() }),
+		],
+		GetRecord: () => [GetRecordResponseSchema, create(GetRecordResponseSchema, { record })],
+		SubmitAction: (body) => {
+			sent.push(fromBinary(SubmitActionRequestSchema, body));
+			const after = view({ handCards: [1, 3], ledCard: 16 }, []);
+			after.deciders = [1];
+			return [SubmitActionResponseSchema, create(SubmitActionResponseSchema, { view: after })];
+		},
+	};
+	await page.route("**/croupier.v1.*/*", async (route) => {
+		const call = new URL(route.request().url()).pathname.split("/").at(-1)!;
+		const made = calls[call]?.(new Uint8Array(route.request().postDataBuffer() ?? []));
+		if (!made) return route.continue();
+		const body = Buffer.from(toBinary(...made));
+		if (call !== "WatchMatch") return route.fulfill({ contentType: "application/proto", body });
+		const frame = (flags: number, bytes: Buffer) => {
+			const head = Buffer.alloc(5);
+			head.writeUInt8(flags, 0);
+			head.writeUInt32BE(bytes.length, 1);
+			return Buffer.concat([head, bytes]);
+		};
+		const stream = Buffer.concat([frame(0, body), frame(2, Buffer.from("{}"))]);
+		return route.fulfill({ contentType: "application/connect+proto", body: stream });
+	});
+	return sent;
+}
+
+const unpacked = (any: unknown) => {
+	const { $typeName, ...fields } = anyUnpack(any as Any, createFileRegistry(schema)) as Message;
+	return { $typeName, ...fields };
+};
+
+describe.skipIf(!browserIsHere)("a game of a package", () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	it.each([
+		["en", "light", 1440, 900],
+		["de", "dark", 390, 844],
+	] as const)(
+		"is drawn and played, %s, %s, %i wide",
+		async (language, colorScheme, width, height) => {
+			const { page, complaints } = await visit(browser, server.url, {
+				locale: language === "de" ? "de-DE" : "en-US",
+				viewport: { width, height },
+				colorScheme,
+			});
+			const sent = await answer(page, language);
+			const look = async (name: string) => {
+				if (PICTURES) await page.screenshot({ path: `${PICTURES}/${name}-${colorScheme}.png` });
+			};
+			await page.reload();
+			await page.waitForSelector(".gametile .face");
+			expect(await page.textContent(".gametile p")).toBe("Two players take tricks for the stock.");
+			await look("lobby");
+			expect(await audit(page)).toEqual([]);
+			await page.click("[data-testid=play-made_up_whist]");
+			await page.fill(".option input[type=number]", "6");
+			await look("new");
+			await page.keyboard.press("Escape");
+			await deal(page, "made_up_whist", { seat: "0" });
+			await page.waitForSelector(".hand .card[data-can]");
+			expect(await page.locator(".hand .card").count()).toBe(13);
+			expect(await page.locator(".hand .card[data-can]").count()).toBe(5);
+			expect(await page.locator(".anyboard .heap").count()).toBeGreaterThan(2);
+			await look("match");
+			expect(await audit(page)).toEqual([]);
+			await page.click(".tabs button:nth-child(3)");
+			await look("rules");
+			expect(await audit(page)).toEqual([]);
+			await page.click('.hand [data-key="card:17"]');
+			await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 2);
+			const [created, submitted] = sent as unknown as [
+				{ ruleset: { game: { value: unknown } } },
+				{ action: { game: { value: unknown } } },
+			];
+			expect(unpacked(created.ruleset.game.value)).toEqual({
+				$typeName: "acme.whist.v1.WhistRuleset",
+				tricks: 0,
+				openStock: false,
+			});
+			expect(unpacked(submitted.action.game.value)).toMatchObject({
+				$typeName: "acme.whist.v1.WhistAction",
+				action: { case: "play", value: { card: 17 } },
+			});
+			expect(complaints).toEqual([]);
+			await page.context().close();
+		},
+	);
+
+	it("is drawn by the script of its package, if there is one", async () => {
+		const { page, complaints } = await visit(browser, server.url);
+		await answer(page, "en");
+		await page.route("**/games/drawings.json", (route) =>
+			route.fulfill({ json: ["made_up_whist"] }),
+		);
+		await page.route("**/games/made_up_whist/drawing.js", (route) =>
+			route.fulfill({
+				contentType: "text/javascript",
+				body: `export default ({ h, titleOf }, game) => ({
+					...game,
+					blurb: () => "Drawn by hand.",
+					Board: ({ view, context }) =>
+						h("p", { id: "drawn" }, titleOf(context, String(game.read(view).ledCard)), " was led."),
+				});`,
+			}),
+		);
+		await page.reload();
+		await page.waitForSelector("text=Drawn by hand.");
+		await deal(page, "made_up_whist", { seat: "0" });
+		await page.waitForSelector("#drawn");
+		expect(await page.textContent("#drawn")).toBe("5 of Diamonds was led.");
+		expect(await page.locator(".hand .card").count()).toBe(13);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
+	it("has a log and no board in its replay, and says so", async () => {
+		const { page, complaints } = await visit(browser, server.url);
+		await answer(page, "en");
+		await page.reload();
+		await deal(page, "made_up_whist", { seat: "0" });
+		await page.waitForSelector(".hand .card");
+		await page.evaluate(() => {
+			location.hash = "#/replay/made1up";
+		});
+		await page.waitForSelector(".noboard");
+		expect(await page.textContent(".log")).toContain("South plays 5 of Diamonds");
+		await page.click("[aria-label='First step']");
+		expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 1 of 2");
+		await page.click("[data-testid=verify]");
+		await page.waitForSelector("[data-testid=verdict]");
+		expect(await page.textContent("[data-testid=verdict]")).not.toContain("derived again");
+		expect(await audit(page)).toEqual([]);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
+	// Where these packages are installed, as `make games` does.
+	it.each(["german_whist", "gin_rummy"])("plays a whole match of %s", async (game) => {
+		const { page, complaints } = await visit(browser, server.url);
+		await page.waitForSelector(".gametile .face");
+		if ((await page.locator(`[data-testid=play-${game}]`).count()) === 0) {
+			expect(process.env.GAMES ?? "", "the game is not in the lobby").not.toContain(game);
+			return;
+		}
+		await deal(page, game, { seat: "0" });
+		let clicks = 0;
+		await playWithMouse(page, chance(SEED), async () => ++clicks > 6);
+		await page.click(".tabs button:nth-child(2)");
+		await page.click(".hintpanel .primary");
+		await page.waitForSelector(".shares li");
+		await page.waitForSelector(".heat li");
+		expect(await audit(page)).toEqual([]);
+		await page.click(".tabs button:nth-child(1)");
+		await playWithMouse(page, chance(SEED));
+		expect(await page.textContent("[data-testid=outcome]")).toMatch(/You win!|You lose\.|A draw\./);
+		await page.click("text=Replay");
+		await page.waitForSelector(".noboard");
+		await page.click("[data-testid=verify]");
+		await page.waitForSelector("[data-testid=verdict]");
+		expect(await page.textContent("[data-testid=verdict]")).toMatch(/✓.*this browser kept/);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+});
