@@ -39,15 +39,18 @@ class WriteView(Protocol):
     """What writes the views of a game."""
 
     def __call__(self, game: Game, view: SeatView) -> bytes:
-        """Returns what the viewer knows, as a serialized view message of the game."""
+        """Returns what the viewer knows, as the game's field of a View holds it, serialized."""
 
 
 @cache
 def _view_writer(game_id: str) -> WriteView:
     name = f"{package_of(hosted_games()[game_id])}.view_writer"
+    own = messages(game_id)
     if importlib.util.find_spec(name) is not None:
-        return cast(WriteView, importlib.import_module(name).write_view)
-    return partial(_translation(game_id).serialize_view, messages(game_id).types[View])
+        write = cast(WriteView, importlib.import_module(name).write_view)
+    else:
+        write = partial(_translation(game_id).serialize_view, own.types[View])
+    return write if own.field != PACKAGED else lambda game, view: own.wrap(write(game, view))
 
 
 def _kind(message: Message) -> str:
@@ -190,7 +193,7 @@ def write_recorded_events(
 
 def write_view(game: Game, view: SeatView) -> bytes:
     """Returns a serialized View with only the game's part."""
-    return field(_view_field(game.id), messages(game.id).wrap(_view_writer(game.id)(game, view)))
+    return field(_view_field(game.id), _view_writer(game.id)(game, view))
 
 
 @cache

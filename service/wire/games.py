@@ -85,9 +85,7 @@ class Messages(NamedTuple):
             getattr(outer, self.field).CopyFrom(inner)
 
     def wrap(self, serialized_view: bytes) -> bytes:
-        """Returns what the game's field of a View holds, from a serialized view of the game."""
-        if self.field != PACKAGED:
-            return serialized_view
+        """Returns a serialized view of a game with its own schema as `packaged` holds it."""
         type_url = _TYPE_URL + self.types[View].DESCRIPTOR.full_name
         return any_pb2.Any(type_url=type_url, value=serialized_view).SerializeToString()
 
