@@ -73,14 +73,20 @@ def check_kinds_of_events(game: Game) -> None:
 def check_phrases(game: Game) -> None:
     """Checks that each phrase names something of the schema, and each field of it in braces."""
     types = wire.messages(game.id).types
-    parts = {
+    parts: dict[str, Any] = {
+        "ruleset": types[game_pb2.Ruleset].DESCRIPTOR,
         "action": types[game_pb2.MatchAction].DESCRIPTOR,
         "event": types[game_pb2.MatchEvent].DESCRIPTOR,
         "view": types[game_pb2.View].DESCRIPTOR,
     }
     for name, phrase in game.phrases.items():
         part, _, path = name.partition(".")
-        assert part in parts, f"{name} is no phrase of an action, an event or a view"
+        if part == "place":
+            assert path in game.hidden_places, f"the game has no hidden place {path}"
+            continue
+        assert part in parts, (
+            f"{name} is no phrase of a ruleset, an action, an event, a view or a place"
+        )
         *outer, last = path.split(".")
         described: Any = parts[part]
         for each in outer:

@@ -4,8 +4,8 @@
     python scripts/count_game.py skystones --root ../old
 
 A file belongs to a game if a part of its path begins or ends with the game's name, as in
-`engine/skystones/rules.pyx` or `service/wire/skystones.py`. The rule fits other layouts, too. A
-game is hosted if it has a schema; the others are reference games. Product lines are those outside
+`engine/skystones/rules.pyx` or `croupier/terminal/skystones.py`. The rule fits other layouts, too.
+A game is hosted if it has a schema; the others are reference games. Product lines are those outside
 `tests/`; shared lines are those of other schemas that name the game.
 """
 
@@ -16,15 +16,16 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 LONGEST = 10
-SOURCES = {".c", ".proto", ".pxd", ".py", ".pyi", ".pyx"}
+SOURCES = {".c", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".ts", ".tsx"}
 # The parts of a game, and patterns of their paths. A file counts for the first part that matches.
 PARTS = {
     "tests": r"^tests/.*\.py$",
     "facts": r"^tests/",
     "schema": r"\.proto$",
     "data": r"\.(csv|toml)$",
+    "wire": r"^service/wire/|/(wire\.py|view_writer\.pyx)$",
+    "web": r"^engine/.*/web/|^web/",
     "rules and play": r"^engine/",
-    "wire": r"^service/wire/",
     "terminal": r"^(croupier|service)/terminal/",
     "other": r"",
 }
