@@ -1,4 +1,4 @@
-"""The tables that a ruleset of Skystones gives, and the rule by which a card takes another."""
+"""The tables that a ruleset of Skystones gives, and whether an edge beats the one that it meets."""
 
 from engine.game cimport Game
 from engine.integers cimport uint64_t, uint8_t
