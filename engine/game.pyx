@@ -19,17 +19,16 @@ cdef class Game:
     """One game under one ruleset. It never changes. See engine/game.pxd for the rules.
 
     A subclass sets `id`, `abi` (the constant ABI, as it was when the game was compiled), `title`,
-    `summary` (the rules in short), `rules_version`, `seat_titles`, `event_kinds` and `hidden_places`: the names of the places where cards lie that a seat does not
-    see, at most MAX_PLACES, in the order in which beliefs are listed. In the API, each is a value
-    of the enum HiddenPlace.
+    `summary` (the rules in short), `rules_version`, `seat_titles`, `event_kinds` and
+    `hidden_places`: the names of the places where cards lie that a seat does not see, at most
+    MAX_PLACES, in the order in which beliefs are listed.
 
     `event_kinds` has for each number the name of a kind of event and, if a server hosts the game,
     the names of its values in order: "round_ended: winner? chips[2] cards*". A name with [2] stands
     for two values, one with * for all remaining values; one with ? may be NO_SEAT, for none. The
     kind "drawn_hidden" is the twin of "drawn" for readers who do not see all of it.
 
-    `phrases` are what clients say that do not know the game, by "action.", "event." or "view." and a
-    name in the schema: see `Game.phrases` in the API.
+    `phrases` are what clients say that do not know the game: see `Game.phrases` in the API.
 
     `reference` marks a game for study, which no server lists. `sequential_regret` tells the search
     to answer with a mixture of actions even where a seat decides alone, because an action such as a
