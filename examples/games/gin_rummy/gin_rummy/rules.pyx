@@ -68,7 +68,7 @@ cdef enum:
     CARD_MASK = (1 << CARD_BITS) - 1
     # Hidden places: rows of `hidden`, named in `hidden_places`.
     OPPONENT_HAND = 0
-    OPPONENT_STOCK
+    HIDDEN_STOCK
 
 DEFAULTS = {"ranks": MAX_RANKS, "suits": MAX_SUITS, "hand_size": MAX_HAND, "knock_limit": 10,
             "target": 0}
@@ -367,7 +367,7 @@ cdef class GinRummy(Game):
             places[OPPONENT_HAND][index_of(card_at(lowest_one(cards)), self.ranks)] = 1
             cards &= cards - 1
         for i in range(gin.common.stock_size):
-            places[OPPONENT_STOCK][index_of(gin.stock[i], self.ranks)] = 1
+            places[HIDDEN_STOCK][index_of(gin.stock[i], self.ranks)] = 1
 
     # Moves
 
