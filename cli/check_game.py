@@ -15,6 +15,7 @@ from lab.contract_messages import check_kinds_of_events, check_messages, check_p
 
 MATCHES = 20
 SIMULATED = 16_000
+LONGEST = 1000
 
 Check = Callable[[Game], object]
 
@@ -63,6 +64,13 @@ def add_parser(commands: Commands) -> None:
         default=SIMULATED,
         help="matches for the test of proportions (default: %(default)s)",
     )
+    parser.add_argument(
+        "--longest",
+        metavar="N",
+        type=whole(1),
+        default=LONGEST,
+        help="the most joint actions of a match (default: %(default)s)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -71,7 +79,7 @@ def run(chosen: argparse.Namespace) -> int:
     game = _game(chosen.game, dict(chosen.option))
     small = _game(chosen.game, dict(chosen.small or chosen.option))
     failed = 0
-    for what, under, check in _checks(game, small, range(chosen.matches), chosen.simulated):
+    for what, under, check in _checks(chosen, game, small):
         print(f"{what:64}", end="", flush=True)
         began = time.monotonic()
         try:
@@ -107,14 +115,16 @@ def _game(game_id: str, ruleset: dict[str, Any]) -> Game:
 
 
 def _checks(
-    game: Game, small: Game, seeds: range, simulated: int
+    chosen: argparse.Namespace, game: Game, small: Game
 ) -> Iterator[tuple[str, Game, Check]]:
+    seeds = range(chosen.matches)
+
     def matches(under: Game) -> str:
-        ends = contract.check_matches(under, seeds)
+        ends = contract.check_matches(under, seeds, chosen.longest)
         return "yes" if len(ends) > 1 else "yes, but all matches end alike"
 
     def proportion(under: Game) -> str:
-        views = contract.check_proportion(under, simulated)
+        views = contract.check_proportion(under, chosen.simulated)
         return (
             f"yes, {views} views" if views else "NOT TESTED: no view came up 40 times; see --small"
         )

@@ -62,7 +62,12 @@ def setup_game(folder: str) -> None:
         extensions = cythonize(
             extensions, include_path=[".", include_path()], compiler_directives=DIRECTIVES
         )
-    setup(packages=[folder], package_data={folder: list(DATA)}, ext_modules=extensions)
+    setup(
+        packages=[folder],
+        package_data={folder: list(DATA)},
+        include_package_data=False,  # It would ship the generated C.
+        ext_modules=extensions,
+    )
 
 
 def compile_schema(folder: Path) -> None:

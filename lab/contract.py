@@ -380,9 +380,9 @@ def check_proportion(
     """Checks that worlds are drawn completely and in proportion; returns how many views it tested.
 
     Many random matches reach the same view, and their hidden things have the same distribution as
-    those of the worlds drawn for it. Tested are the `most_views` most frequent views after each
-    number of joint actions below `steps`, as far as they came up `least` times, against `drawn`
-    worlds for each time.
+    those of the worlds drawn for it. Tested are, after each number of joint actions below `steps`,
+    the `most_views` most frequent views, those of several worlds first, as far as they came up
+    `least` times, against `drawn` worlds for each time.
     """
     rng = _rng(game, "proportion", 0)
     seen: list[Any] = [collections.defaultdict(collections.Counter) for _ in range(steps)]
@@ -397,7 +397,7 @@ def check_proportion(
     tested = [
         (step, view, worlds)
         for step, views in enumerate(seen)
-        for view, worlds in sorted(views.items(), key=lambda item: -item[1].total())[:most_views]
+        for view, worlds in sorted(views.items(), key=_rank)[:most_views]
         if worlds.total() >= least
     ]
     if not any(len(worlds) > 1 for _, _, worlds in tested):
@@ -412,6 +412,11 @@ def check_proportion(
         total, freedom = total + statistic, freedom + degrees
     assert upper_tail(total, freedom) > P, "in proportion, all views together"
     return len(tested)
+
+
+def _rank(seen: "tuple[SeatView, collections.Counter[Hashable]]") -> tuple[bool, int]:
+    _, worlds = seen
+    return len(worlds) == 1, -worlds.total()
 
 
 def count_worlds(
