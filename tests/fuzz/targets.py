@@ -280,7 +280,8 @@ class Actions(MessageTarget):
 
     def take(self, message):
         accepted = False
-        for position in self._positions[wire.game_of(message)]:
+        # Messages of a game that this server does not have are refused before.
+        for position in self._positions.get(wire.game_of(message), ()):
             game = position.game
             once = wire.canonical_action(game, message)
             assert wire.canonical_action(game, game_pb2.MatchAction.FromString(once)) == once
