@@ -34,7 +34,6 @@ a shot is still answered. Then all cards are shuffled, and the seat that did not
 half kicks off the second. A card that a seat draws as the first half ends goes back unseen.
 
 For what can be known of the opponent's hand, see engine/powershot_soccer/sampler.pyx.
-
 Source: the rules sheet of PowerShot Soccer. How many copies there are of which power is a
 reconstruction, from the sheet's examples and photographs of the cards.
 """
