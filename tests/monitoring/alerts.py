@@ -34,7 +34,7 @@ from croupier.client import OPEN, Client, bot
 from croupier.errors import CroupierError
 from lab.service_bench.ports import free_port
 from lab.service_bench.postgresql import Postgres
-from service.observability.metrics import GAMES
+from service.observability.metrics import hosted_ids
 from tests.support.certificates import Authority
 
 ROOT = Path(__file__).parents[2]
@@ -199,7 +199,7 @@ class Players:
                 work()
 
     def _play(self, client):
-        for game in GAMES:
+        for game in hosted_ids():
             match = client.create_match(game, seats=(OPEN, bot("casual")))
             seat = match.seats[0]
             seat.suggest(iterations=200)
