@@ -30,6 +30,7 @@ from engine.parts import part
 from service.common.validation import first_violation
 from service.wire.translation import Translation
 
+MAX_NAME = 100  # Characters of the name of an unknown message that a refusal repeats.
 MAX_PACKAGED = 64 << 10  # Bytes of one message of such a game.
 PACKAGED = "packaged"  # The field of a game that has none of its own.
 _OURS = Ruleset.DESCRIPTOR.file.package
@@ -233,4 +234,4 @@ def game_of(message: Ruleset | MatchAction | View) -> str:
         return field
     name = message.packaged.type_url.rpartition("/")[2]
     found = _packaged_types().get(name)
-    return found[0] if found else name or PACKAGED
+    return found[0] if found else name[:MAX_NAME] or PACKAGED

@@ -106,6 +106,9 @@ def refused_ruleset(client, message):
 
 def test_a_ruleset_that_cannot_be_used_is_refused_by_field(client):
     ruleset = f"{PACKAGE}.HighCardRuleset"
+    refusal, text = refused_ruleset(client, packed("x" * 100_000))
+    assert refusal.reason == "GAME_NOT_FOUND"
+    assert len(text) < 300
     refusal, _ = refused_ruleset(client, packed("acme.Unknown"))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
     for message, said in (
