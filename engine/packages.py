@@ -51,8 +51,8 @@ def load(entry: EntryPoint) -> type[Game]:
     try:
         found = subclasses(f"{entry.value}.rules", Game)
     except Exception as error:
-        what = " ".join(str(error).split())
-        raise fault(entry.name, f"it cannot be imported: {type(error).__name__}: {what}") from error
+        why = f"it cannot be imported: {type(error).__name__}: {error}"
+        raise fault(entry.name, why) from error
     named = [game for game in found if game.id == entry.name]
     if len(named) != 1:
         ids = ", ".join(repr(game.id) for game in found if game.id) or "none"
@@ -68,7 +68,8 @@ def load(entry: EntryPoint) -> type[Game]:
 
 def fault(game_id: str, why: str) -> PackageError:
     """Returns an error of the package of a game, with its distribution."""
-    return PackageError(f"the game {game_id} of {origin(game_id)} cannot be used: {why}")
+    text = " ".join(why.split())  # What an exception says can have several lines.
+    return PackageError(f"the game {game_id} of {origin(game_id)} cannot be used: {text}")
 
 
 @cache

@@ -16,8 +16,8 @@ the bytes of a state or a view, and change it in place. It is only valid during 
 action is a tuple: ("play", 7), or ("pass",) without parameters.
 
 The methods are those of the contract (engine/game.pxd), by its names. They must depend on nothing
-but what they are given and the ruleset, and must not keep it. A few hundred thousand calls a second
-are possible: the search of such a game finds the same as that of a compiled one, but later.
+but what they are given and the ruleset, and must not keep it. The search of such a game finds the
+same as that of a compiled one, but later: docs/adding-a-game.md says by how much.
 
 Whatever the methods raise becomes a RulesFault of the call. Nothing is changed then.
 """

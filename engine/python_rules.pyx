@@ -207,10 +207,7 @@ cdef class PythonRules(Game):
         if failed_here():
             return SAFE_ACTION
         with gil:
-            if (<Listing> list_legal)(self, state, seat, NULL) != 1:
-                action = 0
-            else:
-                (<Listing> list_legal)(self, state, seat, &action)
+            action = (<Single> only_listed)(self, state, seat)
             keep_raised(self.name, "legal")
         return SAFE_ACTION if failed_here() else action
 
@@ -278,6 +275,7 @@ ctypedef int (*Playing)(PythonRules, State*, const Action*, Rng*, EventLog*) noe
 ctypedef int (*Asking)(PythonRules, const State*) noexcept
 ctypedef int (*Listing)(PythonRules, const State*, int, Action*) noexcept
 ctypedef int (*Finding)(PythonRules, const State*, int, Action) noexcept
+ctypedef Action (*Single)(PythonRules, const State*, int) noexcept
 ctypedef double (*Scoring)(PythonRules, const State*, int) noexcept
 ctypedef int (*Viewing)(PythonRules, const State*, int, View*) noexcept
 ctypedef uint64_t (*Observing)(PythonRules, const State*, const Action*, int) noexcept
@@ -309,9 +307,16 @@ cdef int owed_in(PythonRules game, const State* state) except -1:
 cdef int list_legal(PythonRules game, const State* state, int seat, Action* actions) except -1:
     cdef bytes codes = game.listed(state, seat)
     cdef Py_ssize_t size = PyBytes_GET_SIZE(codes)
-    if actions != NULL:
-        memcpy(actions, PyBytes_AS_STRING(codes), size)
+    memcpy(actions, PyBytes_AS_STRING(codes), size)
     return <int> (size // <Py_ssize_t> sizeof(Action))
+
+
+cdef Action only_listed(PythonRules game, const State* state, int seat) except? 1:
+    # The only legal action; 0 if there are several.
+    cdef bytes codes = game.listed(state, seat)
+    if PyBytes_GET_SIZE(codes) != <Py_ssize_t> sizeof(Action):
+        return 0
+    return (<const Action*> PyBytes_AS_STRING(codes))[0]
 
 
 cdef int find_legal(PythonRules game, const State* state, int seat, Action action) except -1:
