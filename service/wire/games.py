@@ -9,7 +9,6 @@ has `<folder>.proto`, compiled to `<folder>_pb2.py`, with the messages `<Name>Ru
 import importlib
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -190,10 +189,7 @@ def _schema_module(game_id: str) -> ModuleType:
         return importlib.import_module(name)
     except Exception as error:
         # That is how protobuf says that another file has a message or a file of the same name.
-        what = re.sub(r"\s+", " ", str(error)).strip()
-        raise fault(
-            game_id, f"its schema cannot be used: {type(error).__name__}: {what}"
-        ) from error
+        raise fault(game_id, f"its schema cannot be used: {error}") from error
 
 
 @cache
