@@ -230,4 +230,7 @@ def game_of(message: Ruleset | MatchAction | View) -> str:
         return field
     name = message.packaged.type_url.rpartition("/")[2]
     found = _packaged_types().get(name)
-    return found[0] if found else name[:MAX_NAME] or PACKAGED
+    if found:
+        return found[0]
+    # A message of a package has a dot in its name; the id of a game, which this must not be, none.
+    return name[:MAX_NAME] if "." in name[:MAX_NAME] else PACKAGED

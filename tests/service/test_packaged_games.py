@@ -106,9 +106,11 @@ def refused_ruleset(client, message):
 
 def test_a_ruleset_that_cannot_be_used_is_refused_by_field(client):
     ruleset = f"{PACKAGE}.HighCardRuleset"
-    refusal, text = refused_ruleset(client, packed("x" * 100_000))
-    assert refusal.reason == "GAME_NOT_FOUND"
-    assert len(text) < 300
+    # Neither a long name nor that of a game may pass for more than an unknown message.
+    for name in ("x" * 100_000, f"acme.{'x' * 100_000}", "skystones", GAME, "packaged", ""):
+        refusal, text = refused_ruleset(client, packed(name))
+        assert refusal.reason == "GAME_NOT_FOUND", name
+        assert len(text) < 300
     refusal, _ = refused_ruleset(client, packed("acme.Unknown"))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "GAME_NOT_FOUND")
     for message, said in (
@@ -132,6 +134,7 @@ def test_an_action_of_another_game_or_type_is_refused_and_changes_nothing(client
             game_pb2.MatchAction(skystones={"pick_card": {"card": 1}}),
             "must be an action of high_card",
         ),
+        (game_pb2.MatchAction(packaged=packed(GAME)), "must be an action of high_card"),
         (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardView")), "must be a "),
         (game_pb2.MatchAction(packaged=packed(f"{PACKAGE}.HighCardAction")), "exactly one field"),
     ):
