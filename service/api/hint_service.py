@@ -122,6 +122,11 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
         check_seat(caller)
         check_running(state)
         check_decides(state, caller.seat)
+        if not state.allows_hints:
+            raise Refusal(
+                ErrorReason.ERROR_REASON_HINTS_NOT_ALLOWED,
+                "this match allows no hints while it runs",
+            )
         search.view.ParseFromString(serialize_position(state, caller.seat))
         return state.dealt().view(caller.seat)
 

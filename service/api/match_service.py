@@ -23,11 +23,19 @@ from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call, Kind
 from service.common.errors import Refusal, invalid_field, shutting_down
 from service.hosting.clocks import Clock
+from service.hosting.creation import rematch_id
 from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.seats import Caller, check_seat
-from service.hosting.views import list_item, serialize_events, serialize_view, write_match
+from service.hosting.seats import Caller, check_display_name, check_seat
+from service.hosting.views import (
+    list_item,
+    serialize_events,
+    serialize_view,
+    write_invitation,
+    write_match,
+    write_rematch,
+)
 from service.observability.metrics import Metrics
 from service.store import EntryKind, Header, ListedMatch, Query
 from service.wire.fields import ALL, Fields, read_mask
@@ -117,6 +125,11 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         if request.entropy_from_seats and (seed is not None or all(bots)):
             rule = "needs an open or invited seat, and excludes a seed"
             raise invalid_field("entropy_from_seats", "ENTROPY_IMPOSSIBLE", rule)
+        for seat, config in enumerate(request.seats):
+            path = f"seats[{seat}].display_name"
+            check_display_name(config.display_name, path)
+            if config.display_name and not config.HasField("open"):
+                raise invalid_field(path, "NOT_OPEN", "is for an open seat only")
         self._admission.check_restriction(call, "create_match")
         state = await self._matches.create(
             request.ruleset,
@@ -129,6 +142,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             partial(self._admit_new, call),
             invited,
             _key_name(call),
+            tuple(config.display_name for config in request.seats) or ("", ""),
+            request.hint_policy,
         )
         match_id = state.header.match_id
         call.match = match_id
@@ -166,7 +181,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     ) -> match_pb2.JoinMatchResponse:
         joiner = self._tokens.read_invitation(request.invitation)
         call.match = joiner.match_id
-        await self._matches.join(joiner, _key_name(call), self._tokens.join_id(request.request_id))
+        name = request.display_name
+        check_display_name(name, "display_name")
+        join_id = self._tokens.join_id(request.request_id)
+        await self._matches.join(joiner, _key_name(call), name, join_id)
         state = await self._matches.load(joiner.match_id)
         return match_pb2.JoinMatchResponse(
             name=f"matches/{joiner.match_id}",
@@ -174,6 +192,13 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             spectator_token=self._tokens.make(Caller(joiner.match_id, SPECTATOR)),
             secret_hash=state.header.secret_hash,
         )
+
+    async def GetInvitation(
+        self, request: match_pb2.GetInvitationRequest, call: Call
+    ) -> match_pb2.GetInvitationResponse:
+        invited = self._tokens.read_invitation(request.invitation)
+        call.match = invited.match_id
+        return write_invitation(await self._matches.load(invited.match_id), invited.seat)
 
     async def ReplaceSeatToken(
         self, request: match_pb2.ReplaceSeatTokenRequest, call: Call
@@ -218,6 +243,10 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                             state.seats.check_token(caller)
         response = match_pb2.GetViewResponse(timed_out=state.version < wanted and not state.over)
         response.server_time.FromMilliseconds(self._clock.now())
+        if state.over and (fields.all or "rematch" in fields):
+            offer = write_rematch(await self._matches.find(rematch_id(state.header)))
+            if offer.name:
+                response.rematch.CopyFrom(offer)
         fields.prune(response)
         return _write_view(state, caller.seat, fields) + response.SerializeToString()
 
@@ -252,6 +281,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                 )
             sent = None if version < 0 else version
             skip_own, viewer = request.skip_own_actions, caller.seat
+            interval = request.heartbeat_interval.ToNanoseconds() / 1e9 or None
+            beat = interval is not None  # Whether nothing was sent for so long.
             with self._metrics.watching():
                 while not self._matches.closing:
                     state.seats.check_token(caller)
@@ -266,11 +297,45 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         # The view comes with the newest version, so that must be the newest there
                         # is.
                         state = watch.newest(state)
-                    elif state.over:
+                        continue
+                    if state.over and not request.follow_rematch:
                         return
-                    else:
-                        state = await watch.newer(state)
-        raise shutting_down(sent)
+                    if beat:
+                        yield _write_heartbeat(version)
+                    if state.over:
+                        break
+                    newer = await watch.newer(state, interval)
+                    beat, state = newer is state, newer
+                else:
+                    raise shutting_down(sent)
+                async for response in self._follow_rematch(state, interval):
+                    yield response
+        if self._matches.closing:
+            raise shutting_down(sent)
+
+    async def _follow_rematch(
+        self, state: MatchState, interval: float | None
+    ) -> AsyncIterator[bytes]:
+        # What becomes of the rematch, until it has begun or was declined.
+        match_id, offer = rematch_id(state.header), match_pb2.RematchOffer()
+        with self._matches.watch(match_id) as watch:
+            rematch = await self._matches.find(match_id)
+            while not self._matches.closing:
+                if (changed := write_rematch(rematch)) != offer:
+                    offer = changed
+                    yield match_pb2.WatchMatchResponse(
+                        version=state.version, rematch=offer
+                    ).SerializeToString()
+                    if offer.state != match_pb2.REMATCH_STATE_OFFERED:
+                        return
+                known = rematch
+                if rematch is None:
+                    # Another server may have created it, and nothing has happened in it since.
+                    rematch = await watch.any(interval) or await self._matches.find(match_id)
+                else:
+                    rematch = await watch.newer(rematch, interval)
+                if rematch is known and interval is not None:
+                    yield _write_heartbeat(state.version)
 
     def _watch(self, match: str) -> AbstractContextManager[Watch]:
         return self._matches.watch(match.removeprefix("matches/"))
@@ -324,6 +389,14 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             secret_hash=rematch.header.secret_hash,
         )
 
+    async def DeclineRematch(
+        self, request: match_pb2.DeclineRematchRequest, call: Call
+    ) -> match_pb2.DeclineRematchResponse:
+        caller, state = await self._authenticator.enter(call, request.name)
+        check_seat(caller)
+        rematch = await self._matches.decline_rematch(state, caller.seat)
+        return match_pb2.DeclineRematchResponse(rematch=write_rematch(rematch))
+
     async def ListMatches(
         self, request: match_pb2.ListMatchesRequest, call: Call
     ) -> match_pb2.ListMatchesResponse:
@@ -344,6 +417,11 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
 _VIEW = match_pb2.SubmitActionResponse.VIEW_FIELD_NUMBER
 _CHANGE_VERSION = match_pb2.WatchMatchResponse.VERSION_FIELD_NUMBER
 _CHANGE_VIEW = match_pb2.WatchMatchResponse.VIEW_FIELD_NUMBER
+
+
+def _write_heartbeat(version: int) -> bytes:
+    # A response of WatchMatch that says that this is the newest version.
+    return match_pb2.WatchMatchResponse(version=version, up_to_date=True).SerializeToString()
 
 
 def _write_view(state: MatchState, viewer: int, fields: Fields = ALL) -> bytes:

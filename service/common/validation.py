@@ -139,7 +139,9 @@ def _of_field(field: FieldDescriptor) -> tuple[_Test | None, bool]:
     rules: validate_pb2.FieldRules = field.GetOptions().Extensions[OF_FIELD]
     names = {rule.name for rule, _ in rules.ListFields()}
     if not names <= {"required", "repeated", *_COMPILED}:
-        raise _UncompiledRuleError
+        if field.message_type is None or field.is_repeated:
+            raise _UncompiledRuleError
+        return _never, rules.required  # No rule is for a message that is not set.
     if not field.is_repeated:
         return _of_content(field, rules), rules.required
     counted = rules.repeated

@@ -5,7 +5,7 @@ import hashlib
 import secrets
 
 from croupier.v1.clock_pb2 import EXPIRY_POLICY_DEFAULT_ACTION, TimeControl
-from croupier.v1.game_pb2 import Ruleset
+from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Ruleset
 from service import wire
 from service.common.errors import invalid_field
 from service.hosting.match_state import MatchState
@@ -32,11 +32,15 @@ def new_header(
     created: int,
     invited: tuple[int, ...] = (),
     key_name: str = "",
+    display_names: tuple[str, ...] = ("", ""),
+    hint_policy: int = 0,
 ) -> Header:
     """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
 
     Its id follows from `id_source`, or is drawn at random without one. `key_name` is the display
-    name of the API key to which the tokens of the open seats are issued, or empty.
+    name of the API key to which the tokens of the open seats are issued, or empty, and
+    `display_names` those that the players of these seats have given. Without a `hint_policy`, hints
+    are allowed where a bot plays.
     """
     game = wire.read_ruleset(ruleset, "ruleset")
     match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
@@ -60,6 +64,8 @@ def new_header(
         key_names=tuple(
             "" if bot or seat in invited else key_name for seat, bot in enumerate(bots)
         ),
+        display_names=display_names,
+        hint_policy=hint_policy or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
     )
 
 
@@ -97,12 +103,9 @@ def rematch_header(
     If one seat was invited, every seat without a bot is in the rematch: its holder joins by asking
     for the rematch. `max_default_actions` is the server's limit now, which can be below that of the
     match.
-
-    Its id follows from that of the match, so that all callers, at all servers, mean the same one.
     """
     header = state.header
-    what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
-    match_id = _write_id(hashlib.sha256(what).digest())
+    match_id = rematch_id(header)
     control = TimeControl.FromString(header.time_control)
     if 0 < max_default_actions < control.max_default_actions:
         control.max_default_actions = max_default_actions
@@ -120,7 +123,17 @@ def rematch_header(
         time_control=_serialize(control),
         invited=invited,
         key_names=("", "") if invited else header.key_names[::-1],
+        display_names=("", "") if invited else header.display_names[::-1],
     )
+
+
+def rematch_id(header: Header) -> str:
+    """The id of the one rematch of a match, whether or not it exists.
+
+    It follows from the match, so that all callers, at all servers, mean the same one.
+    """
+    what = f"croupier/rematch/v1\0{header.match_id}\0".encode() + header.secret
+    return _write_id(hashlib.sha256(what).digest())
 
 
 def asks_for(asked: Header, found: Header) -> bool:
@@ -135,6 +148,9 @@ def asks_for(asked: Header, found: Header) -> bool:
         control = TimeControl.FromString(found.time_control)
         control.max_default_actions = 0
         found = found._replace(time_control=_serialize(control))
+    if not found.hint_policy:
+        # The match is from before there was a choice.
+        found = found._replace(hint_policy=asked.hint_policy)
     return found == chosen._replace(
         created=found.created,
         creator=found.creator,

@@ -6,7 +6,7 @@ Callers who follow a match are handed each new state of it as soon as this serve
 import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from service.hosting.match_state import MatchState
 
@@ -100,16 +100,27 @@ class Watch:
         newest = self._newest
         return state if newest is None or newest.version <= state.version else newest
 
-    async def newer(self, state: MatchState) -> MatchState:
-        """A state that is newer than `state`, once there is one; or `state`, if this was closed."""
-        while True:
-            newest = self._newest
-            if newest is not None and newest.version > state.version:
-                return newest
-            if self._closed:
-                return state
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
+    async def newer(self, state: MatchState, timeout: float | None = None) -> MatchState:
+        """A state that is newer than `state`, once there is one.
+
+        Returns `state` if this was closed, or after `timeout` seconds.
+        """
+        await self._newer_than(state.version, timeout)
+        return self.newest(state)
+
+    async def any(self, timeout: float | None = None) -> MatchState | None:
+        """Any state, once there is one; None if this was closed, or after `timeout` seconds."""
+        await self._newer_than(-1, timeout)
+        return self._newest
+
+    async def _newer_than(self, version: int, timeout: float | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not self._closed and (
+                    self._newest is None or self._newest.version <= version
+                ):
+                    self._waiting = asyncio.get_running_loop().create_future()
+                    await self._waiting
 
 
 class Watches:

@@ -26,6 +26,7 @@ _RESIGNATION = game_pb2.EndReason.END_REASON_RESIGNATION
 _TIME = game_pb2.EndReason.END_REASON_TIME
 _ABANDONED = game_pb2.EndReason.END_REASON_ABANDONED
 _IDLE = game_pb2.EndReason.END_REASON_IDLE
+_DECLINED = game_pb2.EndReason.END_REASON_DECLINED
 
 
 class EarlyEnd(NamedTuple):
@@ -188,6 +189,16 @@ class MatchState(NamedTuple):
     def _losers_by(self, reason: game_pb2.EndReason) -> tuple[int, ...]:
         end = self.early_end
         return end.losers if end is not None and end.reason == reason else ()
+
+    @property
+    def declined(self) -> bool:
+        """Whether a seat declined it before it was dealt."""
+        return self.early_end is not None and self.early_end.reason == _DECLINED
+
+    @property
+    def allows_hints(self) -> bool:
+        """Whether its seats may ask for hints while it runs."""
+        return self.header.hint_policy != game_pb2.HintPolicy.HINT_POLICY_AFTER_END
 
     @property
     def bot_due(self) -> int | None:
@@ -363,7 +374,14 @@ def _after_idle(state: MatchState, entry: Entry) -> MatchState:
     return _ended_early(state, entry, _IDLE, state.deciders)
 
 
+def _after_decline(state: MatchState, entry: Entry) -> MatchState:
+    if not state.seats.missing or state.header.bots[entry.seat]:
+        raise ActionError("seat", "only a match that waits for a player can be declined, by a seat")
+    return _ended_early(state, entry, _DECLINED, ())
+
+
 def _ends_early(entry: Entry) -> bool:
+    # Where the cards may be dealt: no snapshot is older than that.
     return entry.kind in (EntryKind.RESIGNATION, EntryKind.IDLE) or (
         entry.kind == EntryKind.EXPIRY and not entry.action
     )
@@ -429,6 +447,7 @@ _AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {
     EntryKind.IDLE: _after_idle,
     EntryKind.JOIN: _after_join,
     EntryKind.TOKEN: _after_replacement,
+    EntryKind.DECLINE: _after_decline,
 }
 
 

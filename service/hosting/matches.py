@@ -21,13 +21,14 @@ from service.hosting.creation import (
     modelled_header,
     new_header,
     rematch_header,
+    rematch_id,
 )
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import MatchState
 from service.hosting.records import writing_record
 from service.hosting.requests import Commit, Reply
-from service.hosting.seats import Caller
+from service.hosting.seats import Caller, write_joined
 from service.observability import tracing
 from service.observability.metrics import Metrics
 from service.searching.options import Models
@@ -58,6 +59,7 @@ _ENDED = {
     EndReason.END_REASON_TIME: "expired",
     EndReason.END_REASON_ABANDONED: "abandoned",
     EndReason.END_REASON_IDLE: "idle",
+    EndReason.END_REASON_DECLINED: "declined",
 }
 
 
@@ -115,14 +117,17 @@ class Matches:
         admit: Admit = nullcontext,
         invited: tuple[int, ...] = (),
         key_name: str = "",
+        display_names: tuple[str, ...] = ("", ""),
+        hint_policy: int = 0,
     ) -> MatchState:
         """Deals a match, or lets it wait for its invited seats and for the entropy of its seats.
 
         `bots` holds a BotStrength for each seat, or 0 for an open or invited seat. With an
         `id_source`, the match is created once, however often and wherever it is asked for.
         `creator` is whom it counts for; `admit` is entered for its header if it does not exist yet;
-        `key_name` is the display name of the caller's API key, or empty. Raises Refusal for a
-        ruleset that breaks a rule, and if the same `id_source` has made another kind of match.
+        `key_name` is the display name of the caller's API key, or empty; `display_names` and
+        `hint_policy` are as in `new_header`. Raises Refusal for a ruleset that breaks a rule, and
+        if the same `id_source` has made another kind of match.
         """
         header = new_header(
             ruleset,
@@ -135,6 +140,8 @@ class Matches:
             self._clock.now(),
             invited,
             key_name,
+            display_names,
+            hint_policy,
         )
         if id_source is None:
             return await self._create(header, admit)
@@ -167,9 +174,22 @@ class Matches:
             )
         header = rematch_header(state, creator, self._clock.now(), self._max_default_actions)
         rematch = await self._create_once(header, admit)
-        if 1 - seat in rematch.seats.missing:
-            await self.join(Caller(rematch.header.match_id, 1 - seat), key_name, "")
+        if 1 - seat in rematch.header.invited:
+            joiner = Caller(rematch.header.match_id, 1 - seat)
+            await self.join(joiner, key_name, state.seats.display_names[seat], "")
         return rematch
+
+    async def decline_rematch(self, state: MatchState, seat: int) -> MatchState:
+        """Ends the rematch that is offered after a match; returns it. Raises Refusal."""
+        decliner = Caller(rematch_id(state.header), 1 - seat)
+        if await self.find(decliner.match_id) is None:
+            raise Refusal(ErrorReason.ERROR_REASON_REMATCH_NOT_OFFERED, "no rematch is offered")
+
+        def decline_in(rematch: MatchState, at: int) -> Reply | Commit:
+            return requests.decline(rematch, at, decliner.seat)
+
+        await self._carry_out(decline_in, decliner, check_token=False)
+        return await self.load(decliner.match_id)
 
     async def _create(self, header: Header, admit: Admit) -> MatchState:
         header = limited_header(header, self._max_default_actions)
@@ -180,16 +200,15 @@ class Matches:
             await tracing.commit(self._store.create(header, status))
         self._metrics.match(header.game, "created")
         self._cache.put(state)
+        self._watches.publish(state)
         self.commit_listener(state, status)
         return state
 
     async def _create_once(self, header: Header, admit: Admit) -> MatchState:
         # The match of this id, whichever server and request has created it.
-        try:
-            return await self.load(header.match_id)
-        except Refusal as refusal:
-            if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
-                raise
+        found = await self.find(header.match_id)
+        if found is not None:
+            return found
         try:
             return await self._create(header, admit)
         except ValueError:
@@ -256,6 +275,15 @@ class Matches:
         self._cache.put(state, used=used)
         self._watches.publish(state)
         return state
+
+    async def find(self, match_id: str) -> MatchState | None:
+        """As `load`, but None if there is no such match."""
+        try:
+            return await self.load(match_id)
+        except Refusal as refusal:
+            if refusal.reason != ErrorReason.ERROR_REASON_MATCH_NOT_FOUND:
+                raise
+            return None
 
     def _known(self, match_id: str) -> MatchState | None:
         # Those who watch a match have its state in memory anyway, however many others are cached.
@@ -363,14 +391,15 @@ class Matches:
 
         return await self._carry_out(resign_from, caller, write)
 
-    async def join(self, joiner: Caller, key_name: str, request_id: str) -> None:
+    async def join(self, joiner: Caller, key_name: str, display_name: str, request_id: str) -> None:
         """Joins an invited seat; raises Refusal if somebody else has.
 
         The `request_id` is empty for the one caller that may join anyhow.
         """
+        names = write_joined(key_name, display_name)
 
         def join_to(state: MatchState, at: int) -> Reply | Commit:
-            return requests.join(state, at, joiner.seat, key_name, request_id)
+            return requests.join(state, at, joiner.seat, names, request_id)
 
         await self._carry_out(join_to, joiner, check_token=False)
 

@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from croupier.v1 import match_pb2
+from croupier.v1 import game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from service import wire
@@ -20,7 +20,7 @@ from service.common.event_loop import Work, finish_now
 from service.common.validation import first_violation
 from service.hosting.entropy import write_contribution
 from service.hosting.match_state import MatchState
-from service.hosting.seats import write_seats
+from service.hosting.seats import read_joined, write_joined, write_seats
 from service.store import Entry, EntryKind, Header
 
 _DIGEST = match_pb2.MatchRecord.DIGEST_FIELD_NUMBER
@@ -44,8 +44,9 @@ def writing_record(state: MatchState) -> Work[bytes]:
         secret_hash=header.secret_hash,
         seeded=header.seeded,
         entropy_from_seats=header.entropy_from_seats,
-        seats=write_seats(header.bots, header.invited),
+        seats=write_seats(header.bots, header.invited, header.display_names),
         model=header.model,
+        hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
     )
     record.create_time.FromMilliseconds(header.created)
     if header.time_control:
@@ -76,6 +77,9 @@ def _write_entry(entry: Entry) -> match_pb2.RecordEntry:
         message.idle_end.SetInParent()
     elif entry.kind == EntryKind.JOIN:
         message.seat_joined.seat = entry.seat
+        message.seat_joined.display_name = read_joined(entry)[1]
+    elif entry.kind == EntryKind.DECLINE:
+        message.seat_declined.seat = entry.seat
     elif entry.kind == EntryKind.TOKEN:
         message.seat_token_replaced.seat = entry.seat
     else:
@@ -165,6 +169,8 @@ def _read_header(record: match_pb2.MatchRecord) -> Header:
         entropy_from_seats=record.entropy_from_seats,
         time_control=_as_bytes(record.time_control) if record.HasField("time_control") else b"",
         model=record.model,
+        display_names=tuple(seat.display_name for seat in record.seats),
+        hint_policy=record.hint_policy,
     )
 
 
@@ -193,7 +199,9 @@ def _read_entry(message: match_pb2.RecordEntry, state: MatchState) -> Entry:
     if kind == "entropy":
         return Entry(EntryKind.ENTROPY, seat, at, message.entropy.entropy)
     if kind == "seat_joined":
-        return Entry(EntryKind.JOIN, seat, at)
+        return Entry(EntryKind.JOIN, seat, at, write_joined("", message.seat_joined.display_name))
+    if kind == "seat_declined":
+        return Entry(EntryKind.DECLINE, seat, at)
     if kind == "seat_token_replaced":
         return Entry(EntryKind.TOKEN, seat, at)
     if kind == "expiry":

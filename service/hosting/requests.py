@@ -105,15 +105,19 @@ def resign(state: MatchState, at: int, seat: int) -> Reply | Commit:
     return Commit(state.after(Entry(EntryKind.RESIGNATION, seat, at)))
 
 
-def join(state: MatchState, at: int, seat: int, key_name: str, request_id: str) -> Reply | Commit:
+def join(state: MatchState, at: int, seat: int, names: bytes, request_id: str) -> Reply | Commit:
     """Joins an invited seat at a time; raises Refusal if somebody else has.
 
-    A request that was carried out before is answered as it was then. For the one caller that may
-    join anyhow, the request_id is empty; a match that is over needs nobody to join.
+    `names` is what `write_joined` makes of the names of the API key and the player. A request that
+    was carried out before is answered as it was then. For the one caller that may join anyhow, the
+    request_id is empty; a match that is over needs nobody to join.
     """
     missing = seat in state.seats.missing
-    if not request_id and (state.over or not missing):
-        return Reply(state, state.version)
+    if not request_id:
+        if state.declined:
+            raise Refusal(ErrorReason.ERROR_REASON_MATCH_OVER, "the rematch was declined")
+        if state.over or not missing:
+            return Reply(state, state.version)
     if not missing:
         joined = state.version_of(seat, request_id)
         if joined is not None and state.entry(joined).kind == EntryKind.JOIN:
@@ -123,7 +127,19 @@ def join(state: MatchState, at: int, seat: int, key_name: str, request_id: str) 
             "the invitation was used with another request_id: somebody else sits in the seat",
         )
     check_running(state)
-    return Commit(state.after(Entry(EntryKind.JOIN, seat, at, key_name.encode(), 0, request_id)))
+    return Commit(state.after(Entry(EntryKind.JOIN, seat, at, names, 0, request_id)))
+
+
+def decline(state: MatchState, at: int, seat: int) -> Reply | Commit:
+    """Ends a match that waits for a seat at a time, before it is dealt; raises Refusal."""
+    if state.declined:
+        return Reply(state, state.version)
+    if state.over or not state.seats.missing:
+        raise Refusal(
+            ErrorReason.ERROR_REASON_REMATCH_NOT_OFFERED,
+            "the offer is over" if state.over else "the rematch has begun",
+        )
+    return Commit(state.after(Entry(EntryKind.DECLINE, seat, at)))
 
 
 def replace_token(state: MatchState, at: int, caller: Caller, request_id: str) -> Reply | Commit:

@@ -19,7 +19,7 @@ from croupier.v1 import game_pb2, match_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from engine.game import SPECTATOR
-from service.common.errors import Refusal
+from service.common.errors import Refusal, invalid_field
 from service.store import Entry, EntryKind, Header
 
 
@@ -37,6 +37,16 @@ def check_seat(caller: Caller) -> None:
         raise Refusal(ErrorReason.ERROR_REASON_SPECTATOR, "a spectator's token cannot do this")
 
 
+def check_display_name(name: str, path: str) -> None:
+    """Raises Refusal for a name that others should not be shown; `path` is that of its field.
+
+    Characters that cannot be printed could hide what a name is, or turn the text around it.
+    """
+    if name != name.strip() or not name.isprintable():
+        rule = "must have only characters that can be printed, and no space at its ends"
+        raise invalid_field(path, "NOT_PRINTABLE", rule)
+
+
 MAX_GENERATION = 255
 
 _MAX_CACHED = 1024
@@ -48,6 +58,7 @@ class Seats(NamedTuple):
     bots: tuple[int, ...]  # By seat: a BotStrength, or 0.
     invited: tuple[int, ...]  # The invited seats, ascending.
     key_names: tuple[str, ...]  # By seat: of the API key with which the token was issued, or empty.
+    display_names: tuple[str, ...]  # By seat: the name that its player has given, or empty.
     joined: frozenset[int] = frozenset()  # The invited seats that were joined.
     generations: tuple[int, ...] = (0, 0)  # By seat: of the token that is valid.
     replacements: tuple[int, ...] = ()  # The versions at which a token was replaced, ascending.
@@ -55,7 +66,7 @@ class Seats(NamedTuple):
     @staticmethod
     def begin(header: Header) -> "Seats":
         """The seats of a match without entries."""
-        return Seats(header.bots, header.invited, header.key_names)
+        return Seats(header.bots, header.invited, header.key_names, header.display_names)
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -67,7 +78,9 @@ class Seats(NamedTuple):
     @property
     def players(self) -> bytes:
         """A serialized View with only who sits where."""
-        return _write_players(self.bots, self.invited, self.joined, self.key_names)
+        return _write_players(
+            self.bots, self.invited, self.joined, self.key_names, self.display_names
+        )
 
     def check_token(self, caller: Caller) -> None:
         """Raises Refusal if a seat calls with a token that was replaced."""
@@ -92,9 +105,13 @@ class Seats(NamedTuple):
         seat = entry.seat
         if seat not in self.missing:
             raise ActionError("seat", f"seat {seat} waits for nobody")
-        names = list(self.key_names)
-        names[seat] = entry.action.decode()
-        return self._replace(joined=self.joined | {seat}, key_names=tuple(names))
+        key_names, display_names = list(self.key_names), list(self.display_names)
+        key_names[seat], display_names[seat] = read_joined(entry)
+        return self._replace(
+            joined=self.joined | {seat},
+            key_names=tuple(key_names),
+            display_names=tuple(display_names),
+        )
 
     def _after_replacement(self, version: int, seat: int) -> "Seats":
         if self.bots[seat] or seat in self.missing:
@@ -121,9 +138,25 @@ class Seats(NamedTuple):
         return version
 
 
-def write_seats(bots: Iterable[int], invited: Sequence[int]) -> list[match_pb2.SeatConfig]:
+def write_joined(key_name: str, display_name: str) -> bytes:
+    """What the entry of a seat that was joined holds: the names of the API key and the player."""
+    return (f"{key_name}\0{display_name}" if display_name else key_name).encode()
+
+
+def read_joined(entry: Entry) -> tuple[str, str]:
+    """The names of the API key and of the player in the entry of a seat that was joined."""
+    key_name, _, display_name = entry.action.decode().partition("\0")
+    return key_name, display_name
+
+
+def write_seats(
+    bots: Iterable[int], invited: Sequence[int], display_names: Sequence[str] = ("", "")
+) -> list[match_pb2.SeatConfig]:
     """The seats of a match as its creator asked for them."""
-    return [_write_seat(bot, seat in invited) for seat, bot in enumerate(bots)]
+    seats = [_write_seat(bot, seat in invited) for seat, bot in enumerate(bots)]
+    for seat, name in zip(seats, display_names, strict=True):
+        seat.display_name = name
+    return seats
 
 
 def _write_seat(bot: int, invited: bool) -> match_pb2.SeatConfig:
@@ -141,10 +174,11 @@ def _write_players(
     invited: tuple[int, ...],
     joined: frozenset[int],
     key_names: tuple[str, ...],
+    display_names: tuple[str, ...],
 ) -> bytes:
     view = game_pb2.View()
     for seat, bot in enumerate(bots):
-        player = view.players.add(key_name=key_names[seat])
+        player = view.players.add(key_name=key_names[seat], display_name=display_names[seat])
         if bot:
             strength = match_pb2.BotStrength.Name(bot)
             player.bot.strength = strength.removeprefix("BOT_STRENGTH_")

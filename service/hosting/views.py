@@ -11,7 +11,7 @@ from service import wire
 from service.hosting.clocks import Clocks
 from service.hosting.entropy import CONTRIBUTIONS, write_contribution
 from service.hosting.match_state import MatchState
-from service.hosting.seats import write_seats
+from service.hosting.seats import read_joined, write_seats
 from service.store import EntryKind, ListedMatch
 from service.wire import field, number_field
 from service.wire.fields import ALL, Fields
@@ -69,8 +69,11 @@ def _of_service(state: MatchState, version: int) -> list[bytes]:
     if entry.kind in CONTRIBUTIONS:
         told.append(game_pb2.MatchEvent(version=version, **write_contribution(entry)))
     if entry.kind == EntryKind.JOIN:
-        joined = game_pb2.SeatJoined(seat=entry.seat)
+        joined = game_pb2.SeatJoined(seat=entry.seat, display_name=read_joined(entry)[1])
         told.append(game_pb2.MatchEvent(version=version, seat_joined=joined))
+    if entry.kind == EntryKind.DECLINE:
+        declined = game_pb2.SeatDeclined(seat=entry.seat)
+        told.append(game_pb2.MatchEvent(version=version, seat_declined=declined))
     if entry.kind == EntryKind.TOKEN:
         replaced = game_pb2.SeatTokenReplaced(seat=entry.seat)
         told.append(game_pb2.MatchEvent(version=version, seat_token_replaced=replaced))
@@ -90,6 +93,7 @@ _SEAT = game_pb2.View.SEAT_FIELD_NUMBER
 _DECIDERS = game_pb2.View.DECIDERS_FIELD_NUMBER
 _RULESET = game_pb2.View.RULESET_FIELD_NUMBER
 _SEEDED = game_pb2.View.SEEDED_FIELD_NUMBER
+_HINT_POLICY = game_pb2.View.HINT_POLICY_FIELD_NUMBER
 
 MAX_WRITTEN = 64  # Of one state: callers may want any fields.
 
@@ -138,6 +142,8 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
         parts.append(number_field(_SEEDED, 1))
     if whole or "players" in fields:
         parts.append(state.seats.players)
+    if header.hint_policy and (whole or "hint_policy" in fields):
+        parts.append(number_field(_HINT_POLICY, header.hint_policy))
     return b"".join(parts)
 
 
@@ -179,6 +185,49 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
             clock.deadline.FromMilliseconds(clocks.deadline(seat))
         clock.default_actions = state.default_actions[seat]
     return message
+
+
+def write_rematch(rematch: MatchState | None) -> match_pb2.RematchOffer:
+    """What those who know the match before are told of its rematch.
+
+    It is empty without a rematch, and until the seat that asks first is in it.
+    """
+    if rematch is None or (rematch.header.invited and not rematch.seats.joined):
+        return match_pb2.RematchOffer()
+    header, seats = rematch.header, rematch.seats
+    state = match_pb2.REMATCH_STATE_ACCEPTED
+    if seats.missing:
+        over = rematch.over
+        state = match_pb2.REMATCH_STATE_DECLINED if over else match_pb2.REMATCH_STATE_OFFERED
+    # The seats are exchanged.
+    asking = [
+        1 - seat for seat in (1, 0) if not header.bots[seat] and seat not in rematch.seats.missing
+    ]
+    return match_pb2.RematchOffer(
+        name=f"matches/{header.match_id}", state=state, asking_seats=asking
+    )
+
+
+def write_invitation(state: MatchState, seat: int) -> match_pb2.GetInvitationResponse:
+    """What an invitation to a seat is for."""
+    header = state.header
+    response = match_pb2.GetInvitationResponse(
+        seat=seat,
+        ruleset=game_pb2.Ruleset.FromString(header.ruleset),
+        players=game_pb2.View.FromString(state.seats.players).players,
+        hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
+        entropy_from_seats=header.entropy_from_seats,
+        state=match_pb2.INVITATION_STATE_USED,
+    )
+    if seat in state.seats.missing:
+        over = state.over
+        response.state = (
+            match_pb2.INVITATION_STATE_EXPIRED if over else match_pb2.INVITATION_STATE_OPEN
+        )
+    if header.time_control:
+        response.time_control.MergeFromString(header.time_control)
+    response.create_time.FromMilliseconds(header.created)
+    return response
 
 
 def list_item(state: MatchState) -> ListedMatch:

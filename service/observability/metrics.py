@@ -62,7 +62,7 @@ REASONS = tuple(ErrorReason.Name(reason).removeprefix("ERROR_REASON_") for reaso
 # The statuses of HTTP with which the web gateway answers, and those of refused calls besides.
 WEB_STATUSES = (200, 204, 304, 400, 403, 404, 405, 413, 414, 415, 421, 429, 431, 500, 501)
 CALL_STATUSES = (401, 409, 499, 503, 504)
-MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle")
+MATCH_STATES = ("created", "ended", "resigned", "expired", "abandoned", "idle", "declined")
 SEARCH_KINDS = ("hint", "bot")
 SEARCH_LIMITS = ("caller", "server")
 SEARCH_SERVER_OUTCOMES = ("answered", "lost", "unanswered")
@@ -236,7 +236,8 @@ class Metrics:
             "croupier_matches",
             "Matches that this server has brought into a state: created, ended (by the rules), "
             "resigned, expired (a seat forfeited when its time was up), abandoned (default actions "
-            "were played for a seat too often) or idle (nothing happened for too long).",
+            "were played for a seat too often), idle (nothing happened for too long) or declined "
+            "(a seat declined it before the deal).",
             "game",
             "state",
         )

@@ -61,6 +61,7 @@ class EntryKind(IntEnum):
     IDLE = 6
     JOIN = 7  # An invited seat was joined: its token was issued.
     TOKEN = 8  # The token of a seat was replaced.
+    DECLINE = 9  # A seat declined a match that was not dealt yet.
 
 
 class Header(NamedTuple):
@@ -83,6 +84,9 @@ class Header(NamedTuple):
     key_names: tuple[str, ...] = ("", "")
     # The name of the model by which its bots decided when it was created; empty for none.
     model: str = ""
+    # The name that the player of each open seat has given, or empty; none holds a zero character.
+    display_names: tuple[str, ...] = ("", "")
+    hint_policy: int = 0  # A croupier.v1.HintPolicy; 0 in a match from before there was one.
 
     @property
     def seeded(self) -> bool:
@@ -97,21 +101,33 @@ class Header(NamedTuple):
 
 def write_columns(header: Header) -> tuple[object, ...]:
     """The fields of a header as a database stores them, in their order."""
-    names = "\0".join(header.key_names).encode() if any(header.key_names) else b""
-    changed: dict[str, Any] = {"bots": bytes(header.bots), "invited": bytes(header.invited)}
-    return tuple(header._replace(**changed, key_names=names))  # type: ignore[arg-type]
+    columns: dict[str, Any] = {
+        "bots": bytes(header.bots),
+        "invited": bytes(header.invited),
+        "key_names": _write_names(header.key_names),
+        "display_names": _write_names(header.display_names),
+    }
+    return tuple(header._replace(**columns))
 
 
 def read_columns(columns: Iterable[Any]) -> Header:
     """The header that `write_columns` has turned into columns."""
     header = Header(*columns)
-    names: Any = header.key_names
     return header._replace(
         bots=tuple(header.bots),
         entropy_from_seats=bool(header.entropy_from_seats),
         invited=tuple(header.invited),
-        key_names=tuple(names.decode().split("\0")) if names else ("", ""),
+        key_names=_read_names(header.key_names),
+        display_names=_read_names(header.display_names),
     )
+
+
+def _write_names(names: tuple[str, ...]) -> bytes:
+    return "\0".join(names).encode() if any(names) else b""
+
+
+def _read_names(column: Any) -> tuple[str, ...]:
+    return tuple(column.decode().split("\0")) if column else ("", "")
 
 
 class Entry(NamedTuple):
@@ -120,8 +136,8 @@ class Entry(NamedTuple):
     kind: EntryKind
     seat: int  # Whose decision, clock or contribution it is; 0 where the match ends as idle.
     at: int  # Milliseconds since 1970, UTC; never less than that of the entry before.
-    # A croupier.v1.MatchAction, the seat's contribution of entropy, or the display name of the API
-    # key with which the seat was joined; else empty.
+    # A croupier.v1.MatchAction, the seat's contribution of entropy, or how the seat was joined: the
+    # display name of the API key and, after a zero character, that of the player; else empty.
     action: bytes = b""
     expected_version: int = 0
     request_id: str = ""  # Empty unless a caller has chosen one; used once by a seat of a match.

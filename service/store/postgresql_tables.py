@@ -85,6 +85,10 @@ MIGRATIONS = (
     ALTER TABLE matches ADD COLUMN key_names bytea NOT NULL DEFAULT '';
     """,
     "ALTER TABLE matches ADD COLUMN model text NOT NULL DEFAULT ''",
+    """
+    ALTER TABLE matches ADD COLUMN display_names bytea NOT NULL DEFAULT '';
+    ALTER TABLE matches ADD COLUMN hint_policy integer NOT NULL DEFAULT 0;
+    """,
 )
 
 _HEADER = ", ".join(Header._fields)

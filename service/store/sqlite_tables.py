@@ -94,6 +94,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE matches ADD COLUMN key_names BLOB NOT NULL DEFAULT x''",
     ),
     ("ALTER TABLE matches ADD COLUMN model TEXT NOT NULL DEFAULT ''",),
+    (
+        "ALTER TABLE matches ADD COLUMN display_names BLOB NOT NULL DEFAULT x''",
+        "ALTER TABLE matches ADD COLUMN hint_policy INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 
 

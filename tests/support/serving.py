@@ -32,6 +32,7 @@ from tests.support.facts import facts_of
 from tests.support.play import game_of
 
 TIMEOUT = 30
+ALLOWED = game_pb2.HINT_POLICY_ALLOWED
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
 
@@ -145,10 +146,14 @@ class Client:
         """Closes the connections."""
         self.channel.close()
 
-    def create(self, ruleset, seats=(), seed=None, time_control=None):
+    def create(self, ruleset, seats=(), seed=None, time_control=None, hint_policy=ALLOWED):
         """Creates a match, and returns its Table."""
         request = match_pb2.CreateMatchRequest(
-            ruleset=ruleset, seats=seats, seed=seed, time_control=time_control
+            ruleset=ruleset,
+            seats=seats,
+            seed=seed,
+            time_control=time_control,
+            hint_policy=hint_policy,
         )
         return Table(self, self.matches.CreateMatch(request, timeout=TIMEOUT))
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import grpc
 import pytest
 
+from croupier.v1 import match_pb2
 from service import wire
 from service.api.authentication import Tokens
 from service.hosting.seats import Caller
@@ -65,9 +66,9 @@ def waits_of(server):
         with begin(match_id) as watch:
             newer = watch.newer
 
-            async def wait_and_count(state):
+            async def wait_and_count(state, timeout=None):
                 waits.release()
-                return await newer(state)
+                return await newer(state, timeout)
 
             watch.newer = wait_and_count
             yield watch
@@ -312,3 +313,62 @@ def test_a_match_of_unknown_rules_is_refused(servers, tmp_path, game, rules_vers
 
 def _an_action(client):
     return client.create(ruleset_of("skystones")).players[0].view().legal_actions[0]
+
+
+# Heartbeats
+
+
+def watch_with_heartbeats(player, after=None, seconds=1):
+    request = match_pb2.WatchMatchRequest(
+        name=player.match, after_version=after, heartbeat_interval={"seconds": seconds}
+    )
+    return player._call(player._client.matches.WatchMatch, request)
+
+
+def test_a_resumed_stream_says_at_once_that_nothing_has_happened(servers):
+    _, address = servers.start()
+    table = Client(address).create(ruleset_of("skystones"))
+    for player in table.everyone():
+        version = player.view().version
+        # An interval that the test does not wait for.
+        stream = watch_with_heartbeats(player, version, seconds=60)
+        beat = match_pb2.WatchMatchResponse(version=version, up_to_date=True)
+        assert next(stream) == beat
+        stream.cancel()
+        stream = watch_with_heartbeats(player, seconds=60)
+        first = next(stream)
+        assert first.HasField("view") and not first.up_to_date
+        assert next(stream) == beat
+        stream.cancel()
+
+
+def test_a_quiet_stream_proves_that_it_lives(servers):
+    _, address = servers.start()
+    table = Client(address).create(ruleset_of("skystones"))
+    player = table.players[0]
+    version = player.view().version
+    stream = watch_with_heartbeats(player, version)
+    for _ in range(3):
+        assert next(stream) == match_pb2.WatchMatchResponse(version=version, up_to_date=True)
+    table.players[1].resign()
+    told = [each for each in stream if not each.up_to_date]
+    assert [each.version for each in told] == [version + 1]
+
+
+def test_the_headers_of_a_stream_come_at_once(servers):
+    _, address = servers.start()
+    player = Client(address).create(ruleset_of("skystones")).players[0]
+    stream = player.watch(player.view().version)
+    # Returns only when the headers are there: nothing else is to be sent.
+    assert stream.initial_metadata()
+    stream.cancel()
+
+
+@pytest.mark.parametrize("interval", [{"nanos": 1}, {"seconds": 61}, {"seconds": -5}])
+def test_an_interval_out_of_range_is_refused(servers, interval):
+    _, address = servers.start()
+    player = Client(address).create(ruleset_of("skystones")).players[0]
+    request = match_pb2.WatchMatchRequest(name=player.match, heartbeat_interval=interval)
+    refusal = refused(list, player._call(player._client.matches.WatchMatch, request))
+    assert refusal.reason == "INVALID_FIELD"
+    assert refusal.fields == ["heartbeat_interval"]

@@ -1,0 +1,351 @@
+"""What players agree on: names, hints, invitations that are looked at first, and rematches."""
+
+import uuid
+
+import grpc
+import pytest
+
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from service import wire
+from service.hosting.records import verify
+from tests.support.play import note_on_failure, seeded
+from tests.support.serving import (
+    INVITED,
+    OPEN,
+    TIMEOUT,
+    Player,
+    Table,
+    bot,
+    play_on,
+    refused,
+    ruleset_of,
+)
+
+ALLOWED = game_pb2.HINT_POLICY_ALLOWED
+AFTER_END = game_pb2.HINT_POLICY_AFTER_END
+OFFERED = match_pb2.REMATCH_STATE_OFFERED
+ACCEPTED = match_pb2.REMATCH_STATE_ACCEPTED
+DECLINED = match_pb2.REMATCH_STATE_DECLINED
+LIMITS = hint_pb2.SearchLimits(iterations=10)
+NO_HINTS = (grpc.StatusCode.PERMISSION_DENIED, "HINTS_NOT_ALLOWED")
+NO_OFFER = (grpc.StatusCode.FAILED_PRECONDITION, "REMATCH_NOT_OFFERED")
+FORGED_NAMES = [" Ann", "Ann ", "A\nnn", "A\0nn", "\x1b[31mAnn", "A\u202enn", "\u200b", "\ufeffAnn"]
+
+
+def named(name):
+    return match_pb2.SeatConfig(open=match_pb2.OpenSeat(), display_name=name)
+
+
+def create(client, seats, game_id="skystones", **fields):
+    request = match_pb2.CreateMatchRequest(ruleset=ruleset_of(game_id), seats=seats, **fields)
+    return Table(client, client.matches.CreateMatch(request, timeout=TIMEOUT))
+
+
+def join(client, invitation, name="", request_id=None):
+    request = match_pb2.JoinMatchRequest(
+        invitation=invitation, request_id=request_id or str(uuid.uuid4()), display_name=name
+    )
+    joined = client.matches.JoinMatch(request, timeout=TIMEOUT)
+    return Player(client, joined.name, joined.seat_token.token)
+
+
+def invitation_of(client, invitation):
+    request = match_pb2.GetInvitationRequest(invitation=invitation)
+    return client.matches.GetInvitation(request, timeout=TIMEOUT)
+
+
+def two_strangers(creator, friend, **fields):
+    """A table of Ann, who has invited Ben."""
+    table = create(creator, (named("Ann"), INVITED), **fields)
+    table.players[1] = join(friend, table.invitations[1], "Ben")
+    return table
+
+
+def rematch_of(player):
+    request = match_pb2.GetViewRequest(name=player.match)
+    return player._call(player._client.matches.GetView, request).rematch
+
+
+def decline(player):
+    request = match_pb2.DeclineRematchRequest(name=player.match)
+    return player._call(player._client.matches.DeclineRematch, request).rematch
+
+
+def follow(player, **fields):
+    request = match_pb2.WatchMatchRequest(name=player.match, follow_rematch=True, **fields)
+    return player._call(player._client.matches.WatchMatch, request)
+
+
+# Names
+
+
+def test_both_seats_and_spectators_see_the_names_before_and_after_a_crash(cluster):
+    table = two_strangers(*cluster.clients)
+    for round_of_players in range(2):
+        for each in table.everyone():
+            if round_of_players:
+                each.move_to(cluster.clients[0])
+            assert [p.display_name for p in each.view().players] == ["Ann", "Ben"]
+        cluster.crash()
+
+
+def test_the_event_of_joining_and_the_record_have_the_names(cluster):
+    table = two_strangers(*cluster.clients)
+    table.players[0].resign()
+    events = [e for response in table.players[0].watch() for e in response.events]
+    joined = next(e.seat_joined for e in events if e.HasField("seat_joined"))
+    assert (joined.seat, joined.display_name) == (1, "Ben")
+    record = table.players[1].record()
+    assert [seat.display_name for seat in record.seats] == ["Ann", ""]
+    assert verify(record).seats.display_names == ("Ann", "Ben")
+
+
+def test_a_rematch_exchanges_the_names_with_the_seats(cluster):
+    creator, friend = cluster.clients
+    invited = two_strangers(creator, friend)
+    opened = create(creator, (named("Ann"), named("Ben")))
+    for table in (invited, opened):
+        table.players[0].resign()
+        for player in table.players.values():
+            again = player.rematch()
+        view = Player(creator, again.name, again.seat_token.token).view()
+        assert [each.display_name for each in view.players] == ["Ben", "Ann"]
+
+
+@pytest.mark.parametrize("name", FORGED_NAMES)
+def test_a_name_that_could_deceive_is_refused_and_changes_nothing(client, name):
+    refusal = refused(lambda: create(client, (OPEN, named(name))))
+    assert refusal.reason == "INVALID_FIELD"
+    assert refusal.fields == ["seats[1].display_name"]
+    table = create(client, (OPEN, INVITED))
+    refusal = refused(join, client, table.invitations[1], name)
+    assert refusal.fields == ["display_name"]
+    join(client, table.invitations[1], "Ben")
+
+
+def test_a_name_is_for_a_seat_that_its_player_takes(client):
+    for seat in (bot("RANDOM"), INVITED):
+        config = match_pb2.SeatConfig()
+        config.CopyFrom(seat)
+        config.display_name = "Ann"
+        refusal = refused(lambda seats=(OPEN, config): create(client, seats))
+        assert refusal.fields == ["seats[1].display_name"]
+    assert refused(lambda: create(client, (OPEN, named("A" * 33)))).reason == "INVALID_FIELD"
+    create(client, (OPEN, named("Ä" * 32)))
+
+
+# Hints
+
+
+@pytest.mark.parametrize(
+    ("seats", "asked", "policy"),
+    [
+        ((OPEN, bot("RANDOM")), {}, ALLOWED),
+        ((OPEN, INVITED), {}, AFTER_END),
+        ((OPEN, OPEN), {}, AFTER_END),
+        ((), {}, AFTER_END),
+        ((OPEN, bot("RANDOM")), {"hint_policy": AFTER_END}, AFTER_END),
+        ((OPEN, INVITED), {"hint_policy": ALLOWED}, ALLOWED),
+    ],
+)
+def test_hints_are_given_where_the_match_allows_them(cluster, seats, asked, policy):
+    creator, friend = cluster.clients
+    table = create(creator, seats, **asked)
+    for seat, invitation in table.invitations.items():
+        assert invitation_of(friend, invitation).hint_policy == policy
+        table.players[seat] = join(friend, invitation)
+    cluster.crash()
+    for player in table.everyone():
+        player.move_to(cluster.clients[0])
+        assert player.view().hint_policy == policy
+    for seat, player in table.players.items():
+        if seat not in player.view().deciders:
+            continue
+        if policy == ALLOWED:
+            assert player.hint(LIMITS).hint.iterations
+        else:
+            assert refused(player.hint, LIMITS)[:2] == NO_HINTS
+            analysis = hint_pb2.AnalyzePositionRequest(
+                search={"match_name": player.match, "limits": LIMITS}
+            )
+            stub = cluster.clients[0].hints
+            stream = stub.AnalyzePosition(analysis, metadata=player.metadata, timeout=TIMEOUT)
+            assert refused(list, stream)[:2] == NO_HINTS
+
+
+def test_a_rematch_keeps_what_was_agreed(cluster):
+    for policy in (ALLOWED, AFTER_END):
+        table = two_strangers(*cluster.clients, hint_policy=policy)
+        table.players[0].resign()
+        again = next(player.rematch() for player in table.players.values())
+        player = Player(cluster.clients[0], again.name, again.seat_token.token)
+        assert player.view().hint_policy == policy
+
+
+# Invitations
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_an_invitation_says_what_it_is_for_before_it_is_used(cluster, game_id):
+    creator, friend = cluster.clients
+    control = {"per_match": {"seconds": 300}, "increment": {"seconds": 5}}
+    table = create(creator, (named("Ann"), INVITED), game_id, time_control=control)
+    invitation = table.invitations[1]
+    told = invitation_of(friend, invitation)
+    assert told.seat == 1
+    assert told.ruleset == ruleset_of(game_id)
+    assert [each.display_name for each in told.players] == ["Ann", ""]
+    assert told.time_control.per_match.seconds == 300
+    assert told.state == match_pb2.INVITATION_STATE_OPEN
+    version = table.spectator.view().version
+    assert invitation_of(friend, invitation) == told
+    assert table.spectator.view().version == version
+
+    request_id = str(uuid.uuid4())
+    join(friend, invitation, "Ben", request_id)
+    assert invitation_of(friend, invitation).state == match_pb2.INVITATION_STATE_USED
+    late = create(creator, (named("Ann"), INVITED), game_id)
+    late.players[0].resign()
+    assert invitation_of(friend, late.invitations[1]).state == match_pb2.INVITATION_STATE_EXPIRED
+    assert refused(invitation_of, friend, "made up").reason == "INVITATION_INVALID"
+
+
+# Rematches
+
+
+def test_the_other_seat_hears_of_an_offer_and_of_what_became_of_it(cluster):
+    creator, friend = cluster.clients
+    for answer in (ACCEPTED, DECLINED):
+        table = two_strangers(creator, friend)
+        ann, ben = table.players[0], table.players[1]
+        streams = [follow(player) for player in table.everyone()]
+        ann.resign()
+        for stream in streams:
+            while not next(stream).view.HasField("result"):
+                pass
+        assert not rematch_of(ben).name
+        again = ann.rematch()
+        for stream in streams:
+            offer = next(stream).rematch
+            assert (offer.name, offer.state, offer.asking_seats) == (again.name, OFFERED, [0])
+        assert rematch_of(ben) == offer
+        if answer == ACCEPTED:
+            assert ben.rematch().name == again.name
+        else:
+            assert decline(ben).state == DECLINED
+        for stream in streams:
+            told = next(stream).rematch
+            assert (told.name, told.state) == (again.name, answer)
+            assert list(stream) == []
+        assert rematch_of(ann).asking_seats == ([0, 1] if answer == ACCEPTED else [0])
+
+
+def test_a_declined_rematch_ends_for_good(cluster):
+    creator, friend = cluster.clients
+    table = two_strangers(creator, friend)
+    ann, ben = table.players[0], table.players[1]
+    assert refused(decline, ben).reason == "REMATCH_NOT_OFFERED"
+    ben.resign()
+    assert refused(decline, ben)[:2] == NO_OFFER
+    again = ann.rematch()
+    waiting = Player(creator, again.name, again.seat_token.token)
+    assert decline(ben) == decline(ben) == decline(ann)
+    cluster.crash()
+    for player in (ann, ben, waiting):
+        player.move_to(cluster.clients[1])
+    assert refused(ann.rematch).reason == refused(ben.rematch).reason == "MATCH_OVER"
+    result = waiting.view().result
+    assert result.reason == game_pb2.END_REASON_DECLINED
+    assert list(result.scores) == [0.5, 0.5]
+    *_, last = waiting.watch()
+    assert [event.WhichOneof("event") for event in last.events] == ["seat_declined", "match_ended"]
+    assert last.events[0].seat_declined.seat == 0
+    verify(waiting.record())
+
+
+def test_an_offer_can_be_taken_back_but_not_a_rematch_that_has_begun(cluster):
+    table = two_strangers(*cluster.clients)
+    table.players[1].resign()
+    table.players[0].rematch()
+    assert decline(table.players[0]).state == DECLINED
+    table = two_strangers(*cluster.clients)
+    table.players[1].resign()
+    for player in table.players.values():
+        player.rematch()
+    for player in table.players.values():
+        assert refused(decline, player)[:2] == NO_OFFER
+    assert refused(decline, table.spectator).reason == "SPECTATOR"
+
+
+def test_a_rematch_against_a_bot_begins_at_once(cluster):
+    table = create(cluster.clients[0], (OPEN, bot("RANDOM")))
+    table.players[0].resign()
+    stream = follow(table.players[0])
+    again = table.players[0].rematch()
+    *_, last = stream
+    assert (last.rematch.name, last.rematch.state) == (again.name, ACCEPTED)
+    assert last.rematch.asking_seats == [0]
+
+
+def test_one_of_an_answer_and_a_refusal_that_race_wins(cluster):
+    rng = seeded("rematch-races")
+    for number in range(12):
+        table = two_strangers(*cluster.clients)
+        ann, ben = table.players[0], table.players[1]
+        ann.resign()
+        offered = ann.rematch().name
+        calls = [
+            (cluster.clients[0].matches.Rematch, match_pb2.RematchRequest),
+            (cluster.clients[1].matches.DeclineRematch, match_pb2.DeclineRematchRequest),
+        ]
+        rng.shuffle(calls)
+        with note_on_failure(number=number):
+            errors = []
+            asked = [
+                method.future(kind(name=ben.match), metadata=ben.metadata, timeout=TIMEOUT)
+                for method, kind in calls
+            ]
+            for future in asked:
+                try:
+                    future.result()
+                except grpc.RpcError as error:
+                    errors.append(error)
+            offer = rematch_of(ann)
+            assert offer.name == offered
+            assert offer.state in (ACCEPTED, DECLINED)
+            assert len(errors) == 1
+
+
+def test_a_stream_for_a_rematch_proves_that_it_lives(cluster):
+    table = two_strangers(*cluster.clients)
+    table.players[1].resign()
+    stream = follow(table.players[0], heartbeat_interval={"seconds": 1})
+    version = table.players[0].view().version
+    beats = 0
+    for response in stream:
+        beats += response.up_to_date
+        if response.up_to_date:
+            assert response.version == version
+        if beats == 3:
+            table.players[1].rematch()
+            break
+    offered = [each for each in (next(stream), next(stream)) if each.HasField("rematch")]
+    assert [each.rematch.state for each in offered[:1]] == [OFFERED]
+    stream.cancel()
+
+
+def test_whole_matches_of_strangers_who_play_again_and_again(cluster):
+    rng = seeded("again")
+    table = two_strangers(*cluster.clients)
+    for _ in range(3):
+        play_on(table, rng)
+        seats = {}
+        for player in table.players.values():
+            again = player.rematch()
+            seats[again.seat_token.seat] = Player(
+                player._client, again.name, again.seat_token.token
+            )
+        table.players = seats
+        table.spectator = Player(cluster.clients[0], again.name, again.spectator_token)
+    names = [each.display_name for each in table.spectator.view().players]
+    assert names == ["Ben", "Ann"]
