@@ -1,7 +1,8 @@
 """Checks the messages of a hosted game: `croupier check-game`.
 
 Each action, event, view and ruleset of random matches becomes a message that breaks no rule of its
-schema, and is read back as it was. For clients that do not know the game there are phrases.
+schema, and is read back as it was. For clients that do not know the game there are phrases, of
+which an ending fills in one.
 """
 
 import re
@@ -11,7 +12,7 @@ from google.protobuf.message import Message
 
 from croupier.v1 import game_pb2
 from engine.events import Event
-from engine.game import Game
+from engine.game import SPECTATOR, Game
 from engine.match import Match
 from lab.contract import VIEWERS, note_on_failure, random_joint, random_secret, seeded
 from service import wire
@@ -34,6 +35,7 @@ def check_messages(game: Game, seeds: range) -> None:
                 for viewer in VIEWERS:
                     _check_view(match, ruleset, viewer)
                 if match.over:
+                    _check_ending(match, events)
                     break
                 for seat in match.deciders:
                     for action in match.legal(seat):
@@ -53,6 +55,18 @@ def _check_view(match: Match, ruleset: game_pb2.Ruleset, viewer: int) -> None:
     message.ruleset.CopyFrom(ruleset)
     _check_valid(match.game, message)
     assert wire.read_view(message, "view") == view, "a view is read as it was written"
+
+
+def _check_ending(match: Match, events: list[Event]) -> None:
+    # Writing it fails if its phrase or the value of a field is missing.
+    ending = wire.write_ending(match.view(SPECTATOR), events)
+    if ending is None:
+        return
+    violation = first_violation(ending)
+    assert violation is None, f"{violation} in {ending}"
+    cards = {card["id"] for card in match.game.cards()}
+    for value in ending.values:
+        assert value.WhichOneof("value") != "card" or value.card in cards, f"no such card: {value}"
 
 
 def _check_valid(game: Game, message: Message) -> None:

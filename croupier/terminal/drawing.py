@@ -20,6 +20,7 @@ from rich.text import Text
 
 from croupier import enums
 from croupier.messages import GameMessages
+from croupier.phrases import pieces
 from croupier.v1 import catalog_pb2, game_pb2
 
 GROUP = "croupier.drawings"
@@ -210,13 +211,11 @@ class Drawing:
             return line
         field, inner = chosen[0]
         seats: Any = (each for each in (inner, what) if "seat" in each.DESCRIPTOR.fields_by_name)
-        for text in re.split(r"({\w+})", phrase):
-            name = text.strip("{}")
-            if name == text:
-                line.append(text)
-            elif name == "seat":
+        for text, name in pieces(phrase):
+            line.append(text)
+            if name == "seat":
                 line.append_text(self.seat_name(next(seats, what).seat))
-            else:
+            elif name:
                 found = field.message_type.fields_by_name[name]
                 value = getattr(inner, name)
                 if found.is_repeated and not value and hasattr(inner, "count"):

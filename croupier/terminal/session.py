@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, Seat
+from croupier.phrases import ending_sentence
 from croupier.terminal import drawing
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
@@ -65,6 +66,8 @@ class Session:
         if not self.settings.auto:
             self.console.print("Type ? for help.", style="dim")
         result = self._follow()
+        if result.HasField("ending"):
+            self.console.print(Text(ending_sentence(game, result.ending)))
         self.console.print(_result_line(result))
 
     def leave(self, how: str) -> None:

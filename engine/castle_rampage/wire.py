@@ -3,17 +3,21 @@
 The schema numbers structures from 1, the engine from 0.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from google.protobuf.message import Message
 
+from croupier import enums
 from croupier.v1 import castle_rampage_pb2 as pb
 from engine.errors import ActionError
-from engine.game import Game
+from engine.events import Event
+from engine.game import SEATS, Game, SeatView
 from service.wire import translation
 from service.wire.translation import Fields
 
 _STRUCTURES = ("gate", "castle")
+_CASTLE = _STRUCTURES.index("castle")
 _CHOICES = ("extra", "unit", "permanent")
 _FIRST_SCHEME = pb.CASTLE_RAMPAGE_CARD_VOLLEY
 _NO_WINNER = 255
@@ -39,6 +43,43 @@ class Translation(translation.Translation):
         "stacks[2]": "sides[1].gate",
         "stacks[3]": "sides[1].castle",
     }
+    endings: ClassVar = {
+        "castle_stormed": "{seat}'s {card} destroyed the last card of {other_seat}'s Castle, "
+        "{last_card}: strength {strength} against defence {defence}.",
+        "castle_destroyed": "{seat}'s {card} destroyed the last card of {other_seat}'s Castle, "
+        "{last_card}.",
+        "own_castle_destroyed": "{seat}'s own {card} destroyed the last card of {seat}'s Castle, "
+        "{last_card}.",
+        "both_castles_destroyed": "{seat}'s {card} destroyed the last cards of both Castles, so "
+        "{other_seat} wins.",
+        "turn_limit": "Both Castles still stood after turn {turns}, the last one.",
+        "too_long": "The match was longer than its rules allowed.",
+    }
+
+    def ending(self, view: SeatView, events: Sequence[Event]) -> tuple[str, Fields]:
+        fields = view.fields
+        if fields["common"]["winner"] == _NO_WINNER:
+            # The end of the last turn tells nothing more. Only the first rules knew another draw.
+            in_time = not events or events[-1].kind == "turn_cut"
+            return "turn_limit" if in_time else "too_long", view.game.ruleset
+        last = {each.kind: each for each in events}
+        seat = last["played"].seat
+        castles = [fields["stacks"][each * len(_STRUCTURES) + _CASTLE] for each in range(SEATS)]
+        fell = [castle["top"] == castle["count"] for castle in castles]
+        if all(fell):
+            name = "both_castles_destroyed"
+        elif fell[seat]:
+            name = "own_castle_destroyed"
+        else:
+            name = "castle_stormed" if "revealed" in last else "castle_destroyed"
+        castle = castles[seat if fell[seat] else 1 - seat]
+        return name, {
+            **(self.event_fields(last["revealed"]) if "revealed" in last else {}),
+            "seat": seat,
+            "other_seat": 1 - seat,
+            "card": _card_id(self.event_fields(last["played"])["card"]),
+            "last_card": _card_id(castle["cards"][castle["top"] - 1]),
+        }
 
     def read_action(self, message: Any) -> Fields:
         fields = super().read_action(message)
@@ -103,6 +144,11 @@ def _first_events(events: list[pb.CastleRampageEvent]) -> list[pb.CastleRampageE
             event.drawn.cards[:] = [*old_pile.cards, *event.drawn.cards]
         told.append(event)
     return told
+
+
+def _card_id(card: int) -> str:
+    # As the catalog has it.
+    return enums.words(pb.CastleRampageCard.DESCRIPTOR)[card].upper()
 
 
 def _choice_of(card: int) -> str:

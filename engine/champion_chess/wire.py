@@ -3,11 +3,18 @@
 The schema numbers cards from 1, the engine from 0.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from engine.game import Game
+from engine.events import Event
+from engine.game import Game, SeatView
 from service.wire import translation
 from service.wire.translation import Fields
+
+_TOTALS = (
+    "movement {movement} to {other_movement}, attack {attack} to {other_attack}, "
+    "defend {defend} to {other_defend}"
+)
 
 
 class Translation(translation.Translation):
@@ -17,6 +24,26 @@ class Translation(translation.Translation):
     counted: ClassVar = frozenset({"hand", "deck", "reserve", "defeated"})
     outputs: ClassVar = frozenset({"unseen", "known_hand"})
     view_paths: ClassVar = {"side[": "sides[", "own.": ""}
+    endings: ClassVar = {
+        "king_captured": f"{{seat}}'s {{card}} captured the King: {_TOTALS}.",
+        "king_fell": "Nobody won the challenge, so {seat}'s {card} and the opposing King fell: "
+        f"{_TOTALS}.",
+        "kings_fell": f"Nobody won the challenge, so both Kings fell: {_TOTALS}.",
+    }
+
+    def ending(self, view: SeatView, events: Sequence[Event]) -> tuple[str, Fields]:
+        cards = [card["id"] for card in view.game.cards()]
+        sides = [self.event_fields(each) for each in events if each.kind == "challenge_decided"]
+        fell = [cards[side["champion"]] == "KING" and not side["won"] for side in sides]
+        seat = int(fell == [True, False])
+        side, other = sides[seat], sides[1 - seat]
+        name = "kings_fell" if all(fell) else "king_captured" if side["won"] else "king_fell"
+        return name, {
+            **side,
+            **{f"other_{number}": value for number, value in other.items()},
+            "seat": seat,
+            "card": cards[side["champion"]],
+        }
 
     def view_fields(self, game: Game, message: Fields) -> Fields:
         return {**message, "side": [_read_side(side) for side in message["sides"]]}

@@ -1,8 +1,10 @@
 """PowerShot Soccer in the API: where its messages differ from the fields of the engine."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from engine.game import Game
+from engine.events import Event
+from engine.game import Game, SeatView
 from service.wire import translation
 from service.wire.translation import Fields
 
@@ -18,6 +20,14 @@ class Translation(translation.Translation):
         "common.": "",
     }
     seat_fields: ClassVar = {"half_started": "kick_off"}
+    endings: ClassVar = {
+        "full_time": "The last card of the second half was drawn. "
+        "Goals: {seat} {goals}, {other_seat} {other_goals}.",
+    }
+
+    def ending(self, view: SeatView, events: Sequence[Event]) -> tuple[str, Fields]:
+        goals, other_goals = view.fields["common"]["goals"]
+        return "full_time", {"seat": 0, "goals": goals, "other_seat": 1, "other_goals": other_goals}
 
     def view_fields(self, game: Game, message: Fields) -> Fields:
         return {

@@ -1,12 +1,15 @@
 """Skystones in the API: where its messages differ from the fields of the engine."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from engine.errors import ViewError
 from engine.events import Event
-from engine.game import Game
+from engine.game import Game, SeatView
 from service.wire import translation
 from service.wire.translation import Fields
+
+_ROUNDS = "Rounds won: {seat} {rounds}, {other_seat} {other_rounds}."
 
 
 class Translation(translation.Translation):
@@ -15,6 +18,24 @@ class Translation(translation.Translation):
     counted: ClassVar = frozenset({"hand", "pile"})
     view_paths: ClassVar = {"common.": ""}
     seat_fields: ClassVar = {"round_started": "starter"}
+    endings: ClassVar = {
+        "no_hand": "A seat had no hand of {hand_size} within {hand_limit} points left. " + _ROUNDS,
+        "nothing_placed": "No card could be placed in round {round}. " + _ROUNDS,
+    }
+
+    def ending(self, view: SeatView, events: Sequence[Event]) -> tuple[str, Fields]:
+        # Which seat could not form a hand is not told: it can depend on cards that nobody has seen.
+        common = view.fields["common"]
+        ended = [self.event_fields(each) for each in events if each.kind == "round_ended"]
+        nothing_placed = bool(ended) and not any(ended[0]["chips"])
+        return "nothing_placed" if nothing_placed else "no_hand", {
+            **view.game.ruleset,
+            "round": common["round"],
+            "seat": 0,
+            "rounds": common["sides"][0]["points"],
+            "other_seat": 1,
+            "other_rounds": common["sides"][1]["points"],
+        }
 
     def write_event(self, message: Any, event: Event) -> None:
         if event.kind in ("set_aside", "set_aside_hidden"):

@@ -126,7 +126,7 @@ def describe(game: Game) -> catalog_pb2.Game:
         language_code=ENGLISH,
         origin=origin(game.id),
         schema=wire.messages(game.id).schema,
-        phrases=game.phrases,
+        phrases=wire.phrases(game),
     )
 
 

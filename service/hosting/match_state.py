@@ -1,6 +1,7 @@
 """The state of a match as its log tells it, and how each kind of entry changes it."""
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from croupier.v1 import game_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.errors import ActionError
 from engine.events import Event
-from engine.game import Game
+from engine.game import SPECTATOR, Game
 from engine.match import Match
 from service import wire
 from service.common.errors import Refusal
@@ -20,7 +21,10 @@ from service.hosting.history import History, read_snapshot, write_snapshot
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
 
+_log = logging.getLogger(__name__)
+
 _GAMES_KEPT = 256
+_RESULT = "result"  # In `MatchState.written`.
 
 _RESIGNATION = game_pb2.EndReason.END_REASON_RESIGNATION
 _TIME = game_pb2.EndReason.END_REASON_TIME
@@ -62,7 +66,7 @@ class MatchState(NamedTuple):
     over: bool  # Whether nothing can happen any more.
     early_end: EarlyEnd | None  # None while the match runs, and where the rules have ended it.
     default_actions: tuple[int, int]  # By seat: played for it since it last submitted an action.
-    # The views and events that `service/hosting/views.py` has written.
+    # The views and events that `service/hosting/views.py` has written, and the result.
     written: dict[Any, Any]
 
     @staticmethod
@@ -215,9 +219,21 @@ class MatchState(NamedTuple):
             return None
         if self.early_end is not None:
             return game_pb2.MatchResult(scores=self.early_end.scores, reason=self.early_end.reason)
-        return game_pb2.MatchResult(
-            scores=self.dealt().scores, reason=game_pb2.EndReason.END_REASON_RULES
-        )
+        result: game_pb2.MatchResult | None = self.written.get(_RESULT)
+        if result is None:
+            result = self.written[_RESULT] = game_pb2.MatchResult(
+                scores=self.dealt().scores,
+                reason=game_pb2.EndReason.END_REASON_RULES,
+                ending=self._ending(),
+            )
+        return result
+
+    def _ending(self) -> game_pb2.Ending | None:
+        try:
+            return wire.write_ending(self.dealt().view(SPECTATOR), self.events(self.version))
+        except Exception:  # A sentence is not worth a match: the code may be that of a package.
+            _log.exception("the ending of a match of %s cannot be told", self.game.id)
+            return None
 
     @property
     def status(self) -> MatchStatus:

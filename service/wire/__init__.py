@@ -9,15 +9,16 @@ import importlib
 import importlib.util
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache, partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from google.protobuf.message import Message
 
+from croupier.phrases import fill, pieces
 from croupier.v1.error_pb2 import ErrorReason
-from croupier.v1.game_pb2 import MatchAction, MatchEvent, Ruleset, View
+from croupier.v1.game_pb2 import Ending, EndingValue, MatchAction, MatchEvent, Ruleset, View
 from engine import events
 from engine.errors import ActionError, GameError, RulesetError, ViewError
-from engine.game import Game, SeatView
+from engine.game import SPECTATOR, Game, SeatView
 from engine.packages import package_of
 from service.common.errors import Refusal, invalid_field
 from service.wire.encoding import field as field
@@ -251,6 +252,43 @@ def inconsistent_view(error: ViewError, game_id: str, path: str) -> Refusal:
             break
     whole = f"{path}.{messages(game_id).field}"
     return _refusal(ErrorReason.ERROR_REASON_INCONSISTENT_VIEW, whole, field, error)
+
+
+# Endings
+
+
+def phrases(game: Game) -> dict[str, str]:
+    """Returns the phrases of a game in English, as `Game.phrases` of the API has them."""
+    endings = _translation(game.id).endings
+    return {**game.phrases, **{f"ending.{name}": phrase for name, phrase in endings.items()}}
+
+
+def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | None:
+    """Returns what decided a match that its rules have ended; None if the game does not tell.
+
+    `view` is that of a spectator after the end, `happened` all events of the last version. Raises
+    whatever the game's own code raises.
+    """
+    game = view.game
+    translation = _translation(game.id)
+    told = translation.ending(view, [event for event in happened if event.seen_by(SPECTATOR)])
+    if told is None:
+        return None
+    name, values = told
+    phrase = translation.endings[name]
+    fields = dict.fromkeys(field for _, field in pieces(phrase) if field)
+    ending = Ending(name=name, values=[_ending_value(field, values[field]) for field in fields])
+    ending.text = fill(
+        phrase, ending, game.seat_titles, {card["id"]: card["title"] for card in game.cards()}
+    )
+    return ending
+
+
+def _ending_value(name: str, value: Any) -> EndingValue:
+    kind = name.rpartition("_")[2]
+    if kind not in ("seat", "card"):
+        kind = "text" if isinstance(value, str) else "number"
+    return EndingValue(name=name, **{kind: value})
 
 
 # Refusals

@@ -41,6 +41,10 @@ class Translation:
     view_paths: ClassVar[Mapping[str, str]] = {}
     # By the name of an event in the schema: the field with its seat, if that is not `seat`.
     seat_fields: ClassVar[Mapping[str, str]] = {}
+    # By the name of an ending: the sentence in English that says what decided the match. Its fields
+    # in braces are values that `ending` returns. A field that is called `seat`, or ends so, is a
+    # seat, and `card` the id of a card, so that each client puts in the title.
+    endings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, game: type[Game]) -> None:
         self._game = game
@@ -105,7 +109,7 @@ class Translation:
         happened = getattr(message, layout.name)
         happened.SetInParent()
         schema = _schema_fields(happened.DESCRIPTOR)
-        fields = layout.fields(event.values)
+        fields = self.event_fields(event)
         if "count" in schema and "count" not in fields:
             fields["count"] = len(fields["cards"])
         self.write(happened, fields)
@@ -116,6 +120,19 @@ class Translation:
             setattr(happened, seat_field, event.seat)
         elif "seat" in _schema_fields(message.DESCRIPTOR):
             message.seat = event.seat
+
+    def event_fields(self, event: Event) -> Fields:
+        """Returns the values of an event by the names that `Game.event_kinds` has for them."""
+        return self._layouts[event.kind].fields(event.values)
+
+    def ending(self, view: SeatView, events: Sequence[Event]) -> tuple[str, Fields] | None:
+        """Returns what decided a match that its rules have ended; None: the game does not tell.
+
+        That is a name among `endings` and the values of its fields: integers and strings. `view` is
+        what spectators see after the end, and `events` are those that they saw of the last version,
+        so an ending can tell nothing hidden.
+        """
+        return None
 
     def recorded(self, rules_version: int, messages: list[Any]) -> list[Any]:
         """Returns the events of one version of a match as a record under these rules tells them."""

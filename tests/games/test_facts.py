@@ -1,8 +1,11 @@
 """Every stanza of tests/games/*/facts.txt prints what it states: see tests/support/facts.py."""
 
+import re
+
 import pytest
 
 from engine import games
+from service.wire.games import hosted_games, translation
 from tests.support.facts import FOLDER, Stanza, all_stanzas
 
 
@@ -13,6 +16,19 @@ def test_stanza(stanza):
 
 def test_every_game_has_facts():
     assert {path.parent.name for path in FOLDER.glob("*/facts.txt")} == set(games())
+
+
+@pytest.mark.parametrize("game_id", hosted_games())
+def test_every_ending_is_a_fact(game_id):
+    told = {
+        found[1]
+        for stanza in all_stanzas()
+        if stanza.path.parent.name == game_id
+        for line in stanza.expected
+        if (found := re.match(r"(?:ending:)?  ?(\w+): [A-Z]", line))
+    }
+    # Only the first rules end a match so: tests/games/castle_rampage/test_records.py.
+    assert set(translation(game_id).endings) - {"too_long"} <= told
 
 
 def test_a_wrong_fact_is_reported_with_its_place_and_the_difference():

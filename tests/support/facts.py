@@ -30,6 +30,7 @@ Commands. A SEAT is the title of a seat in lower case. A READER is a seat, `spec
     legal SEAT                         the legal actions, in the engine's order
     deciders                           the seats that must decide
     scores                             the scores, after the end
+    ending                             what decided the match, after the end: its name and sentence
     state [FIELD...]                   the state: all fields, or those named
     view READER [FIELD...]             the view of a seat or of the spectator
     events READER                      the events of the deal or of the last `play` that the reader
@@ -55,6 +56,7 @@ from engine.game import SPECTATOR, SeatView
 from engine.match import Match
 from engine.position import Position
 from engine.sampler import Sampler
+from service import wire
 from tests.games import Facts, facts_of
 
 FOLDER = Path(__file__).parents[1] / "games"
@@ -198,6 +200,10 @@ class StanzaRunner:
     def do_scores(self, rest):
         scores = self.position.scores
         return [" ".join(f"{score:g}" for score in scores) if scores else "not over"]
+
+    def do_ending(self, rest):
+        ending = wire.write_ending(self.position.view(SPECTATOR), self.events)
+        return wrap(f"{ending.name}: {ending.text}")
 
     def do_state(self, rest):
         return pick(self.facts.show_state(self.game, self.position.fields), rest)

@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import pytest
 
+from croupier.phrases import pieces
 from croupier.v1 import catalog_pb2
 from service import wire
 from tests.support.serving import TIMEOUT, refused
@@ -28,7 +29,7 @@ def game_in(client, game_id, language=""):
 
 def texts_of(game):
     """All texts except the title and the rules. A number at the end of a text is cut off."""
-    texts = [*game.seat_titles]
+    texts = [*game.seat_titles, *game.phrases.values()]
     for card in game.cards:
         texts += [card.title, card.kind, card.text]
         texts += [number.title for number in card.numbers]
@@ -51,6 +52,17 @@ def test_every_text_has_a_translation_and_none_is_left_over(client, game_id):
 
 
 @pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_a_phrase_has_the_same_fields_in_each_language(client, game_id, language):
+    def fields_of(game):
+        return {name: {field for _, field in pieces(text)} for name, text in game.phrases.items()}
+
+    english = game_in(client, game_id)
+    assert any(name.startswith("ending.") for name in english.phrases)
+    assert fields_of(game_in(client, game_id, language)) == fields_of(english)
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_card_can_be_drawn(client, game_id, language):
     game = game_in(client, game_id, language)
@@ -70,6 +82,8 @@ def test_a_language_changes_texts_and_nothing_else(client, game_id, language):
     def without_texts(game):
         for field in ("title", "rules", "seat_titles", "language_code"):
             game.ClearField(field)
+        for name in list(game.phrases):
+            game.phrases[name] = ""
         for card in game.cards:
             for field in ("title", "kind", "text"):
                 card.ClearField(field)

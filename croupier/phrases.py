@@ -1,0 +1,48 @@
+"""Phrases of the catalog: sentences with fields in braces, in which values are put."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from croupier.v1 import catalog_pb2, game_pb2
+
+_FIELD = re.compile(r"{(\w+)}")
+
+
+def pieces(phrase: str) -> Iterator[tuple[str, str]]:
+    """Yields the texts of a phrase, each with the name of the field after it, empty at the end."""
+    texts = _FIELD.split(phrase)
+    yield from zip(texts[::2], [*texts[1::2], ""], strict=True)
+
+
+def fill(
+    phrase: str, ending: game_pb2.Ending, seats: Sequence[str], cards: Mapping[str, str]
+) -> str:
+    """Returns a phrase with the values of an ending; raises KeyError if one is missing.
+
+    `seats` are the titles of the seats, `cards` those of the cards by their ids.
+    """
+    words = {value.name: _word(value, seats, cards) for value in ending.values}
+    return _FIELD.sub(lambda field: words[field[1]], phrase)
+
+
+def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
+    """Returns what decided a match, in the language in which `Client.game` has described the game.
+
+    It is in English if the description does not have this ending.
+    """
+    phrase = game.phrases.get(f"ending.{ending.name}")
+    if not phrase:
+        return ending.text
+    try:
+        return fill(phrase, ending, game.seat_titles, {card.id: card.title for card in game.cards})
+    except KeyError:
+        return ending.text  # The description is from a server of another version.
+
+
+def _word(value: game_pb2.EndingValue, seats: Sequence[str], cards: Mapping[str, str]) -> str:
+    kind = value.WhichOneof("value")
+    if kind == "seat":
+        return seats[value.seat]
+    if kind == "card":
+        return cards.get(value.card, value.card)
+    return str(getattr(value, kind)) if kind else ""
