@@ -34,6 +34,7 @@ from croupier.client import (
     bot,
     clock,
 )
+from croupier.phrases import ending_sentence
 from croupier.v1 import catalog_pb2_grpc, game_pb2
 from tests.support.replicas import Replica
 
@@ -144,6 +145,28 @@ def test_a_match_is_played_turn_by_turn_and_its_record_fits_the_hash(
     record = seat.record()
     assert record.result == seat.view().result == events[-1].match_ended.result
     assert hashlib.sha256(record.secret).digest() == match.secret_hash
+
+
+def test_what_decided_a_match_is_said_in_the_language_of_the_catalog(client: Client) -> None:
+    match = client.create_match("champion_chess", (OPEN, bot("random")), seed=2)
+    seat = match.seats[0]
+    for view in seat.turns():
+        seat.submit(view.legal_actions[0], view.version)
+    ending = seat.view().result.ending
+    english, german = (client.game("champion_chess", language=code) for code in ("en", "de"))
+    assert ending_sentence(english, ending) == ending.text != ""
+    said = ending_sentence(german, ending)
+    titles = {card.id: card.title for card in german.cards}
+    assert "{" not in said and "König" in said
+    for value in ending.values:
+        kind = value.WhichOneof("value")
+        word = {"seat": german.seat_titles[value.seat], "card": titles.get(value.card)}
+        assert (word.get(kind) or str(value.number)) in said
+    # A catalog of another version has another phrase, or none.
+    german.phrases[f"ending.{ending.name}"] = "{nothing}"
+    assert ending_sentence(german, ending) == ending.text
+    del german.phrases[f"ending.{ending.name}"]
+    assert ending_sentence(german, ending) == ending.text
 
 
 def test_a_clock_is_shown_and_a_caller_can_wait_for_its_end(client: Client) -> None:

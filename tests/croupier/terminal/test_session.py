@@ -100,10 +100,13 @@ def played(server: str) -> Callable[[str], str]:
 @pytest.mark.parametrize("game", GAMES)
 def test_auto_plays_to_the_end(played: Callable[[str], str], game: str) -> None:
     first = played(game)
-    result = first.splitlines()[-1]
+    lines = first.splitlines()
+    result = lines[-1]
     assert re.fullmatch(r"result: (seat 0 wins 1-0|seat 1 wins 0-1|draw 0.5-0.5) \(rules\)", result)
+    # Before it stands what decided the match.
+    assert lines[-2].endswith(".")
     assert "\x1b" not in first
-    assert max(len(line) for line in first.splitlines()) <= 100
+    assert max(len(line) for line in lines) <= 100
 
 
 def test_a_seed_repeats_a_match(server: str, played: Callable[[str], str]) -> None:
@@ -129,6 +132,8 @@ def test_cards_are_named_in_another_language(
     printed = auto(server, game, 7, "--language", "de-CH")
     assert any(re.search(rf"\b{title}\b", printed) for title in german - titles)
     assert not any(re.search(rf"\b{title}\b", printed) for title in titles - german)
+    assert printed.splitlines()[-2].endswith(".")
+    assert printed.splitlines()[-2] != played(game).splitlines()[-2]
     # The language does not change the match.
     assert printed.splitlines()[-1] == played(game).splitlines()[-1]
 

@@ -46,7 +46,9 @@ def test_a_random_match_is_played_watched_and_recorded(client, game_id, name, se
             for response in responses:
                 assert {event.version for event in response.events} <= {response.version}
             (ended,) = [event for event in responses[-1].events if event.HasField("match_ended")]
-            assert ended.match_ended.result == view.result
+            assert ended.match_ended.result == view.result == final[0].result
+        assert final[0].result.ending.text
+        assert table.spectator.record().result == final[0].result
         check_record(table, table.spectator.record(), final, seeded=seed is not None)
 
 
