@@ -5,6 +5,7 @@ export { create } from "@bufbuild/protobuf";
 export { type Card as CatalogCard, CatalogService, type Game } from "../gen/croupier/v1/catalog_pb";
 export { type Clocks, ExpiryPolicy, type TimeControl } from "../gen/croupier/v1/clock_pb";
 export {
+	type Ending,
 	EndReason,
 	type MatchAction as Action,
 	MatchActionSchema as ActionSchema,
