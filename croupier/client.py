@@ -21,14 +21,17 @@ from croupier import enums
 from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duration
 from croupier.errors import CroupierError, FieldViolation
 from croupier.messages import PACKAGED
-from croupier.seats import NewMatch, Seat, Spectator
+from croupier.seats import HEARTBEAT_INTERVAL, SILENT_INTERVALS, NewMatch, Seat, Spectator
 from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, hint_pb2, match_pb2
 
 __all__ = [
     "END_REASONS",
+    "HEARTBEAT_INTERVAL",
+    "HINT_POLICIES",
     "INVITED",
     "OPEN",
     "PATIENCE",
+    "SILENT_INTERVALS",
     "STRENGTHS",
     "TIMEOUT",
     "Analysis",
@@ -41,6 +44,7 @@ __all__ = [
     "Spectator",
     "bot",
     "clock",
+    "open_seat",
 ]
 
 CATALOG_PATIENCE = 1.0  # Seconds.
@@ -51,10 +55,20 @@ STRENGTHS = {
     name: cast(match_pb2.BotStrength, number)
     for number, name in enums.words(match_pb2.BotStrength.DESCRIPTOR).items()
 }
+# Whether seats may ask for hints, by name: "allowed", "after_end".
+HINT_POLICIES = {
+    name: cast(game_pb2.HintPolicy, number)
+    for number, name in enums.words(game_pb2.HintPolicy.DESCRIPTOR).items()
+}
 # Why a match has ended, as a word: "rules", "resignation" and so on.
 END_REASONS = enums.words(game_pb2.EndReason.DESCRIPTOR)
 
 _Response = TypeVar("_Response")
+
+
+def open_seat(display_name: str = "") -> match_pb2.SeatConfig:
+    """Returns an open seat; the name, of at most 32 characters, is what the other players see."""
+    return match_pb2.SeatConfig(open=match_pb2.OpenSeat(), display_name=display_name)
 
 
 def bot(strength: str) -> match_pb2.SeatConfig:
@@ -132,6 +146,7 @@ class Client(Connection):
         seed: int | None = None,
         entropy_from_seats: bool = False,
         time_control: clock_pb2.TimeControl | None = None,
+        hint_policy: game_pb2.HintPolicy | None = None,
         request_id: str = "",
         patience: float | None = None,
     ) -> NewMatch:
@@ -139,7 +154,8 @@ class Client(Connection):
 
         The invitation of an `INVITED` seat is in `NewMatch.invitations`; the match begins when
         somebody has joined with it. With `entropy_from_seats`, the match waits until each open and
-        invited seat has called `contribute`.
+        invited seat has called `contribute`. Unless a `hint_policy`, one of `HINT_POLICIES`, says
+        otherwise, seats may ask for hints if a bot plays, and else only after the end.
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
@@ -158,6 +174,7 @@ class Client(Connection):
             seed=seed,
             entropy_from_seats=entropy_from_seats,
             time_control=time_control,
+            hint_policy=hint_policy,
             request_id=request_id or str(uuid.uuid4()),
         )
         response: match_pb2.CreateMatchResponse = self.persist(
@@ -171,17 +188,36 @@ class Client(Connection):
             invitations={each.seat: each.invitation for each in response.invitations},
         )
 
+    def get_invitation(self, invitation: str) -> match_pb2.GetInvitationResponse:
+        """Returns what an invitation is for, and whether it can still be used; changes nothing.
+
+        Raises CroupierError with the reason INVITATION_INVALID if it is none of this server.
+        """
+        request = match_pb2.GetInvitationRequest(invitation=invitation)
+        response: match_pb2.GetInvitationResponse = self.persist(
+            self.match_stub.GetInvitation, request
+        )
+        return response
+
     def join(
-        self, invitation: str, *, request_id: str = "", patience: float | None = None
+        self,
+        invitation: str,
+        *,
+        display_name: str = "",
+        request_id: str = "",
+        patience: float | None = None,
     ) -> NewMatch:
         """Joins an invited seat; returns its match, with the seat.
 
-        Nobody else gets the token of the seat. Raises CroupierError with the reason
-        INVITATION_USED if somebody else has used the invitation first. When the connection is lost,
-        the call is repeated as in `create_match`.
+        The other player sees the `display_name`, of at most 32 characters. Nobody else gets the
+        token of the seat. Raises CroupierError with the reason INVITATION_USED if somebody else has
+        used the invitation first. When the connection is lost, the call is repeated as in
+        `create_match`.
         """
         request = match_pb2.JoinMatchRequest(
-            invitation=invitation, request_id=request_id or str(uuid.uuid4())
+            invitation=invitation,
+            display_name=display_name,
+            request_id=request_id or str(uuid.uuid4()),
         )
         response: match_pb2.JoinMatchResponse = self.persist(
             self.match_stub.JoinMatch, request, patience

@@ -23,8 +23,8 @@ MAX_SEARCH_SECONDS = 60.0  # The server's limit.
 _CHANNEL = (
     # Two connections of one process do not share their sockets, and close their own.
     ("grpc.use_local_subchannel_pool", 1),
-    # So that a server that is up again is found while there is patience.
-    ("grpc.max_reconnect_backoff_ms", 2000),
+    # So that a server that is up again is found soon, and while there is patience.
+    ("grpc.max_reconnect_backoff_ms", 1000),
     # So that a stream whose server or proxy vanished in silence is found to be lost.
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 8_000),

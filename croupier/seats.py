@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,9 +11,13 @@ from typing import Any, TypeVar
 
 import grpc
 
-from croupier.connection import Analysis, Connection
+from croupier.connection import Analysis, Connection, duration
 from croupier.errors import CroupierError
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
+
+HEARTBEAT_INTERVAL = 10.0  # Seconds between the signs of life that a stream asks for.
+# A stream that was silent for so many intervals is lost: one sign of life may come late.
+SILENT_INTERVALS = 2.5
 
 _Response = TypeVar("_Response")
 
@@ -56,8 +61,20 @@ class Spectator:
         response: match_pb2.GetViewResponse = self._call(self._stub.GetView, request)
         return self._seen(response.view)
 
+    def rematch_offer(self) -> match_pb2.RematchOffer | None:
+        """Returns the rematch of this match; None while nobody has asked for one."""
+        request = match_pb2.GetViewRequest(name=self.match)
+        response: match_pb2.GetViewResponse = self._call(self._stub.GetView, request)
+        return response.rematch if response.HasField("rematch") else None
+
     def watch(
-        self, after_version: int | None = None, *, patience: float | None = None
+        self,
+        after_version: int | None = None,
+        *,
+        patience: float | None = None,
+        follow_rematch: bool = False,
+        heartbeat_interval: float = HEARTBEAT_INTERVAL,
+        heartbeats: bool = False,
     ) -> Iterator[match_pb2.WatchMatchResponse]:
         """Yields each version after the given one, or from the deal, until the match is over.
 
@@ -65,19 +82,33 @@ class Spectator:
         last version that this has yielded; raises CroupierError only if that fails for `patience`
         seconds, by default the client's. It is also resumed when `Seat.replace_token` has replaced
         the token.
+
+        The server proves every `heartbeat_interval` seconds, from 1 to 60, that the stream lives;
+        once it has begun to, a stream that is silent for `SILENT_INTERVALS` of them counts as lost.
+        With `heartbeats`, these responses, which have only `up_to_date` and `version`, are yielded
+        too.
+
+        With `follow_rematch`, the stream goes on after the end of the match, with a response that
+        has `rematch` whenever something becomes of it, until it has begun or was declined.
         """
         retry = self.client.retry(patience)
         while True:
             token = self.token
-            request = match_pb2.WatchMatchRequest(name=self.match, after_version=after_version)
+            request = match_pb2.WatchMatchRequest(
+                name=self.match,
+                after_version=after_version,
+                heartbeat_interval=duration(heartbeat_interval),
+                follow_rematch=follow_rematch,
+            )
             stream = self._stub.WatchMatch(request, metadata=self.client.metadata(token))
             try:
-                for response in stream:
+                for response in _until_silent(stream, SILENT_INTERVALS * heartbeat_interval):
                     after_version = response.version
                     retry.reset()
                     if response.HasField("view"):
                         self._seen(response.view)
-                    yield response
+                    if heartbeats or not response.up_to_date:
+                        yield response
                 return
             except grpc.RpcError as error:
                 lost = CroupierError.from_call(error)
@@ -234,8 +265,9 @@ class Seat(Spectator):
     def rematch(self) -> NewMatch:
         """Returns the match that follows this one, which is over; the seats are exchanged.
 
-        If a seat of this match was invited, the next one begins when the other seat has called this
-        too.
+        If a seat of this match was invited, this is an offer: the next match begins when the other
+        seat has called this too. Raises CroupierError with the reason MATCH_OVER if it was
+        declined.
         """
         request = match_pb2.RematchRequest(name=self.match)
         response: match_pb2.RematchResponse = self._call(self._stub.Rematch, request)
@@ -247,8 +279,44 @@ class Seat(Spectator):
             secret_hash=response.secret_hash,
         )
 
+    def decline_rematch(self) -> match_pb2.RematchOffer:
+        """Declines the rematch that the other seat has asked for, or takes this seat's offer back.
+
+        Raises CroupierError with the reason REMATCH_NOT_OFFERED if there is no offer, or if the
+        rematch has begun.
+        """
+        request = match_pb2.DeclineRematchRequest(name=self.match)
+        response: match_pb2.DeclineRematchResponse = self._call(self._stub.DeclineRematch, request)
+        return response.rematch
+
     def resign(self) -> game_pb2.View:
         """Resigns the match; returns the view at its end."""
         request = match_pb2.ResignMatchRequest(name=self.match)
         response: match_pb2.ResignMatchResponse = self._call(self._stub.ResignMatch, request)
         return self._seen(response.view)
+
+
+def _until_silent(stream: Any, limit: float) -> Iterator[match_pb2.WatchMatchResponse]:
+    # Yields the responses of a stream. From its first sign of life on, the stream is cancelled when
+    # nothing has come for `limit` seconds while the caller waited; a caller that is busy elsewhere
+    # finds what has come meanwhile. A server without heartbeats may be silent for as long as it
+    # likes.
+    waiting_since: float | None = None
+    over = threading.Event()
+
+    def listen() -> None:
+        while not over.wait(limit / 10):
+            since = waiting_since
+            if since is not None and time.monotonic() - since > limit:
+                stream.cancel()
+
+    listener = threading.Thread(target=listen, daemon=True)
+    try:
+        for response in stream:
+            waiting_since = None
+            if response.up_to_date and not listener.is_alive():
+                listener.start()
+            yield response
+            waiting_since = time.monotonic()
+    finally:
+        over.set()
