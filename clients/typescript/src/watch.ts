@@ -1,4 +1,5 @@
 // The stream of a match, resumed when it breaks.
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import type { MatchService, WatchMatchResponse } from "./gen/croupier/v1/match_pb.js";
 import { Patience, type RetryOptions } from "./retry.js";
@@ -15,7 +16,16 @@ export interface WatchOptions extends RetryOptions {
 	afterVersion?: bigint;
 	/** Ends the stream. */
 	signal?: AbortSignal;
+	/** How often the server shall prove that the stream lives, from 1 s to 60 s; by default 10 s. */
+	heartbeatMs?: number;
+	/** Whether these proofs are yielded too; they have only `upToDate` and `version`. */
+	heartbeats?: boolean;
+	/** Whether the stream goes on after the end, with what becomes of a rematch (`rematch`). */
+	followRematch?: boolean;
 }
+
+const HEARTBEAT_MS = 10_000;
+const SILENT_INTERVALS = 2.5; // A stream that was silent for so many is lost: one may come late.
 
 /** Returns the headers of a call that speaks for a seat or a spectator. */
 export function authorize(access: Access): Record<string, string> {
@@ -24,8 +34,9 @@ export function authorize(access: Access): Record<string, string> {
 
 // --8<-- [start:watch]
 /**
- * Yields every version of a match until it is over. When the stream breaks, it is resumed after the
- * last version that came; throws when that has failed for as long as the patience lasts.
+ * Yields every version of a match until it is over. When the stream breaks, or falls silent after
+ * the server has begun to prove that it lives, it is resumed after the last version that came;
+ * throws when that has failed for as long as the patience lasts.
  */
 export async function* watchMatch(
 	matches: Client<typeof MatchService>,
@@ -33,18 +44,37 @@ export async function* watchMatch(
 	options: WatchOptions = {},
 ): AsyncGenerator<WatchMatchResponse, void> {
 	const patience = new Patience(options, options.signal);
-	const call = { headers: authorize(access), signal: options.signal };
+	const intervalMs = options.heartbeatMs ?? HEARTBEAT_MS;
 	let afterVersion = options.afterVersion;
 	while (true) {
+		const silence = new AbortController();
+		const signal = AbortSignal.any([silence.signal, ...(options.signal ? [options.signal] : [])]);
+		let lives = false;
+		let timer: ReturnType<typeof setTimeout> | undefined;
 		try {
-			for await (const change of matches.watchMatch({ name: access.name, afterVersion }, call)) {
+			const stream = matches.watchMatch(
+				{
+					name: access.name,
+					afterVersion,
+					heartbeatInterval: durationFromMs(intervalMs),
+					followRematch: options.followRematch,
+				},
+				{ headers: authorize(access), signal },
+			);
+			for await (const change of stream) {
+				clearTimeout(timer);
 				afterVersion = change.version;
 				patience.reset();
-				yield change;
+				lives ||= change.upToDate;
+				if (options.heartbeats || !change.upToDate) yield change;
+				if (lives) timer = setTimeout(() => silence.abort(), SILENT_INTERVALS * intervalMs);
 			}
 			return; // The match is over.
 		} catch (error) {
 			await patience.wait(error);
+		} finally {
+			clearTimeout(timer);
+			silence.abort();
 		}
 	}
 }
