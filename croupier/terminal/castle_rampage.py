@@ -4,6 +4,7 @@ A turn can have hundreds of actions, most of which pay for the same card in diff
 menu has a line for each card, and the player names what to pay: "dragon spy archer".
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -44,8 +45,7 @@ class Drawing(drawing.Drawing):
         state = view.castle_rampage
         return state.set_ups, state.turn, bool(view.deciders)
 
-    def view(self, view: game_pb2.View) -> RenderableType:
-        self._read_ruleset(view)
+    def title(self, view: game_pb2.View) -> Text:
         state = view.castle_rampage
         if state.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
             title = Text(f"Set-up {state.set_ups + 1}; ", style="bold")
@@ -54,8 +54,11 @@ class Drawing(drawing.Drawing):
             title = Text(f"Turn {state.turn}, ", style="bold")
             title.append_text(self.seat_name(state.active))
         piles = f"; draw pile {state.draw_size}, discard pile {len(state.discards)}"
-        title.append(piles, style="not bold")
-        parts: list[RenderableType] = [title, self._sides(state)]
+        return title.append(piles, style="not bold")
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        state = view.castle_rampage
+        parts: list[RenderableType] = [self._sides(state)]
         lists = {"discards": state.discards, "not seen": state.unseen}
         piles_table = Table.grid(padding=(0, 2, 0, 0))
         piles_table.add_column(style="dim", no_wrap=True, min_width=9)
@@ -64,8 +67,22 @@ class Drawing(drawing.Drawing):
                 piles_table.add_row(name, Text(self.listed(cards), style="dim"))
         parts.append(piles_table)
         if state.hand:
-            parts.append(self._hand(state))
+            parts.append(Padding(self._hand(state), (1, 0, 0, 0)))
         return Group(*parts)
+
+    def screens(
+        self, view: game_pb2.View, width: int
+    ) -> Iterable[tuple[RenderableType, RenderableType]]:
+        yield self.view(view), self.menu(view)
+        state = view.castle_rampage
+        if state.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP or not view.legal_actions:
+            sides, hand = self._sides(state, fallen=False), self._hand(state, texts=False)
+            yield Group(sides, hand), self.menu(view)
+            return
+        # The menu says what is in hand, once for equal cards.
+        menu = self._hand_menu(view)
+        yield self._sides(state), menu
+        yield self._sides(state, fallen=False), menu
 
     def question(self, view: game_pb2.View) -> str:
         if view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
@@ -178,7 +195,6 @@ class Drawing(drawing.Drawing):
         return f"{done}, discarding {cards}" if cards else done
 
     def menu(self, view: game_pb2.View) -> RenderableType:
-        self._read_ruleset(view)
         if view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:
             return Text(
                 'Type all five in this order, by number or name ("1 3 2 2 5"), the upper one of two'
@@ -225,6 +241,40 @@ class Drawing(drawing.Drawing):
             table.add_row(_numbers(group), shown, ", ".join(notes))
         return table
 
+    def _hand_menu(self, view: game_pb2.View) -> RenderableType:
+        # A row for each card in hand: its numbers, and the actions with it.
+        under: dict[castle.CastleRampageCard, list[str]] = {}
+        plays: dict[castle.CastleRampageCard, list[str]] = {}
+        end = ""
+        for _, group in groupby(
+            enumerate(view.legal_actions, 1), lambda item: self._unpaid(item[1])
+        ):
+            ways = list(group)
+            what = ways[0][1].castle_rampage
+            match what.WhichOneof("action"):
+                case "strengthen":
+                    under.setdefault(what.strengthen.card, []).append(_numbers(ways))
+                case "play":
+                    how = self._played(what.play).removeprefix(self.names[what.play.card]).strip()
+                    plays.setdefault(what.play.card, []).append(f"{how} {_numbers(ways)}".strip())
+                case _:
+                    end = _numbers(ways)
+        table = self._cards_table(numbered=False)
+        table.add_column("under", style="bold yellow", no_wrap=True)
+        table.add_column("play", style="bold yellow")
+        for card, count in Counter(view.castle_rampage.hand).items():
+            name = self.names[card] + (f"×{count}" if count > 1 else "")
+            table.add_row(
+                Text(name, style="bold"),
+                *self._card_numbers(card),
+                "/".join(under.get(card, ())),
+                ", ".join(plays.get(card, ())),
+            )
+        hint = Text(f"under {'/'.join(self.structures.values())}; ", style="dim")
+        hint.append(end, style="bold yellow not dim").append(": end the turn; ")
+        hint.append('7-9: add discards ("dragon spy"); c: effects')
+        return Group(table, hint)
+
     def _unpaid(self, action: game_pb2.MatchAction) -> str:
         # Describes an action without its discards. Actions that differ only in these are adjacent.
         bare = game_pb2.MatchAction()
@@ -262,7 +312,7 @@ class Drawing(drawing.Drawing):
 
     # The parts of a view.
 
-    def _sides(self, state: castle.CastleRampageView) -> RenderableType:
+    def _sides(self, state: castle.CastleRampageView, *, fallen: bool = True) -> RenderableType:
         sides = [state.sides[seat] for seat in self.order]
         rows: dict[str, list[RenderableType]] = {
             "hand": [drawing.number_of_cards(side.hand_size) for side in sides]
@@ -271,7 +321,7 @@ class Drawing(drawing.Drawing):
         if any(permanents):
             rows["permanent"] = [cards or "-" for cards in permanents]
         for structure, title in self.structures.items():
-            rows[title] = [self._stack(state, seat, structure) for seat in self.order]
+            rows[title] = [self._stack(state, seat, structure, fallen) for seat in self.order]
         table = self.side_by_side(rows)
         own = state.sides[self.seat]
         if any(card.known for stack in (own.gate, own.castle) for card in stack.standing):
@@ -285,7 +335,9 @@ class Drawing(drawing.Drawing):
             + [castle.CASTLE_RAMPAGE_CARD_GRANARY] * side.granaries
         )
 
-    def _stack(self, state: castle.CastleRampageView, seat: int, structure: int) -> Text:
+    def _stack(
+        self, state: castle.CastleRampageView, seat: int, structure: int, fallen: bool
+    ) -> Text:
         # From the top: known cards with their defence. A mark means that the opponent knows one of
         # the player's cards.
         gate = structure == castle.CASTLE_RAMPAGE_STRUCTURE_GATE
@@ -307,29 +359,39 @@ class Drawing(drawing.Drawing):
             )
         if not names:
             text.append("-")
-        if stack.fallen:
+        if stack.fallen and not fallen:
+            text.append(f"; lost {len(stack.fallen)}", style="dim")
+        elif stack.fallen:
             text.append(f"\nlost {self.listed(stack.fallen)}", style="dim")
         return text
 
-    def _hand(self, state: castle.CastleRampageView) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
-        table.add_column("", style="dim", justify="right", min_width=9)
-        table.add_column("your hand")
-        for name in NUMBERS:
-            structure = {"gate": 1, "castle": 2}.get(name)
-            table.add_column(self.structures[structure] if structure else name, justify="right")
+    def _hand(self, state: castle.CastleRampageView, *, texts: bool = True) -> RenderableType:
+        table = self._cards_table(numbered=True)
         table.add_column("")
-        texts = {card.title: card.text for card in self.game.cards}
+        effects = {card.title: card.text for card in self.game.cards} if texts else {}
         for n, card in enumerate(state.hand, 1):
-            spec = self.specs[card]
-            numbers = (str(getattr(spec, name) or "·") for name in NUMBERS)
-            text = Text(texts.get(self.names[card], ""), style="dim")
-            table.add_row(str(n), Text(self.names[card], style="bold"), *numbers, text)
+            text = Text(effects.get(self.names[card], ""), style="dim")
+            name = Text(self.names[card], style="bold")
+            table.add_row(str(n), name, *self._card_numbers(card), text)
         if state.kept:
             table.add_row("kept", Text(self.names[state.kept], style="bold"))
-        return Padding(table, (1, 0, 0, 0))
+        return table
 
-    def _read_ruleset(self, view: game_pb2.View) -> None:
+    def _cards_table(self, *, numbered: bool) -> Table:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+        if numbered:
+            table.add_column("", style="dim", justify="right", min_width=9)
+        table.add_column("your hand", no_wrap=True)
+        for name in NUMBERS:
+            structure = {"gate": 1, "castle": 2}.get(name)
+            title = self.structures[structure] if structure else name
+            table.add_column(title, justify="right", no_wrap=True)
+        return table
+
+    def _card_numbers(self, card: castle.CastleRampageCard) -> list[str]:
+        return [str(getattr(self.specs[card], name) or "·") for name in NUMBERS]
+
+    def read_ruleset(self, view: game_pb2.View) -> None:
         # A number that a card list leaves out is that of the default list.
         given = {}
         for spec in view.ruleset.castle_rampage.cards:

@@ -1,7 +1,7 @@
 """Draws Champion Chess: the sides next to each other, the player's hand with its points below."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -33,17 +33,33 @@ class Drawing(drawing.Drawing):
     def scene(self, view: game_pb2.View) -> Hashable:
         return view.champion_chess.challenge, bool(view.deciders)
 
-    def view(self, view: game_pb2.View) -> RenderableType:
+    def title(self, view: game_pb2.View) -> Text:
         state = view.champion_chess
         title = Text(f"Challenge {state.challenge}", style="bold")
         if phase := PHASES.get(state.phase):
             title.append(f", {phase}", style="not bold")
-        parts: list[RenderableType] = [title, self._sides(state), Text()]
+        return title
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        state = view.champion_chess
+        parts: list[RenderableType] = [self._sides(state), Text()]
         if any(side.champion for side in state.sides):
             parts += [self._champions(view), Text()]
         if state.hand:
             parts.append(self._hand(view))
         return Group(*parts)
+
+    def views(self, view: game_pb2.View, width: int) -> Iterable[RenderableType]:
+        yield self.view(view)
+        # Without the list of each pile, then without what neither has seen.
+        state = view.champion_chess
+        rest: list[RenderableType] = []
+        if any(side.champion for side in state.sides):
+            rest.append(self._champions(view))
+        if state.hand:
+            rest.append(self._hand(view))
+        yield Group(self._counts(state, unseen=True), *rest)
+        yield Group(self._counts(state, unseen=False), *rest)
 
     def happened(self, what: Any) -> Text | None:
         kind = what.WhichOneof("event")
@@ -128,22 +144,40 @@ class Drawing(drawing.Drawing):
 
     def _sides(self, state: chess.ChampionChessView) -> RenderableType:
         sides = [state.sides[seat] for seat in self.order]
-        own, other = sides
-        hands = [drawing.number_of_cards(side.hand_size) for side in sides]
-        if state.castling_used:
-            hands[0] += ", castling used up"
-        if other.known_hand:
-            hands[1] += f", surely {self.listed(other.known_hand)}"
-        hidden = [Counter(own.unseen) - Counter(state.hand), Counter(other.unseen)]
         rows = {
-            "hand": hands,
+            "hand": self._hands(state),
             "deck": [drawing.number_of_cards(side.deck_size) for side in sides],
-            "not seen": [self.listed(sorted(cards.elements())) or "-" for cards in hidden],
+            "not seen": self._unseen(state),
             "reserve": [self._pile(side.reserve) for side in sides],
             "defeated": [self._pile(side.defeated) for side in sides],
         }
         turns = ["\n".join(map(self._turn, side.memory.turns[-TURNS_SHOWN:])) for side in sides]
         return self.side_by_side(rows | {"turns": turns} if any(turns) else rows)
+
+    def _counts(self, state: chess.ChampionChessView, *, unseen: bool) -> RenderableType:
+        sides = [state.sides[seat] for seat in self.order]
+        piles = [
+            f"deck {side.deck_size}, reserve {len(side.reserve)}, defeated {len(side.defeated)}"
+            for side in sides
+        ]
+        rows = {"hand": self._hands(state), "piles": piles}
+        if unseen:
+            rows["not seen"] = self._unseen(state)
+        last = ["".join(map(self._turn, side.memory.turns[-1:])) for side in sides]
+        return self.side_by_side(rows | {"last turn": last} if any(last) else rows)
+
+    def _hands(self, state: chess.ChampionChessView) -> list[str]:
+        hands = [drawing.number_of_cards(state.sides[seat].hand_size) for seat in self.order]
+        if state.castling_used:
+            hands[0] += ", castling used up"
+        if known := state.sides[self.order[1]].known_hand:
+            hands[1] += f", surely {self.listed(known)}"
+        return hands
+
+    def _unseen(self, state: chess.ChampionChessView) -> list[str]:
+        own, other = (Counter(state.sides[seat].unseen) for seat in self.order)
+        own -= Counter(state.hand)
+        return [self.listed(sorted(cards.elements())) or "-" for cards in (own, other)]
 
     def _pile(self, cards: Sequence[int]) -> str:
         return f"{len(cards)}: {self.listed(cards)}" if cards else "-"

@@ -3,24 +3,29 @@
 import argparse
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
 from rich.console import Console
 
 from croupier.client import STRENGTHS
-from croupier.terminal import arguments
+from croupier.terminal import arguments, resuming
 from croupier.terminal.arguments import CommandError, UsageError
-from croupier.terminal.play import PlayError, SettingsError, play
+from croupier.terminal.drawing import printable
+from croupier.terminal.play import INTERRUPTED, PlayError, SettingsError, play, resume
+from croupier.terminal.screen import Left
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
+from croupier.transport import CLEARTEXT, Security
 
 ALONE = "croupier-play"
 WIDTH = 100
 MAX_SECONDS = 60
 MAX_CLOCK_SECONDS = 86400
-
+MAX_NAME = 32  # Characters.
+HINT_CHOICES = {"allow": "allowed", "after-end": "after_end"}
 
 DESCRIPTION = (
     "Plays a match in the terminal, on a server that is running: against a bot, or with --invite"
-    " against a friend, who joins with --join."
+    " against a friend, who joins with --join. --resume comes back to a match."
 )
 
 
@@ -43,9 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "game",
         metavar="GAME",
         nargs="?",
-        help="the game, such as champion_chess; the server lists its games. Not with --join",
+        help="the game, such as champion_chess; the server lists its games. Not with --join"
+        " and --resume",
     )
-    arguments.add_server(parser)
+    arguments.add_server(
+        parser,
+        default=None,
+        help=f"the server (default: {arguments.DEFAULT_ADDRESS}, or that of the match to resume)",
+    )
     add(
         "--seat",
         type=int,
@@ -67,6 +77,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--join",
         metavar="INVITATION",
         help="join the match of a friend who has invited you",
+    )
+    opponent.add_argument(
+        "--resume",
+        metavar="MATCH",
+        nargs="?",
+        const="",
+        help="come back to a match that you have left (default: the one that still runs)",
+    )
+    add(
+        "--no-save",
+        action="store_true",
+        help="do not save the seat in a file, by which --resume finds it",
+    )
+    add("--yes", action="store_true", help="join without a question")
+    add(
+        "--name",
+        type=_name,
+        metavar="NAME",
+        default="",
+        help=f"what the other player shall call you: up to {MAX_NAME} characters",
+    )
+    add(
+        "--hints",
+        choices=tuple(HINT_CHOICES),
+        help="whether both players may ask for hints before the end of the match"
+        " (default: allow against a bot, after-end against a friend)",
     )
     add(
         "--option",
@@ -121,16 +157,21 @@ def run(chosen: argparse.Namespace, program: str) -> int:
     """Plays as the command line says; `program` is how a friend starts the same command."""
     if chosen.auto and chosen.seed is not None and chosen.hint_time is not None:
         raise UsageError("--seed repeats a match only with --hint-iterations, not with --hint-time")
-    _check_join(chosen)
+    _check(chosen)
+    console = _console(chosen.no_color)
     settings = Settings(
         program=program,
-        server=chosen.server,
+        server=chosen.server or arguments.DEFAULT_ADDRESS,
         security=arguments.security(chosen),
         game=chosen.game or "",
         seat=chosen.seat or 0,
         opponent=chosen.opponent or "casual",
         invite=chosen.invite,
         invitation=chosen.join or "",
+        name=chosen.name,
+        hints=HINT_CHOICES.get(chosen.hints, ""),
+        yes=chosen.yes,
+        save=not chosen.no_save,
         options=chosen.option,
         language=chosen.language,
         clock=chosen.clock,
@@ -141,34 +182,68 @@ def run(chosen: argparse.Namespace, program: str) -> int:
         delay=chosen.delay,
     )
     try:
-        return play(settings, _console(chosen.no_color))
+        if chosen.resume is None:
+            return play(settings, console)
+        return _resume(chosen, settings, console)
     except SettingsError as error:
         raise UsageError(str(error)) from error
     except PlayError as error:
         raise CommandError(str(error)) from error
 
 
-def _check_join(chosen: argparse.Namespace) -> None:
-    if chosen.join is None:
+def _resume(chosen: argparse.Namespace, settings: Settings, console: Console) -> int:
+    try:
+        saved = resuming.find(chosen.resume, chosen.server, console)
+    except Left:
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    same = settings.security == CLEARTEXT
+    settings = replace(
+        settings,
+        server=saved.server,
+        security=Security(**saved.security) if same else settings.security,  # type: ignore[arg-type]
+        language=settings.language or saved.language,
+    )
+    return resume(settings, saved, console)
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    if chosen.join is None and chosen.resume is None:
         if chosen.game is None:
-            raise UsageError("name a GAME, or join a match with --join")
+            raise UsageError("name a GAME, join a match with --join, or come back with --resume")
         return
     given = {
         "GAME": chosen.game,
         "--seat": chosen.seat,
         "--option": chosen.option or None,
         "--clock": chosen.clock,
+        "--hints": chosen.hints,
         "--seed": chosen.seed,
     }
     for name, value in given.items():
-        if value is not None:
+        if value is not None and chosen.join is not None:
             raise UsageError(f"{name} does not go with --join: your friend has chosen it")
+        if value is not None:
+            raise UsageError(f"{name} does not go with --resume: the match has it")
+    if chosen.name and chosen.resume is not None:
+        raise UsageError("--name does not go with --resume: the match has it")
+
+
+def _name(text: str) -> str:
+    if text != printable(text) or len(text) > MAX_NAME:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a name of up to {MAX_NAME} characters that can be printed"
+        )
+    return text
 
 
 def _console(no_color: bool) -> Console:
     with suppress(AttributeError):  # A stream that a test has put in place of stdout.
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    console = Console(highlight=False, color_system=None if no_color else "auto")
+    console = Console(
+        highlight=False, markup=False, emoji=False, color_system=None if no_color else "auto"
+    )
     if not console.is_terminal or console.width > WIDTH:
         console.width = WIDTH
     return console

@@ -12,6 +12,7 @@ from typing import Any
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
+from rich.cells import cell_len, set_cell_size
 from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -25,7 +26,9 @@ from croupier.v1 import catalog_pb2, game_pb2
 
 GROUP = "croupier.drawings"
 SEAT_STYLES = ("cyan", "magenta")
-LONG_LIST = 64  # Actions that are listed at once.
+LONG_LIST = 64  # Actions that are listed at once, and fewer where they do not fit the screen.
+SHORT_LISTS = (32, 16, 8)
+LONG_NAME = 14  # Columns of a player's name in a heading.
 LABELS = 9  # The width of the column of labels left of the sides.
 _CARDS = re.compile(r"(.*_)?cards?")  # The names of fields that hold the ids of cards.
 _QUIET_AT_ZERO = (FieldDescriptor.CPPTYPE_BOOL, FieldDescriptor.CPPTYPE_ENUM)
@@ -51,14 +54,25 @@ class Drawing:
 
     # Methods that a subclass overrides.
 
+    def read_ruleset(self, view: game_pb2.View) -> None:
+        """Takes from the first view what the rest needs to know of the ruleset."""
+
+    def title(self, view: game_pb2.View) -> Text:
+        """Says in a line where the match is."""
+        return Text(self.game.title, style="bold")
+
     def scene(self, view: game_pb2.View) -> Hashable:
         """Returns a key: with --auto, the view is drawn again when it has changed; None: never."""
         scene: bytes = self.inner(view).SerializeToString(deterministic=True)
         return scene
 
     def view(self, view: game_pb2.View) -> RenderableType:
-        """Draws the whole view."""
+        """Draws the whole view, without its title."""
         return Group(*self._fields(self.inner(view)))
+
+    def views(self, view: game_pb2.View, width: int) -> Iterable[RenderableType]:
+        """Draws the view for a screen of `width` columns: first the whole view, then ever less."""
+        yield self.view(view)
 
     def event(self, event: game_pb2.MatchEvent) -> Text | None:
         """Tells an event in a line; None if it is not worth one."""
@@ -81,6 +95,21 @@ class Drawing:
     def menu(self, view: game_pb2.View) -> RenderableType:
         """Shows the legal actions in a form from which one is easily named."""
         return self.numbered(view, range(len(view.legal_actions)))
+
+    def menus(self, view: game_pb2.View) -> Iterable[RenderableType]:
+        """Draws the menu: first the whole menu, then ever less."""
+        yield self.menu(view)
+        for most in SHORT_LISTS:
+            if len(view.legal_actions) > most:
+                yield self.numbered(view, range(len(view.legal_actions)), most)
+
+    def screens(
+        self, view: game_pb2.View, width: int
+    ) -> Iterable[tuple[RenderableType, RenderableType]]:
+        """Draws the view and the menu: first all of both, then ever less of them."""
+        views, menus = list(self.views(view, width)), list(self.menus(view))
+        yield from ((each, menus[0]) for each in views)
+        yield from ((views[-1], each) for each in menus[1:])
 
     def read(self, view: game_pb2.View, typed: str) -> list[int]:
         """Returns the places of the legal actions that the typed text can mean; raises Unclear.
@@ -128,7 +157,8 @@ class Drawing:
 
     def player(self, seat: int) -> Text:
         """Returns the name of a seat and its player."""
-        return self.seat_name(seat).append(f" ({self.roles.get(seat, '')})", style="not bold")
+        role = cropped(self.roles.get(seat, ""), LONG_NAME)
+        return self.seat_name(seat).append(f" ({role})", style="not bold")
 
     def line(self, seat: int, text: str, style: str = "default") -> Text:
         """Returns a line about a seat."""
@@ -173,30 +203,21 @@ class Drawing:
             grid.add_row(label, *cells)
         return grid
 
-    def figures(self, rows: Mapping[str, Sequence[int]]) -> Table:
-        """Draws numbers of both sides, by seat, by label."""
-        grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-        grid.add_column("", style="dim")
-        for seat in self.order:
-            grid.add_column(self.player(seat), justify="right")
-        for label, numbers in rows.items():
-            grid.add_row(label, *(str(numbers[seat]) for seat in self.order))
-        return grid
-
-    def numbered(self, view: game_pb2.View, places: Sequence[int]) -> RenderableType:
+    def numbered(
+        self, view: game_pb2.View, places: Sequence[int], most: int = LONG_LIST
+    ) -> RenderableType:
         """Lists some of the legal actions, with the numbers by which they can be chosen."""
         mark = "#" if self.numbers_are_cards(view) else ""
         shown = [
             Text(f"{mark}{place + 1}".rjust(4) + "  ", style="bold yellow").append(
                 self.action(view.legal_actions[place]), style="not bold default"
             )
-            for place in places[:LONG_LIST]
+            for place in places[:most]
         ]
         columns = Columns(shown, padding=(0, 3), column_first=True)
-        if len(places) <= LONG_LIST:
+        if len(places) <= most:
             return columns
-        rest = len(places) - LONG_LIST
-        more = f'      and {rest} more; "list" with words shows those that have them'
+        more = f'      and {len(places) - most} more: "list", or with words "list rook", shows them'
         return Group(columns, Text(more, style="dim"))
 
     # The drawing of any message.
@@ -329,6 +350,19 @@ def table(*headings: str, right: Iterable[str] = ()) -> Table:
     for heading in headings:
         made.add_column(heading, justify="right" if heading in right else "left")
     return made
+
+
+def printable(text: str) -> str:
+    """Returns a stranger's text without what could act on a terminal, on one line.
+
+    Left out is what is not printed: control characters, marks that turn the direction of writing.
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def cropped(text: str, width: int) -> str:
+    """Returns a text of at most `width` columns."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
 def number_of_cards(count: int) -> str:

@@ -1,19 +1,52 @@
-"""Opens or joins a match and plays it in the terminal."""
+"""Opens or joins a match, or comes back to one, and plays it in the terminal."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
+import grpc
+from google.protobuf.duration_pb2 import Duration
 from rich.console import Console
+from rich.text import Text
 
-from croupier.client import INVITED, OPEN, Client, CroupierError, NewMatch, bot, clock
+from croupier.client import (
+    HINT_POLICIES,
+    INVITED,
+    Client,
+    CroupierError,
+    NewMatch,
+    Seat,
+    bot,
+    clock,
+    open_seat,
+)
 from croupier.messages import GameMessages
 from croupier.retry import is_lasting, may_pass
 from croupier.terminal import drawing, options
-from croupier.terminal.session import Left, Session
+from croupier.terminal.saved import SavedSeat, SavedSeats
+from croupier.terminal.screen import Left, Screen
+from croupier.terminal.session import FRIEND, Session
 from croupier.terminal.settings import Settings
-from croupier.v1 import catalog_pb2
+from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, match_pb2
 
-FRIEND = "friend"
 INTERRUPTED = 130  # The exit status of a shell for SIGINT.
+# The refusals of a seat whose match is gone, or whose token is void.
+GONE = ("MATCH_NOT_FOUND", "TOKEN_INVALID", "TOKEN_REPLACED")
+HINTS = {
+    game_pb2.HINT_POLICY_ALLOWED: "Both of you may ask for hints.",
+    game_pb2.HINT_POLICY_AFTER_END: "There are no hints before the end.",
+}
+_REFUSALS = {
+    "INVITATION_USED": "this invitation was used before: somebody else sits in your seat."
+    " Ask your friend for a new match",
+    "MATCH_OVER": "this match ended before you joined. Ask your friend for a new one",
+    "MATCH_NOT_FOUND": "the server no longer knows this match",
+    "TOKEN_INVALID": "the server no longer knows this seat",
+    "TOKEN_REPLACED": "somebody has taken over your seat with a new token",
+    "HINTS_NOT_ALLOWED": "in this match nobody may ask for hints before it is over, so --auto"
+    " cannot play it. For a match with hints, create it with: --hints allow",
+}
 
 
 class PlayError(Exception):
@@ -25,31 +58,108 @@ class SettingsError(PlayError):
 
 
 def play(settings: Settings, console: Console) -> int:
-    """Plays a match; returns the exit status. Raises PlayError."""
+    """Plays a match, and rematches of it; returns the exit status. Raises PlayError."""
+    return _play(settings, console, lambda client, screen: _open(client, settings, screen))
+
+
+def resume(settings: Settings, saved: SavedSeat, console: Console) -> int:
+    """Goes on with the match of a saved seat; returns the exit status. Raises PlayError."""
+    return _play(settings, console, lambda client, screen: _resume(client, settings, saved, screen))
+
+
+def _play(settings: Settings, console: Console, start: Callable[[Client, Screen], Session]) -> int:
+    screen = Screen(console, stops=not settings.auto)
     with Client(settings.server, **settings.security._asdict()) as client:
         try:
-            session = _open(client, settings, console)
+            session: Session | None = start(client, screen)
+            while session is not None:
+                session = _play_one(session)
         except KeyboardInterrupt:
             return INTERRUPTED
-        try:
-            session.play()
         except Left:
-            session.leave("Left")
-        except KeyboardInterrupt:
-            session.leave("Interrupted")
-            return INTERRUPTED
-        except CroupierError as error:
-            if may_pass(error):
-                raise PlayError(f"lost the server at {settings.server}") from error
-            raise PlayError(f"the server refused: {error}") from error
+            return 0
     return 0
 
 
-def _open(client: Client, settings: Settings, console: Console) -> Session:
+def _play_one(session: Session) -> Session | None:
+    # Plays a match to its end; returns that of the rematch, if there is one.
+    back = _save(session)
+    try:
+        session.play()
+        _forget(session)
+        return _rematch(session)
+    except Left:
+        session.leave("Left", back)
+        raise
+    except KeyboardInterrupt:
+        if not session.over:
+            session.leave("Interrupted", back)
+        raise
+    except CroupierError as error:
+        if may_pass(error):
+            again = f". When it is back: {back}" if back else ""
+            raise PlayError(f"lost the server at {session.settings.server}{again}") from error
+        if error.reason in GONE:
+            _forget(session)
+        raise _refused(error) from error
+
+
+def _save(session: Session) -> str:
+    # Saves the seat; returns the command that comes back to it, empty if there is none.
+    settings = session.settings
+    if not settings.save:
+        return ""
+    seat = _saved(session)
+    try:
+        SavedSeats().keep(seat)
+    except OSError as error:
+        warning = f"This seat cannot be saved, so it cannot be resumed: {error}"
+        session.screen.print(Text(warning, style="dim"))
+        return ""
+    return f"{settings.program} --resume {seat.id}"
+
+
+def _forget(session: Session) -> None:
+    if session.settings.save:
+        try:
+            SavedSeats().drop(_saved(session))
+        except OSError:
+            return  # It could not be saved either.
+
+
+def _saved(session: Session) -> SavedSeat:
+    settings = session.settings
+    given = {name: value for name, value in settings.security._asdict().items() if value}
+    return SavedSeat(
+        match=session.seat.match,
+        server=settings.server,
+        seat=settings.seat,
+        token=session.seat.token,
+        game=session.draw.name,
+        opponent=session.opponent,
+        created=datetime.now(UTC).isoformat(),
+        language=settings.language,
+        security={
+            name: str(value.absolute()) if isinstance(value, Path) else value
+            for name, value in given.items()
+        },
+    )
+
+
+def _rematch(session: Session) -> Session | None:
+    match = session.rematch()
+    if match is None:
+        return None
+    (number, seat), *_ = match.seats.items()
+    draw = drawing.find(session.draw.game, number, session.opponent)
+    return Session(seat, draw, replace(session.settings, seat=number), session.screen)
+
+
+def _open(client: Client, settings: Settings, screen: Screen) -> Session:
     # Finds the game, and creates or joins the match.
     games = _games(client, settings)
     if settings.invitation:
-        return _join(client, settings, console)
+        return _join(client, settings, screen)
     name = settings.game.replace("-", "_")
     if name not in games:
         known = ", ".join(games) or "none"
@@ -66,16 +176,16 @@ def _open(client: Client, settings: Settings, console: Console) -> Session:
         if error.violations:
             faults = "; ".join(f"{v.field}: {v.description}" for v in error.violations)
             raise SettingsError(f"the server refused: {faults}") from error
-        raise PlayError(f"the server refused: {error}") from error
+        raise _refused(error) from error
     for invitation in match.invitations.values():
-        console.print("Your friend joins with:", style="dim")
+        screen.print(Text("Your friend joins with:", style="dim"))
         # Not wrapped, so that it can be copied.
         tls = " --tls" if any(settings.security._replace(insecure=False)) else ""
         command = f"{settings.program} --server {settings.server}{tls} --join {invitation}"
-        console.print(command, soft_wrap=True, markup=False)
+        screen.console.print(command, soft_wrap=True)
     opponent = FRIEND if settings.invite else f"{settings.opponent} bot"
     draw = drawing.find(game, settings.seat, opponent)
-    return Session(match.seats[settings.seat], draw, settings, console)
+    return Session(match.seats[settings.seat], draw, settings, screen)
 
 
 def _games(client: Client, settings: Settings) -> dict[str, catalog_pb2.Game]:
@@ -98,36 +208,106 @@ def _create(client: Client, settings: Settings, game: catalog_pb2.Game) -> NewMa
         ruleset = options.ruleset(GameMessages(game), settings.options)
     except options.OptionError as error:
         raise SettingsError(str(error)) from error
-    seats = [OPEN, OPEN]
+    seats = [open_seat(settings.name)] * 2
     seats[1 - settings.seat] = INVITED if settings.invite else bot(settings.opponent)
-    time_control = None if settings.clock is None else clock(settings.clock)
-    return client.create_match(ruleset, seats, seed=settings.seed, time_control=time_control)
+    return client.create_match(
+        ruleset,
+        seats,
+        seed=settings.seed,
+        time_control=None if settings.clock is None else clock(settings.clock),
+        hint_policy=HINT_POLICIES[settings.hints] if settings.hints else None,
+    )
 
 
-def _join(client: Client, settings: Settings, console: Console) -> Session:
+def _join(client: Client, settings: Settings, screen: Screen) -> Session:
     try:
-        match = client.join(settings.invitation)
-        (number, seat), *_ = match.seats.items()
-        view = seat.view()
-        name = client.game_of(view.ruleset)
-        game = client.game(name, language=settings.language)
+        if screen.asks and not settings.yes:
+            _show_invitation(client, settings, screen)
+        match = client.join(settings.invitation, display_name=settings.name)
+        (_, seat), *_ = match.seats.items()
+        return _session(client, settings, seat, screen, whole=True)
     except CroupierError as error:
-        if error.reason == "INVITATION_USED":
-            raise PlayError(
-                "this invitation was used before: somebody else sits in your seat."
-                " Ask your friend for a new match"
-            ) from error
         if error.reason == "INVITATION_INVALID":
             raise SettingsError(f"this is not an invitation of {settings.server}") from error
-        raise PlayError(f"the server refused: {error}") from error
+        raise _refused(error) from error
+
+
+def _show_invitation(client: Client, settings: Settings, screen: Screen) -> None:
+    # Says what the player is invited to; raises Left if they do not want it.
+    try:
+        invitation = client.get_invitation(settings.invitation)
+    except CroupierError as error:
+        if error.code is grpc.StatusCode.UNIMPLEMENTED:
+            return  # An older server.
+        raise
+    if invitation.state == match_pb2.INVITATION_STATE_USED:
+        raise PlayError(_REFUSALS["INVITATION_USED"])
+    if invitation.state == match_pb2.INVITATION_STATE_EXPIRED:
+        raise PlayError(_REFUSALS["MATCH_OVER"])
+    name = client.game_of(invitation.ruleset)
+    game = client.game(name, language=settings.language)
+    host = _opponent(invitation.players[1 - invitation.seat])
+    draw = drawing.find(game, invitation.seat, host)
+    line = Text(game.title, style="bold").append(": ", style="not bold")
+    line.append("a friend" if host == FRIEND else host, style="bold")
+    line.append(" invites you to play ", style="not bold")
+    line.append_text(draw.seat_name(invitation.seat))
+    control = invitation.time_control if invitation.HasField("time_control") else None
+    screen.print(line, Text(_clock(control)), Text(HINTS.get(invitation.hint_policy, "")))
+    if not screen.agrees("Join?"):
+        raise Left
+
+
+def _clock(control: clock_pb2.TimeControl | None) -> str:
+    parts = []
+    if control is not None and control.HasField("per_decision"):
+        parts.append(f"{_seconds(control.per_decision)} for a decision")
+    if control is not None and control.HasField("per_match"):
+        parts.append(f"{_seconds(control.per_match)} for the match")
+    if control is not None and control.HasField("increment"):
+        parts.append(f"{_seconds(control.increment)} back after each decision")
+    return f"Each of you has {', '.join(parts)}." if parts else "There is no clock."
+
+
+def _seconds(duration: Duration) -> str:
+    return f"{duration.ToMilliseconds() / 1000:g} seconds"
+
+
+def _resume(client: Client, settings: Settings, saved: SavedSeat, screen: Screen) -> Session:
+    _games(client, settings)
+    try:
+        return _session(client, settings, Seat(client, saved.match, saved.token), screen)
+    except CroupierError as error:
+        if error.reason in GONE:
+            SavedSeats().drop(saved)
+        raise _refused(error) from error
+
+
+def _session(
+    client: Client, settings: Settings, seat: Seat, screen: Screen, *, whole: bool = False
+) -> Session:
+    # A match that is there; with `whole`, all that has happened in it is told.
+    view = seat.view()
+    name = client.game_of(view.ruleset)
+    game = client.game(name, language=settings.language)
     control = view.clocks.time_control
     settings = replace(
         settings,
         game=name,
-        seat=number,
+        seat=view.seat,
         clock=control.per_decision.seconds if control.HasField("per_decision") else None,
     )
-    other = view.players[1 - number]
-    is_bot = other.HasField("bot")
-    opponent = f"{other.bot.strength.lower()} bot" if is_bot else other.key_name or FRIEND
-    return Session(seat, drawing.find(game, number, opponent), settings, console)
+    draw = drawing.find(game, view.seat, _opponent(view.players[1 - view.seat]))
+    seen = None if whole or not view.version else view.version - 1
+    return Session(seat, draw, settings, screen, seen)
+
+
+def _opponent(player: game_pb2.Player) -> str:
+    # How a player is called: by what strangers have written, without what acts on a terminal.
+    if player.HasField("bot"):
+        return f"{player.bot.strength.lower()} bot"
+    return drawing.printable(player.display_name) or drawing.printable(player.key_name) or FRIEND
+
+
+def _refused(error: CroupierError) -> PlayError:
+    return PlayError(_REFUSALS.get(error.reason) or f"the server refused: {error}")

@@ -15,6 +15,8 @@ from croupier.v1 import powershot_soccer_pb2 as soccer
 
 HALVES = ("", "First half", "Second half")
 POWERSHOT = 9
+FIGURES = ("goals", "hand", "draw pile", "discards")
+PLAYS_SHOWN = 3  # Of a long attack, on a low screen.
 DEFENCES = {
     soccer.POWER_SHOT_SOCCER_ROLE_PASS: soccer.POWER_SHOT_SOCCER_ROLE_INTERCEPT,
     soccer.POWER_SHOT_SOCCER_ROLE_DRIBBLE: soccer.POWER_SHOT_SOCCER_ROLE_TACKLE,
@@ -57,8 +59,7 @@ class Drawing(drawing.Drawing):
         # Drawn once for each attack.
         return view.powershot_soccer.half, view.powershot_soccer.attack_start
 
-    def view(self, view: game_pb2.View) -> RenderableType:
-        self._read_ruleset(view)
+    def title(self, view: game_pb2.View) -> Text:
         state = view.powershot_soccer
         title = Text(f"{HALVES[state.half]}: ", style="bold")
         title.append_text(self.seat_name(0)).append(f" {state.sides[0].goals}")
@@ -67,10 +68,11 @@ class Drawing(drawing.Drawing):
             stand = "1 card stands" if state.standing == 1 else f"{state.standing} cards stand"
             title.append("; ", style="not bold").append_text(self.seat_name(state.possession))
             title.append(f" attacks, {stand}", style="not bold")
-        parts: list[RenderableType] = [title, self._sides(state)]
-        attack = state.plays[state.attack_start :]
-        if attack:
-            parts += [Text("this attack", style="dim"), self._attack(attack)]
+        return title
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        state = view.powershot_soccer
+        parts = self._played(state)
         if state.hand:
             parts += [Text("your hand", style="dim"), self._by_role(state.hand)]
         if state.unseen:
@@ -79,6 +81,25 @@ class Drawing(drawing.Drawing):
                 self._by_role(state.unseen, "dim"),
             ]
         return Group(*parts)
+
+    def views(self, view: game_pb2.View, width: int) -> Iterable[RenderableType]:
+        yield self.view(view)
+        # The menu shows the hand too. A long attack begins above the screen.
+        yield Group(*self._played(view.powershot_soccer))
+        yield Group(*self._played(view.powershot_soccer, PLAYS_SHOWN))
+
+    def _played(
+        self, state: soccer.PowerShotSoccerView, most: int | None = None
+    ) -> list[RenderableType]:
+        parts: list[RenderableType] = [self._sides(state)]
+        attack = self._attack(state.plays[state.attack_start :])
+        if attack:
+            table = Table.grid(padding=(0, 3, 0, 0))
+            for row in attack[-most:] if most else attack:
+                table.add_row(*row)
+            shown = "this attack" if not most or len(attack) <= most else "the end of this attack"
+            parts += [Text(shown, style="dim"), Padding(table, (0, 0, 0, 2))]
+        return parts
 
     def happened(self, what: Any) -> Text | None:
         kind = what.WhichOneof("event")
@@ -103,7 +124,6 @@ class Drawing(drawing.Drawing):
         return None
 
     def question(self, view: game_pb2.View) -> str:
-        self._read_ruleset(view)
         state = view.powershot_soccer
         if state.phase != soccer.POWER_SHOT_SOCCER_PHASE_DEFEND:
             return "Play a card to attack:"
@@ -119,23 +139,17 @@ class Drawing(drawing.Drawing):
         played = action.powershot_soccer.play_card
         return self._play(played.card, played.role)
 
-    def menu(self, view: game_pb2.View) -> RenderableType:
-        self._read_ruleset(view)
-        return super().menu(view)
-
     # The parts of a view.
 
     def _sides(self, state: soccer.PowerShotSoccerView) -> RenderableType:
-        return self.figures(
-            {
-                "goals": [side.goals for side in state.sides],
-                "hand": [side.hand_size for side in state.sides],
-                "draw pile": [side.draw_pile_size for side in state.sides],
-                "discards": [len(side.discard_pile) for side in state.sides],
-            }
-        )
+        table = drawing.table("", *FIGURES, right=FIGURES)
+        for seat in self.order:
+            side = state.sides[seat]
+            figures = (side.goals, side.hand_size, side.draw_pile_size, len(side.discard_pile))
+            table.add_row(self.player(seat), *map(str, figures))
+        return table
 
-    def _attack(self, plays: Iterable[soccer.PowerShotSoccerPlay]) -> RenderableType:
+    def _attack(self, plays: Iterable[soccer.PowerShotSoccerPlay]) -> list[list[Text]]:
         # A row for each card of the attacker, with the answer to it and its outcome.
         rows: list[list[Text]] = []
         for play in plays:
@@ -144,10 +158,8 @@ class Drawing(drawing.Drawing):
                 rows[-1].append(line)
             else:
                 rows.append([line, Text(*OUTCOMES.get(play.outcome, ("", "")))])
-        table = Table.grid(padding=(0, 3, 0, 0))
-        for attacker, outcome, *answer in rows:
-            table.add_row(attacker, *answer or [Text("not answered", style="dim")], outcome)
-        return Padding(table, (0, 0, 0, 2))
+        unanswered = [Text("not answered", style="dim")]
+        return [[attacker, *(answer or unanswered), outcome] for attacker, outcome, *answer in rows]
 
     def _by_role(self, cards: Iterable[int], style: str = "default") -> RenderableType:
         # Lists the powers of the cards by role, in the order of the ruleset.
@@ -197,7 +209,7 @@ class Drawing(drawing.Drawing):
             return title
         return f"{title} as {self._role(role)}"
 
-    def _read_ruleset(self, view: game_pb2.View) -> None:
+    def read_ruleset(self, view: game_pb2.View) -> None:
         self.specs = list(view.ruleset.powershot_soccer.cards) or self.specs
 
     def _title(self, card: int) -> str:

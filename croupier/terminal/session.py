@@ -1,31 +1,36 @@
 """One match in the terminal: what the player sees and types."""
 
+import threading
 import time
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from croupier.client import END_REASONS, CroupierError, Seat
+from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
 from croupier.phrases import ending_sentence
 from croupier.terminal import drawing
+from croupier.terminal.screen import Left, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
 ROWS = 8  # Actions that a hint shows.
 STEPS = 4  # Actions that a hint expects, one after the other.
 TRIES = 10  # How often a hint is asked for while the server is too busy.
+REMATCH = "Rematch?"
+NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
+FRIEND = "friend"  # An opponent who has given no name.
 
 HELP = """\
-number or words  play a legal action: its number, or words of it ("rook", "imp 4")
+number or words  play a legal action: its number, or words of it ("rook", "imp b2")
 #number          the same, where numbers name cards and "list" numbers the actions
 h, hint          show what a search would play, and how it rates the actions
 p, play          play the last hint
 l, list [words]  list the legal actions, or those with these words
-v, view          draw the match again
+v, view          draw the whole match, also what a low screen leaves out
 c, cards         show the cards of the game and their numbers
 rules            show the rules in short
 r, resign        resign the match
@@ -33,25 +38,34 @@ q, quit          leave; the match stays as it is
 ?, help          show this help"""
 
 
-class Left(Exception):
-    """The player has left the match."""
-
-
 class Session:
     """A match in progress."""
 
     def __init__(
-        self, seat: Seat, draw: drawing.Drawing, settings: Settings, console: Console
+        self,
+        seat: Seat,
+        draw: drawing.Drawing,
+        settings: Settings,
+        screen: Screen,
+        seen: int | None = None,
     ) -> None:
+        """`seen` is the last version whose events need not be told; None: tell all of them."""
+        self.seen = seen
         self.seat = seat
         self.draw = draw
         self.settings = settings
-        self.console = console
+        self.screen = screen
         self.events: list[game_pb2.MatchEvent] = []  # Not shown yet.
         self.scene: Hashable = None  # Of the view that was drawn last.
         self.decisions = 0
         self.waits = False  # Whether the match waits for an invited seat.
         self.hint: hint_pb2.Hint | None = None  # For the decision that is owed.
+        self.over: game_pb2.View | None = None  # At the end.
+
+    @property
+    def opponent(self) -> str:
+        """The other player: a name, "friend", or such as "casual bot"."""
+        return self.draw.roles[1 - self.settings.seat]
 
     def play(self) -> None:
         """Plays to the end and prints the result."""
@@ -61,29 +75,40 @@ class Session:
             " against ", style="not bold"
         )
         heading.append_text(self.draw.seat_name(1 - self.settings.seat))
-        heading.append(f", a {self.draw.roles[1 - self.settings.seat]}", style="not bold")
-        self.console.print(heading)
+        named = self.opponent != FRIEND and not self.opponent.endswith(" bot")
+        heading.append(f", {'' if named else 'a '}{self.opponent}", style="not bold")
+        self.screen.print(heading)
         if not self.settings.auto:
-            self.console.print("Type ? for help.", style="dim")
-        result = self._follow()
+            self.screen.print(Text("Type ? for help.", style="dim"))
+        self.over = self._follow()
+        result = self.over.result
         if result.HasField("ending"):
-            self.console.print(Text(ending_sentence(game, result.ending)))
-        self.console.print(_result_line(result))
+            self.screen.print(Text(ending_sentence(game, result.ending)))
+        self.screen.print(Text(_result_line(result)))
 
-    def leave(self, how: str) -> None:
-        """Says that the match is not over."""
-        self.console.print()
-        self.console.print(f"{how}: {self.seat.match} stays unfinished on {self.settings.server}.")
+    def leave(self, how: str, back: str) -> None:
+        """Says that the match is not over, and the command that comes back to it."""
+        self.screen.console.print()
+        match = f"{self.seat.match} stays unfinished on {self.settings.server}."
+        self.screen.print(Text(f"{how}: {match}"))
+        self.screen.print(Text(f"Come back with: {back}" if back else "The seat was not saved."))
 
-    def _follow(self) -> game_pb2.MatchResult:
+    def _follow(self) -> game_pb2.View:
         # The stream drives the session. Views that are out of date are skipped: the other seat may
         # decide, and the stream tell of it, while the player still thinks.
-        stream = self.seat.watch()
+        stream = self.seat.watch(self.seen)
+        begun = False
         while True:
             with self._thinking():
                 response = next(stream, None)
             if response is None:
-                return self.seat.view().result
+                view = self.seat.view()
+                self.draw.read_ruleset(view)
+                self._show(view)
+                return view
+            if response.HasField("view") and not begun:
+                begun = True
+                self.draw.read_ruleset(response.view)
             self._tell_of_seats(response)
             self.events += response.events
             if not response.HasField("view") or response.version != self.seat.version:
@@ -91,20 +116,31 @@ class Session:
             view = response.view
             if view.HasField("result"):
                 self._show(view)
-                return view.result
+                return view
             if view.legal_actions:
                 self._decide(view)
 
     def _tell_of_seats(self, response: match_pb2.WatchMatchResponse) -> None:
+        other = 1 - self.settings.seat
         for event in response.events:
-            if event.HasField("seat_joined") and event.seat_joined.seat != self.settings.seat:
-                self.console.print("Your friend has joined.")
+            if event.HasField("seat_joined") and event.seat_joined.seat == other:
+                if name := drawing.printable(event.seat_joined.display_name):
+                    self.draw.roles[other] = name
+                self.screen.print(Text(f"{self._who()} has joined."))
         if response.HasField("view"):
             players = response.view.players
             waits = any(p.HasField("invited") and not p.invited.joined for p in players)
             if waits and not self.waits and not response.view.HasField("result"):
-                self.console.print("The match begins when your friend has joined.", style="dim")
+                who = self._who(capital=False)
+                begins = f"The match begins when {who} has joined."
+                self.screen.print(Text(begins, style="dim"))
             self.waits = waits
+
+    def _who(self, *, capital: bool = True) -> str:
+        # The other player as the subject of a sentence.
+        if self.opponent != FRIEND:
+            return self.opponent
+        return "Your friend" if capital else "your friend"
 
     def _decide(self, view: game_pb2.View) -> None:
         self.decisions += 1
@@ -116,7 +152,7 @@ class Session:
                 raise
             in_time = END_REASONS[self.seat.view().result.reason] != "time"
             late = "the match is over" if in_time else "your time was up"
-            self.console.print(f"Too late: {late}.")
+            self.screen.print(Text(f"Too late: {late}."))
 
     def _decide_in_time(self, view: game_pb2.View) -> None:
         if self.settings.auto:
@@ -124,11 +160,10 @@ class Session:
         elif len(view.legal_actions) == 1:
             self._show_events()
             action = view.legal_actions[0]
-            self.console.print(f"You can only play: {self.draw.action(action)}")
+            self.screen.print(Text(f"You can only play: {self.draw.action(action)}"))
             self._submit(view, action)
         else:
-            self._show_events()
-            self._draw(view)
+            self._draw(view, asks=True)
             self._choose(view)
 
     def _choose(self, view: game_pb2.View) -> None:
@@ -137,7 +172,7 @@ class Session:
             self.seat.resign()
             return
         chosen = Text(self.draw.action(action), style="bold not dim")
-        self.console.print(Text("You choose: ", style="dim").append_text(chosen))
+        self.screen.print(Text("You choose: ", style="dim").append_text(chosen))
         self._submit(view, action)
 
     def _decide_by_hint(self, view: game_pb2.View) -> None:
@@ -147,7 +182,7 @@ class Session:
             self.draw.action(hint.action), style="bold not dim"
         )
         line.append(f"   expected score {hint.expected_score:.2f}")
-        self.console.print(line)
+        self.screen.print(line)
         time.sleep(self.settings.delay)
         self._submit(view, hint.action)
 
@@ -158,16 +193,13 @@ class Session:
 
     def _ask(self, view: game_pb2.View) -> game_pb2.MatchAction | None:
         # Returns the action that the player chooses; None to resign.
-        self._show_menu(view)
-        if self.settings.clock is not None:
-            self.console.print(f"You have {self.settings.clock} seconds.", style="dim")
         while True:
-            typed = self._input("> ")
+            typed = self.screen.ask("> ")
             command, _, rest = typed.lower().partition(" ")
             if command in ("q", "quit"):
                 raise Left
             if typed.lower() in ("r", "resign"):
-                if self._input("Resign? (y or n) ").lower() in ("y", "yes"):
+                if self.screen.agrees("Resign?"):
                     return None
             elif command in ("l", "list"):
                 self._list(view, rest)
@@ -180,23 +212,18 @@ class Session:
                 if len(places) == 1:
                     return view.legal_actions[places[0]]
                 if places:
-                    self.console.print(f"{len(places)} actions fit:")
-                    self.console.print(self.draw.numbered(view, places))
-
-    def _input(self, prompt: str) -> str:
-        try:
-            return self.console.input(Text(prompt, style="bold")).strip()
-        except EOFError:
-            raise Left from None
+                    self.screen.print(
+                        Text(f"{len(places)} actions fit:"), self.draw.numbered(view, places)
+                    )
 
     def _commands(self, view: game_pb2.View) -> dict[str, Callable[[], None]]:
         by_name: dict[tuple[str, ...], Callable[[], None]] = {
-            ("h", "hint"): lambda: self._show_hint(view),
-            ("p", "play"): lambda: self.console.print("There is no hint yet: h asks for one."),
-            ("v", "view"): lambda: self._show_menu(view, with_view=True),
+            ("h", "hint"): self._show_hint,
+            ("p", "play"): lambda: self.screen.print(Text("There is no hint yet: h asks for one.")),
+            ("v", "view"): lambda: self._show_all(view),
             ("c", "cards"): self._show_cards,
-            ("rules",): lambda: self.console.print(self.draw.game.rules),
-            ("?", "help"): lambda: self.console.print(HELP, markup=False),
+            ("rules",): lambda: self.screen.print(Text(self.draw.game.rules)),
+            ("?", "help"): lambda: self.screen.print(Text(HELP)),
         }
         return {name: answer for names, answer in by_name.items() for name in names}
 
@@ -204,10 +231,10 @@ class Session:
         try:
             places = self.draw.read(view, typed)
         except drawing.Unclear as error:
-            self.console.print(str(error), markup=False)
+            self.screen.print(Text(str(error)))
             return []
         if not places:
-            self.console.print(f"{typed}: no legal action. ? for help.", markup=False)
+            self.screen.print(Text(f"{typed}: no legal action. ? for help."))
         return places
 
     def _list(self, view: game_pb2.View, words: str) -> None:
@@ -218,7 +245,7 @@ class Session:
                 for p in places
                 if drawing.has_words(self.draw.action(view.legal_actions[p]), words)
             ]
-        self.console.print(self.draw.numbered(view, places) if places else "None.")
+        self.screen.print(self.draw.numbered(view, places) if places else Text("None."))
 
     # Hints.
 
@@ -242,11 +269,12 @@ class Session:
                 time.sleep(error.retry_after)
         return self.seat.suggest(iterations=iterations, seconds=seconds, seed=seed)
 
-    def _show_hint(self, view: game_pb2.View) -> None:
+    def _show_hint(self) -> None:
         try:
             hint = self._search()
         except CroupierError as error:
-            self.console.print(f"No hint: {error}", markup=False)
+            refused = error.reason == "HINTS_NOT_ALLOWED"
+            self.screen.print(Text(NO_HINTS if refused else f"No hint: {error}"))
             return
         line = Text("Play ").append(self.draw.action(hint.action), style="bold green")
         line.append(f"   expected score {hint.expected_score:.2f}", style="default")
@@ -255,7 +283,6 @@ class Session:
             f"   {hint.iterations:,} iterations",
             style="dim",
         )
-        self.console.print(line)
         table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
         table.add_column("play", justify="right")
         table.add_column("action")
@@ -274,56 +301,83 @@ class Session:
                 f"{item.best_share:.0%}" if item.best_share else "",
                 f"{item.visits:,}",
             )
-        self.console.print(table)
+        rest = []
         if len(hint.actions) > len(shown):
-            self.console.print(f"  and {len(hint.actions) - len(shown)} more", style="dim")
-        self._show_line(hint)
-        self.console.print("p plays it.", style="dim")
+            rest.append(Text(f"  and {len(hint.actions) - len(shown)} more", style="dim"))
+        rest += self._line(hint)
+        self.screen.print(line, table, *rest, Text("p plays it.", style="dim"))
 
-    def _show_line(self, hint: hint_pb2.Hint) -> None:
-        # Shows the actions that are expected to follow the suggested one.
+    def _line(self, hint: hint_pb2.Hint) -> Sequence[Text]:
+        # The actions that are expected to follow the suggested one.
         line = next(item.line for item in hint.actions if item.action == hint.action)
+        told = []
         for number, step in enumerate(line[:STEPS]):
             who = "you" if step.seat == hint.seat else self.draw.seat_title(step.seat)
             text = Text(f"  {'then' if number else 'expected:'} {who} ", style="dim")
-            self.console.print(text.append(self.draw.action(step.action)))
+            told.append(text.append(self.draw.action(step.action)))
+        return told
 
     # The display.
 
     def _thinking(self) -> AbstractContextManager[object]:
-        if not self.console.is_terminal:
+        console = self.screen.console
+        if not console.is_terminal:
             return nullcontext()
         who = self.draw.seat_title(1 - self.settings.seat)
-        what = "waiting for your friend" if self.waits else f"{who} decides"
-        return self.console.status(f"[dim]{what}[/dim]", spinner="dots")
+        if self.opponent != FRIEND and not self.opponent.endswith(" bot"):
+            who = f"{who}, {self.opponent},"
+        what = f"waiting for {self._who(capital=False)}" if self.waits else f"{who} decides"
+        return console.status(Text(what, style="dim"), spinner="dots")
 
     def _show(self, view: game_pb2.View) -> None:
         # Shows the events, and the view if it has changed enough since it was last drawn.
-        self._show_events()
         scene = self.draw.scene(view)
-        if scene is not None and scene != self.scene:
+        if view.HasField("result") or (scene is not None and scene != self.scene):
             self._draw(view)
+        else:
+            self._show_events()
 
-    def _draw(self, view: game_pb2.View) -> None:
+    def _draw(self, view: game_pb2.View, *, asks: bool = False) -> None:
+        # Shows the events and, on the same screen if there is room, the match: all of it, or as
+        # much as there is room for.
         self.scene = self.draw.scene(view)
-        self.console.print()
-        self.console.print(Rule(style="dim"))
-        self.console.print(self.draw.view(view))
-        self.console.print()
+        told = self.screen.lines(*self._told())
+        width = self.screen.console.width
+        screens = [
+            self.screen.lines(
+                Rule(self.draw.title(view), align="left", style="dim"),
+                shown,
+                *(self._questions(view, menu) if asks else ()),
+            )
+            for shown, menu in self.draw.screens(view, width)
+        ]
+        left = self.screen.left
+        reserve = 0 if asks else 1  # For the result.
+        fits = [s for s in screens if left is None or len(told) + len(s) + reserve <= left]
+        self.screen.print_lines(told)
+        if not fits:
+            self.screen.stop()
+            left = self.screen.left
+            fits = [s for s in screens if left is None or len(s) + reserve <= left]
+        self.screen.print_lines(fits[0] if fits else screens[-1])
+
+    def _questions(self, view: game_pb2.View, menu: RenderableType) -> Sequence[RenderableType]:
+        clock = self.settings.clock
+        time_left = () if clock is None else (Text(f"You have {clock} seconds.", style="dim"),)
+        return (Text(self.draw.question(view), style="bold"), menu, *time_left)
+
+    def _told(self) -> Sequence[Text]:
+        told = [line for event in self.events if (line := self.draw.event(event)) is not None]
+        self.events = []
+        return told
 
     def _show_events(self) -> None:
-        for event in self.events:
-            line = self.draw.event(event)
-            if line is not None:
-                self.console.print(line)
-        self.events = []
+        self.screen.print(*self._told())
 
-    def _show_menu(self, view: game_pb2.View, with_view: bool = False) -> None:
-        if with_view:
-            self.console.print(self.draw.view(view))
-            self.console.print()
-        self.console.print(self.draw.question(view), style="bold", markup=False)
-        self.console.print(self.draw.menu(view))
+    def _show_all(self, view: game_pb2.View) -> None:
+        shown, menu = next(iter(self.draw.screens(view, self.screen.console.width)))
+        title = Rule(self.draw.title(view), align="left", style="dim")
+        self.screen.print(title, shown, *self._questions(view, menu))
 
     def _show_cards(self) -> None:
         game = self.draw.game
@@ -339,7 +393,43 @@ class Session:
             numbers = {number.title: str(number.value) for number in card.numbers}
             cells = (numbers.get(title, "") for title in titles)
             table.add_row(card.title, card.kind, str(card.copies), *cells, card.text)
-        self.console.print(table)
+        self.screen.print(table)
+
+    # After the end.
+
+    def rematch(self) -> NewMatch | None:
+        """Asks for a rematch, on a terminal; returns it, or None if there is none."""
+        result = self.over.result if self.over else None
+        declined = result is not None and END_REASONS.get(result.reason) == "declined"
+        if result is None or declined or self.settings.auto or not self.screen.asks:
+            return None
+        offers = threading.Thread(target=self._tell_of_offers, daemon=True)
+        offers.start()
+        try:
+            if self.screen.agrees(REMATCH):
+                return self.seat.rematch()
+            offer = self.seat.rematch_offer()
+            if offer is not None and offer.state == match_pb2.REMATCH_STATE_OFFERED:
+                self.seat.decline_rematch()
+        except Left:
+            return None
+        except CroupierError as error:
+            if error.reason not in ("MATCH_OVER", "REMATCH_NOT_OFFERED"):
+                raise
+            self.screen.print(Text("There is no rematch any more."))
+        return None
+
+    def _tell_of_offers(self) -> None:
+        # Tells that the other player has asked for a rematch, while the question waits.
+        last = self.over.version if self.over else None
+        with suppress(CroupierError):
+            for response in self.seat.watch(last, follow_rematch=True):
+                offer = response.rematch
+                offered = offer.state == match_pb2.REMATCH_STATE_OFFERED
+                if offered and 1 - self.settings.seat in offer.asking_seats:
+                    asks = Text(f"\n{self._who()} asks for a rematch.\n")
+                    asks.append(f"{REMATCH} (y or n) ", style="bold")
+                    self.screen.console.print(asks, end="")
 
 
 def _result_line(result: game_pb2.MatchResult) -> str:

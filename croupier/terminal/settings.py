@@ -19,6 +19,10 @@ class Settings:
     opponent: str = "casual"  # The strength of the bot.
     invite: bool = False  # Whether a friend is invited to play instead of a bot.
     invitation: str = ""  # To a match that somebody else has created; empty for a new match.
+    name: str = ""  # By which the other player sees this one.
+    hints: str = ""  # A name of HINT_POLICIES; empty for what the server chooses.
+    yes: bool = False  # Whether an invitation is used without a question.
+    save: bool = True  # Whether the seat is saved, so that it can be resumed.
     options: Sequence[str] = ()  # Of the ruleset, each "NAME=VALUE".
     language: str = ""  # Of names and texts; empty for English.
     clock: int | None = None  # Seconds that the player has for a decision.

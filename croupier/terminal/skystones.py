@@ -1,9 +1,10 @@
 """Draws Skystones: a grid of cards with a number on each edge, the player's hand below it."""
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -13,8 +14,11 @@ from croupier.terminal import drawing
 from croupier.v1 import catalog_pb2, game_pb2
 from croupier.v1 import skystones_pb2 as stones
 
-CELL = 15  # Columns inside a card.
-ROWS = 4  # Lines inside a card.
+CELL, LONG_CELL = 15, 19  # Columns inside a card: as many as the longest title has.
+ROWS = 4  # Lines inside a card,
+LOW_ROWS = 3  # or where the screen is low.
+OWNER = 5  # Columns of the owner in a card.
+COLUMNS = "abc"
 ELEMENT_STYLES = {
     stones.SKYSTONES_ELEMENT_FIRE: "red",
     stones.SKYSTONES_ELEMENT_EARTH: "green",
@@ -34,7 +38,10 @@ class Drawing(drawing.Drawing):
         listed = list(zip(self.specs, game.cards, strict=False))
         # Only of the default list: titles of another list have no translation.
         self.card_titles = {spec.title: card.title for spec, card in listed}
+        longest = max(map(cell_len, self.card_titles.values()), default=0)
+        self.cell = min(max(longest, CELL), LONG_CELL)
         self.elements = {int(spec.element): card.kind for spec, card in listed}
+        self.side = game.default_ruleset.skystones.board_size or len(COLUMNS)
         self.limit = game.default_ruleset.skystones.hand_limit
         self.hand_size = game.default_ruleset.skystones.hand_size
 
@@ -44,32 +51,56 @@ class Drawing(drawing.Drawing):
             return None
         return state.round, len(state.placements), bool(view.deciders)
 
-    def view(self, view: game_pb2.View) -> RenderableType:
-        self._read_ruleset(view)
+    def title(self, view: game_pb2.View) -> Text:
         state = view.skystones
         title = Text(f"Round {state.round}", style="bold")
         if state.phase:
             phase = "hands are picked" if state.phase == stones.SKYSTONES_PHASE_PICK else "placing"
-            title.append(f", {phase}; ", style="not bold").append_text(
-                self.seat_name(state.starter)
-            )
-            title.append(" starts", style="not bold")
-        table = Table.grid(padding=(0, 4, 0, 0))
-        table.add_row(self._board(state), self._sides(state))
-        parts: list[RenderableType] = [title, table]
-        if state.hand:
-            parts += [
-                Text("your hand", style="dim"),
-                _grid([[self._card(card) for card in state.hand]]),
-            ]
-        return Group(*parts)
+            title.append(f", {phase}; ", style="not bold")
+            title.append_text(self.seat_name(state.starter)).append(" starts", style="not bold")
+        return title
+
+    def view(self, view: game_pb2.View) -> RenderableType:
+        return self._table(view, ROWS)
+
+    def views(self, view: game_pb2.View, width: int) -> Iterable[RenderableType]:
+        if width >= self.hand_size * (self.cell + 1) + 1:  # Else the cards in hand would be cut.
+            yield self._table(view, ROWS)
+        if view.skystones.phase == stones.SKYSTONES_PHASE_PLACE:
+            yield self._table(view, LOW_ROWS)
+            return
+        # All that an empty board says is where the special fields are.
+        board = enumerate(view.skystones.board)
+        fields = [f"{self._name(n)} {self._field(s.field)}" for n, s in board if s.field]
+        parts = [
+            self.player(seat).append(f": rounds won {side.points}, pile {side.pile_size}")
+            for seat, side in ((seat, view.skystones.sides[seat]) for seat in self.order)
+        ]
+        lists = {"fields": fields, "in hand": [self._title(c) for c in view.skystones.hand]}
+        parts += [
+            Text(f"{name}: {', '.join(listed)}", style="dim")
+            for name, listed in lists.items()
+            if listed
+        ]
+        yield Group(*parts)
+
+    def _table(self, view: game_pb2.View, rows: int) -> RenderableType:
+        state = view.skystones
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column()
+        table.add_row(self._board(state, rows), self._sides(state, rows))
+        if rows == LOW_ROWS or not state.hand:
+            return table
+        hand = self._grid([[self._card(card, rows) for card in state.hand]], rows)
+        return Group(table, Text("your hand", style="dim"), hand)
 
     def happened(self, what: Any) -> Text | None:
         kind = what.WhichOneof("event")
         done = getattr(what, kind)
         match kind:
             case "field_laid":
-                return Text(f"square {done.square}: {self._field(done.field)}", style="dim")
+                return Text(f"{self._name(done.square)}: {self._field(done.field)}", style="dim")
             case "round_started":
                 line = Text(f"Round {done.round}: ", style="bold")
                 line.append_text(self.seat_name(done.starter))
@@ -79,9 +110,9 @@ class Drawing(drawing.Drawing):
             case "placed":
                 line = self.line(done.seat, "places ")
                 line.append(self._title(done.card), style="bold default")
-                line.append(f" on {done.square}", style="default")
+                line.append(f" on {self._name(done.square)}", style="default")
                 if done.taken:
-                    squares = ", ".join(map(str, done.taken))
+                    squares = ", ".join(map(self._name, done.taken))
                     line.append(f" and takes {squares}", style="bold green")
                 return line
             case "passed":
@@ -96,7 +127,6 @@ class Drawing(drawing.Drawing):
 
     def question(self, view: game_pb2.View) -> str:
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:
-            self._read_ruleset(view)
             hand = view.skystones.hand
             used = sum(self._total(card) for card in hand)
             which = f"card {len(hand) + 1} of {self.hand_size}"
@@ -107,89 +137,107 @@ class Drawing(drawing.Drawing):
         what = action.skystones
         if what.WhichOneof("action") == "pick_card":
             return self._title(what.pick_card.card)
-        return f"{self._title(what.place_card.card)} → {what.place_card.square}"
+        return f"{self._title(what.place_card.card)} → {self._name(what.place_card.square)}"
 
     def menu(self, view: game_pb2.View) -> RenderableType:
-        self._read_ruleset(view)
         if view.skystones.phase == stones.SKYSTONES_PHASE_PICK:
             return self._picks(view)
+        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+        for heading in ("your hand", "", "N E S W  ="):
+            table.add_column(heading, no_wrap=True)
         squares = range(len(view.skystones.board))
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
-        table.add_column("square", no_wrap=True)
         for square in squares:
-            table.add_column(str(square), justify="right", min_width=2)
+            table.add_column(self._name(square), justify="right", min_width=3)
         numbers: dict[int, dict[int, int]] = {}
         for number, action in enumerate(view.legal_actions, 1):
             place = action.skystones.place_card
             numbers.setdefault(place.card, {})[place.square] = number
-        for card, by_square in numbers.items():
+        for card in dict.fromkeys((*view.skystones.hand, *numbers)):
+            by_square = numbers.get(card, {})
             cells = (
                 Text(str(by_square[s]), style="bold yellow") if s in by_square else Text("·", "dim")
                 for s in squares
             )
-            table.add_row(self._title(card), *cells)
+            table.add_row(*self._described(card), *cells)
         return Padding(table, (0, 0, 0, 2))
+
+    def menus(self, view: game_pb2.View) -> Iterable[RenderableType]:
+        yield self.menu(view)
 
     # The parts of a view.
 
-    def _board(self, state: stones.SkystonesView) -> RenderableType:
-        side = round(len(state.board) ** 0.5)
-        cells = [self._square(number, square) for number, square in enumerate(state.board)]
-        return _grid([cells[row * side : (row + 1) * side] for row in range(side)])
+    def _name(self, square: int) -> str:
+        # A column and a row, as on the page of the game.
+        return f"{COLUMNS[square % self.side]}{square // self.side + 1}"
 
-    def _square(self, number: int, square: stones.SkystonesSquare) -> Cell:
+    def _board(self, state: stones.SkystonesView, rows: int) -> RenderableType:
+        cells = [self._square(number, square, rows) for number, square in enumerate(state.board)]
+        lines = range(0, len(cells), self.side)
+        return self._grid([cells[start : start + self.side] for start in lines], rows)
+
+    def _square(self, number: int, square: stones.SkystonesSquare, rows: int) -> Cell:
+        name = self._name(number)
         if square.HasField("card"):
-            cell = self._card(square.card, drawing.SEAT_STYLES[square.owner % 2])
-            owner = self.roles[square.owner].split()[-1]
-            top = cell[0].plain
-            cell[0] = Text(f"{number:<2}", style="dim")
-            cell[0].append(top[2 : CELL - len(owner)], style="bold default not dim")
-            cell[0].append(owner, style=drawing.SEAT_STYLES[square.owner % 2] + " bold not dim")
+            style = drawing.SEAT_STYLES[square.owner % 2]
+            cell = self._card(square.card, rows, style)
+            owner = drawing.cropped(self.roles[square.owner].split()[-1], OWNER)
+            north = f"{self.specs[square.card].north}".center(self.cell)
+            cell[0] = Text(name, style="dim")
+            cell[0].append(north[2 : self.cell - cell_len(owner)], style="bold default not dim")
+            cell[0].append(owner, style=f"{style} bold not dim")
             return cell
-        number_text = Text(f"{number:<{CELL}}", style="dim")
+        blank = Text(" " * self.cell)
+        cell = [Text(f"{name:<{self.cell}}", style="dim")] + [blank] * (rows - 1)
         if square.field == stones.SKYSTONES_FIELD_BLOCKED:
-            fill = Text("░" * CELL, style="dim")
-            return [number_text, fill, Text("blocked".center(CELL), style="dim"), fill]
-        if square.field:
-            name = self._field(square.field).center(CELL)
+            cell[1:] = [Text("░" * self.cell, style="dim")] * (rows - 1)
+            cell[rows // 2] = Text("blocked".center(self.cell), style="dim")
+        elif square.field:
+            only = self._field(square.field).center(self.cell)
             # A field that takes one element has the number of that element.
-            only = Text(name, style=ELEMENT_STYLES.get(int(square.field), ""))  # type: ignore[call-overload]
-            return [number_text, Text(" " * CELL), only, Text(" " * CELL)]
-        return [number_text] + [Text(" " * CELL)] * (ROWS - 1)
+            style = ELEMENT_STYLES.get(int(square.field), "")  # type: ignore[call-overload]
+            cell[rows // 2] = Text(only, style=style)
+        return cell
 
-    def _card(self, card: int, style: str = "") -> Cell:
+    def _card(self, card: int, rows: int, style: str = "") -> Cell:
+        # North is above and south below; a low card has west and east beside south, and leaves its
+        # element out, which counts no more once it lies on the board.
         spec = self.specs[card]
-        title = self._title(card)
-        title = title if len(title) <= CELL else title[: CELL - 1] + "…"
-        element = Text(
-            self._element(spec.element).center(CELL - 4), style=ELEMENT_STYLES[spec.element]
-        )
-        middle = Text(f" {spec.west}", style="bold").append_text(element).append(f"{spec.east} ")
+        title = drawing.cropped(self._title(card), self.cell).center(self.cell)
+        north = Text(f"{spec.north}".center(self.cell), style="bold")
+        named = Text(title, style=f"bold {style}".strip())
+        if rows == LOW_ROWS:
+            south = f"{spec.south}".center(self.cell - 4)
+            return [north, named, Text(f" {spec.west}{south}{spec.east} ", style="bold")]
+        element = self._element(spec.element).center(self.cell - 4)
+        middle = Text(f" {spec.west}", style="bold")
+        middle.append(element, style=f"not bold {ELEMENT_STYLES[spec.element]}")
+        middle.append(f"{spec.east} ")
         total = f"={self._total(card)}" if not style else ""
-        bottom = Text(f"{spec.south}".center(CELL)[: CELL - len(total)], style="bold")
-        return [
-            Text(f"{spec.north}".center(CELL), style="bold"),
-            Text(title.center(CELL), style=f"bold {style}".strip()),
-            middle,
-            bottom.append(total, style="not bold dim"),
-        ]
+        bottom = Text(f"{spec.south}".center(self.cell)[: self.cell - len(total)], style="bold")
+        return [north, named, middle, bottom.append(total, style="not bold dim")]
 
-    def _sides(self, state: stones.SkystonesView) -> RenderableType:
+    def _described(self, card: int) -> list[Text]:
+        # The title, the element, and the edges with their sum.
+        spec = self.specs[card]
+        edges = f"{spec.north} {spec.east} {spec.south} {spec.west} {self._total(card):>2}"
+        element = Text(self._element(spec.element), style=ELEMENT_STYLES[spec.element])
+        return [Text(self._title(card)), element, Text(edges)]
+
+    def _sides(self, state: stones.SkystonesView, rows: int) -> RenderableType:
         chips = [
             sum(s.HasField("owner") and s.owner == seat for s in state.board) for seat in (0, 1)
         ]
-        table = self.figures(
-            {
-                "rounds won": [side.points for side in state.sides],
-                "chips": chips,
-                "hand": [side.hand_size for side in state.sides],
-                "pile": [side.pile_size for side in state.sides],
-            }
-        )
-        parts: list[RenderableType] = [table]
+        parts: list[RenderableType] = []
+        for seat in self.order:
+            side = state.sides[seat]
+            you = " (you)" if seat == self.seat else ""
+            name = self.seat_name(seat).append(you, style="not bold")
+            parts.append(name if rows == LOW_ROWS else self.player(seat))
+            parts.append(Text(f"rounds won {side.points}\nchips {chips[seat]}"))
+            parts.append(Text(f"hand {side.hand_size}, pile {side.pile_size}"))
         if state.unseen:
             by_element = Counter(self.specs[card].element for card in state.unseen)
-            parts += [Text(), Text(f"not seen: {len(state.unseen)} cards", style="dim")]
+            parts.append(Text(f"not seen: {len(state.unseen)} cards", style="dim"))
             parts.append(
                 Text(
                     ", ".join(f"{self._element(e)} {n}" for e, n in sorted(by_element.items())),
@@ -199,40 +247,28 @@ class Drawing(drawing.Drawing):
         return Group(*parts)
 
     def _picks(self, view: game_pb2.View) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
         half = (len(view.legal_actions) + 1) // 2
-        for _ in range(2 if half > 3 else 1):
-            table.add_column("", justify="right", style="bold yellow", min_width=4)
-            table.add_column("card")
-            table.add_column("element")
-            table.add_column("sum", justify="right")
-            table.add_column("N E S W")
+        columns = 2 if half > 3 else 1
+        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+        for _ in range(columns):
+            table.add_column("", justify="right", style="bold yellow", min_width=2)
+            for heading in ("card", "element", "N E S W  ="):
+                table.add_column(heading, no_wrap=True)
         rows = [
-            self._pick(number, action.skystones.pick_card.card)
+            [Text(str(number)), *self._described(action.skystones.pick_card.card)]
             for number, action in enumerate(view.legal_actions, 1)
         ]
-        if half > 3:
-            empty = [Text()] * 5
-            right = [*rows[half:], empty]
+        if columns == 2:
+            right = [*rows[half:], [Text()] * 4]
             rows = [rows[n] + right[n] for n in range(half)]
         for row in rows:
             table.add_row(*row)
         return table
 
-    def _pick(self, number: int, card: int) -> list[Text]:
-        spec = self.specs[card]
-        edges = f"{spec.north} {spec.east} {spec.south} {spec.west}"
-        return [
-            Text(str(number)),
-            Text(self._title(card)),
-            Text(self._element(spec.element), style=ELEMENT_STYLES[spec.element]),
-            Text(str(self._total(card))),
-            Text(edges),
-        ]
-
-    def _read_ruleset(self, view: game_pb2.View) -> None:
+    def read_ruleset(self, view: game_pb2.View) -> None:
         ruleset = view.ruleset.skystones
         self.specs = list(ruleset.cards) or self.specs
+        self.side = ruleset.board_size if ruleset.HasField("board_size") else self.side
         self.limit = ruleset.hand_limit if ruleset.HasField("hand_limit") else self.limit
         self.hand_size = ruleset.hand_size if ruleset.HasField("hand_size") else self.hand_size
 
@@ -254,21 +290,18 @@ class Drawing(drawing.Drawing):
         blocked = field == stones.SKYSTONES_FIELD_BLOCKED
         return "blocked" if blocked else f"only {self._element(int(field))}"
 
+    def _grid(self, rows: list[list[Cell]], height: int) -> Text:
+        # Draws cards in frames that touch.
+        width = max(len(row) for row in rows)
+        lines = [self._frame(width, *"┌┬┐")]
+        for place, row in enumerate(rows):
+            for line in range(height):
+                text = Text("│", style="dim")
+                for cell in row:
+                    text.append_text(Text(style="not dim").append_text(cell[line])).append("│")
+                lines.append(text)
+            lines.append(self._frame(width, *("├┼┤" if place < len(rows) - 1 else "└┴┘")))
+        return Text(style="dim").append_text(Text("\n").join(lines))
 
-def _grid(rows: list[list[Cell]]) -> Text:
-    # Draws cards in frames that touch.
-    width = max(len(row) for row in rows)
-    frame = Text(style="dim")
-    lines = [_frame(width, *"┌┬┐")]
-    for place, row in enumerate(rows):
-        for line in range(ROWS):
-            text = Text("│", style="dim")
-            for cell in row:
-                text.append_text(Text(style="not dim").append_text(cell[line])).append("│")
-            lines.append(text)
-        lines.append(_frame(width, *("├┼┤" if place < len(rows) - 1 else "└┴┘")))
-    return frame.append_text(Text("\n").join(lines))
-
-
-def _frame(width: int, left: str, middle: str, right: str) -> Text:
-    return Text(left + middle.join(["─" * CELL] * width) + right, style="dim")
+    def _frame(self, width: int, left: str, middle: str, right: str) -> Text:
+        return Text(left + middle.join(["─" * self.cell] * width) + right, style="dim")

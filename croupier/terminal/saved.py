@@ -1,0 +1,90 @@
+"""Seats that were taken on this machine, kept so that their matches can be resumed.
+
+Each is a file of its own under the XDG state directory, with mode 0600, since a token is the seat.
+"""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
+
+_FOLDER = Path("croupier", "seats")
+_MATCH = re.compile(r"matches/[a-z0-9]{1,40}")
+
+
+@dataclass(frozen=True)
+class SavedSeat:
+    """What it takes to come back to a seat."""
+
+    match: str  # "matches/{match}".
+    server: str  # "HOST:PORT".
+    seat: int
+    token: str
+    game: str  # Its id.
+    opponent: str  # As the player reads it.
+    created: str  # When the seat was taken: UTC, ISO 8601.
+    language: str = ""
+    # The fields of `Security` that were given, files by their absolute paths.
+    security: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
+
+    @property
+    def id(self) -> str:
+        """The name of the match without "matches/"."""
+        return self.match.removeprefix("matches/")
+
+
+class SavedSeats:
+    """The saved seats of this user."""
+
+    def __init__(self) -> None:
+        """Raises OSError where there is no home directory."""
+        given = os.environ.get("XDG_STATE_HOME", "")
+        # An address that is not absolute is to be ignored, says the XDG specification.
+        state = Path(given) if os.path.isabs(given) else Path("~/.local/state").expanduser()
+        if not state.is_absolute():
+            raise OSError("there is no home directory")
+        self._folder = state / _FOLDER
+
+    def read(self) -> list[SavedSeat]:
+        """Returns the saved seats, the newest first; a file that cannot be read is left out."""
+        seats = filter(None, map(_read, self._folder.glob("*.json")))
+        return sorted(seats, key=lambda seat: seat.created, reverse=True)
+
+    def keep(self, seat: SavedSeat) -> None:
+        """Saves a seat; raises OSError."""
+        # A name comes from the server, and becomes that of a file.
+        if not _MATCH.fullmatch(seat.match):
+            raise OSError(f"{seat.match!r} is no name of a match")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A temporary file has mode 0600 from the start. No reader sees half of it.
+        number, name = tempfile.mkstemp(dir=self._folder)
+        try:
+            with open(number, "w", encoding="utf-8") as file:
+                json.dump(asdict(seat), file)
+            os.replace(name, self._path(seat))
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    def drop(self, seat: SavedSeat) -> None:
+        """Forgets a seat, saved or not."""
+        self._path(seat).unlink(missing_ok=True)
+
+    def _path(self, seat: SavedSeat) -> Path:
+        return self._folder / f"{seat.id}-{seat.seat}.json"
+
+
+def _read(path: Path) -> SavedSeat | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known = {each.name for each in fields(SavedSeat)}
+        seat = SavedSeat(**{name: value for name, value in found.items() if name in known})
+        datetime.fromisoformat(seat.created)
+        sound = _MATCH.fullmatch(seat.match) and isinstance(seat.seat, int)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+    return seat if sound else None

@@ -1,0 +1,80 @@
+"""The terminal that a match is played on: nothing scrolls out of sight before it was read."""
+
+import sys
+
+from rich.console import Console, Group, RenderableType
+from rich.segment import Segment, SegmentLines
+from rich.text import Text
+
+ON = "Enter: go on "
+YES = ("y", "yes")
+_FEWEST = 8  # Lines; a lower terminal scrolls.
+
+Lines = list[list[Segment]]
+
+
+class Left(Exception):
+    """The player has left the match."""
+
+
+class Screen:
+    """Prints to a console and reads what is typed; counts the lines since the last prompt."""
+
+    def __init__(self, console: Console, *, stops: bool = True) -> None:
+        """With `stops`, prints no more than fits on the screen until a key was pressed."""
+        self.console = console
+        self.asks = console.is_terminal and sys.stdin.isatty()  # Whether somebody can answer.
+        self._stops = stops and self.asks
+        self._used = 0
+
+    @property
+    def height(self) -> int | None:
+        """How many lines are in sight at once; None where nobody looks at a screen."""
+        return max(self.console.height, _FEWEST) if self.console.is_terminal else None
+
+    @property
+    def left(self) -> int | None:
+        """How many more lines fit above a prompt; None: as many as there are."""
+        height = self.height
+        return None if height is None else max(height - 1 - self._used, 0)
+
+    def lines(self, *shown: RenderableType) -> Lines:
+        """Returns what is printed of something, line by line."""
+        return self.console.render_lines(Group(*shown), pad=False)
+
+    def print(self, *shown: RenderableType) -> None:
+        """Prints something, a screen at a time."""
+        self.print_lines(self.lines(*shown))
+
+    def print_lines(self, lines: Lines) -> None:
+        """Prints lines, a screen at a time."""
+        while lines:
+            if self._stops and self.left == 0:
+                self.stop()
+            fit = self.left if self._stops else None
+            page, lines = (lines, []) if fit is None else (lines[:fit], lines[fit:])
+            self.console.print(SegmentLines(page, new_lines=True), end="")
+            self._used += len(page)
+
+    def stop(self) -> None:
+        """Lets the player read what is in sight, if there is something new."""
+        if self._stops and self._used:
+            self.ask(ON, style="dim")
+
+    def ask(self, prompt: str, style: str = "bold") -> str:
+        """Returns what is typed, without spaces around it; raises Left at its end."""
+        try:
+            return self.console.input(Text(prompt, style=style)).strip()
+        except EOFError:
+            raise Left from None
+        finally:
+            self._used = 0
+
+    def agrees(self, question: str) -> bool:
+        """Asks until the player has typed y or n; returns whether it was y."""
+        while True:
+            typed = self.ask(f"{question} (y or n) ").lower()
+            if typed in YES:
+                return True
+            if typed in ("n", "no"):
+                return False

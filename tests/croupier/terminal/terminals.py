@@ -1,0 +1,112 @@
+"""`croupier play` on a terminal of a chosen size, for tests."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 30.0  # Seconds that a session may take to its next prompt.
+PROMPTS = ("> ", "Enter: go on ", "(y or n) ")
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A session on a terminal; what it prints up to each prompt is a list of lines."""
+
+    def __init__(self, address: str, *words: str, state: Path, rows: int = 24) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+        kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+        server = ("--server", address) if address else ()
+        self.process = subprocess.Popen(
+            (sys.executable, "-m", "cli", "play", *server, *words),
+            cwd=ROOT,
+            env={**kept, "TERM": "xterm-256color", "XDG_STATE_HOME": str(state)},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(slave)
+        self.raw = ""  # All that came from the session.
+
+    def read(self, *prompts: str) -> list[str]:
+        """Returns the lines up to the next of these prompts, or to the end of the session."""
+        new = ""
+        until = time.monotonic() + LIMIT
+        while not new or not _plain(new).endswith(prompts or PROMPTS):
+            left = until - time.monotonic()
+            assert left > 0, _plain(new)
+            if not select.select([self._master], [], [], left)[0]:
+                continue
+            try:
+                data = os.read(self._master, 65536)
+            except OSError:  # The end of the other side, on Linux.
+                break
+            if not data:
+                break
+            while True:  # A character may be cut in two.
+                with contextlib.suppress(UnicodeDecodeError):
+                    new += data.decode()
+                    break
+                data += os.read(self._master, 1)
+        self.raw += new
+        return _lines(new)
+
+    def type(self, text: str) -> None:
+        """Types a line; takes its echo away."""
+        os.write(self._master, f"{text}\n".encode())
+        echo = b""
+        while not echo.endswith(b"\n"):
+            assert select.select([self._master], [], [], LIMIT)[0]
+            echo += os.read(self._master, 1)
+
+    def interrupt(self) -> None:
+        """Types Ctrl-C."""
+        os.write(self._master, b"\x03")
+
+    def close(self) -> None:
+        """Ends the session, if it still runs."""
+        self.process.kill()
+        self.process.wait(LIMIT)
+        os.close(self._master)
+
+
+@contextlib.contextmanager
+def terminal(address: str, *words: str, state: Path, rows: int = 24) -> Iterator[Terminal]:
+    """A session that ends with the block."""
+    session = Terminal(address, *words, state=state, rows=rows)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def _lines(text: str) -> list[str]:
+    # What is in sight at the end. A spinner draws its line again and again, and takes it away.
+    lines = [""]
+    for part in re.split(r"(\r\n|\r|\x1b\[1A)", text):
+        match part:
+            case "\r\n":
+                lines.append("")
+            case "\r":
+                lines[-1] = ""
+            case "\x1b[1A":
+                lines.pop()
+            case _:
+                _, erased, new = part.rpartition("\x1b[2K")
+                lines[-1] = ("" if erased else lines[-1]) + _plain(new)
+    return lines
+
+
+def _plain(text: str) -> str:
+    return _CONTROL.sub("", text)

@@ -1,0 +1,61 @@
+"""On a terminal of 80 columns and 24 lines, everything between two prompts is in sight."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from croupier.client import Client, Seat
+from croupier.terminal.saved import SavedSeats
+from service import wire
+from tests.croupier.terminal.terminals import terminal
+from tests.support.server_process import ServerProcess
+
+ROWS, COLUMNS = 24, 80
+GAMES = tuple(wire.hosted_games())
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with ServerProcess("--store", "memory", "--allow-seeds") as server:
+        yield server.client.address
+
+
+def check(lines: list[str], *, cut: bool = False) -> None:
+    shown = "\n".join(lines)
+    assert len(lines) <= ROWS, shown
+    assert max(map(len, lines)) <= COLUMNS, shown
+    assert cut or "…" not in shown, shown
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("game", GAMES)
+def test_a_whole_match_stays_in_sight(
+    address: str, game: str, language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    seed = random.randrange(1000)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    words = (game, "--language", language, "--opponent", "random", "--seed", str(seed))
+    if game == "skystones":
+        words += ("--option", "special_fields=4")
+    with terminal(address, *words, state=tmp_path) as session, Client(address) as client:
+        while True:
+            lines = session.read()
+            check(lines)
+            if lines[-1] == "Rematch? (y or n) ":
+                break
+            if lines[-1] == "> ":
+                [saved] = SavedSeats().read()
+                view = Seat(client, saved.match, saved.token).view()
+                session.type(f"#{rng.randint(1, len(view.legal_actions))}")
+            else:
+                assert lines[-1] == "Enter: go on "
+                session.type("")
+        session.type("n")
+        session.read()
+        assert session.process.wait(10) == 0
+    assert any(line.startswith("result: ") for line in lines)
+    assert not SavedSeats().read()
