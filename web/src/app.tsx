@@ -1,4 +1,5 @@
 // The page: its head, and the place where the visitor is.
+import { useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";
 import { t } from "./i18n";
 import { Join, Watch } from "./lobby/join";
@@ -8,13 +9,13 @@ import { ReplayScreen } from "./replay/screen";
 import { catalogOf } from "./state/catalog";
 import { linkTo, place } from "./state/router";
 import { seatOf } from "./state/seats";
-import { type Language, language, type Theme, theme } from "./state/settings";
+import { type Language, language } from "./state/settings";
+import { SettingsDialog } from "./ui/settings";
 
 export function App() {
 	const here = place.value;
 	const seat = here.at === "match" || here.at === "replay" ? seatOf(here.id) : undefined;
 	const title = seat && catalogOf(seat.game)?.game.title;
-	document.title = title ? `${title} – ${t().table}` : t().table;
 	return (
 		<>
 			<a
@@ -39,17 +40,19 @@ export function App() {
 				{here.at === "lobby" && <Lobby />}
 				{here.at === "join" && <Join invitation={here.invitation} />}
 				{here.at === "watch" && <Watch id={here.id} token={here.token} />}
-				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <Gone />)}
-				{here.at === "replay" && (seat ? <ReplayScreen seat={seat} key={seat.match} /> : <Gone />)}
+				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <NoSeat />)}
+				{here.at === "replay" &&
+					(seat ? <ReplayScreen seat={seat} key={seat.match} /> : <NoSeat />)}
 			</main>
 		</>
 	);
 }
 
-function Gone() {
+/** Whether the server knows the match cannot be told without a token. */
+function NoSeat() {
 	return (
-		<div class="notice">
-			<p>{t().refused.TOKEN_INVALID}</p>
+		<div class="notice" data-testid="noseat">
+			<p>{t().noSeat}</p>
 			<a class="button" href={linkTo.lobby}>
 				{t().back}
 			</a>
@@ -58,6 +61,7 @@ function Gone() {
 }
 
 function Settings() {
+	const [open, setOpen] = useState(false);
 	return (
 		<div class="settings">
 			<select
@@ -70,19 +74,10 @@ function Settings() {
 				<option value="en">English</option>
 				<option value="de">Deutsch</option>
 			</select>
-			<select
-				aria-label={t().theme}
-				value={theme.value}
-				onChange={(event) => {
-					theme.value = event.currentTarget.value as Theme;
-				}}
-			>
-				{(["system", "light", "dark"] as const).map((each) => (
-					<option value={each} key={each}>
-						{t().themes[each]}
-					</option>
-				))}
-			</select>
+			<button type="button" onClick={() => setOpen(true)} data-testid="settings">
+				{t().settings}
+			</button>
+			{open && <SettingsDialog onClose={() => setOpen(false)} />}
 		</div>
 	);
 }

@@ -8,6 +8,7 @@ import {
 	type BotStrength,
 	CatalogService,
 	ExpiryPolicy,
+	HintPolicy,
 	HintService,
 	MatchService,
 	type Ruleset,
@@ -32,7 +33,7 @@ export interface Access {
 }
 
 /** Who shall sit opposite: a bot, or whoever gets the invitation. */
-export type Opponent = { kind: "bot"; strength: BotStrength } | { kind: "friend" };
+export type Opponent = { kind: "bot"; strength: BotStrength } | { kind: "friend"; hints: boolean };
 
 /** A clock, in seconds. */
 export interface ClockChoice {
@@ -46,6 +47,8 @@ export interface NewMatch {
 	opponent: Opponent;
 	seat: 0 | 1;
 	clock?: ClockChoice;
+	/** The name by which the other player sees who created the match; may be empty. */
+	displayName: string;
 	requestId: string;
 }
 
@@ -80,14 +83,17 @@ export async function getGame(game: string, language: string) {
 }
 
 export async function createMatch(wish: NewMatch) {
-	const mine = create(SeatConfigSchema, { occupant: { case: "open", value: {} } });
+	const mine = create(SeatConfigSchema, {
+		occupant: { case: "open", value: {} },
+		displayName: wish.displayName,
+	});
 	const theirs = create(SeatConfigSchema, {
 		occupant:
 			wish.opponent.kind === "bot"
 				? { case: "bot", value: { strength: wish.opponent.strength } }
 				: { case: "invited", value: {} },
 	});
-	const clock = wish.clock;
+	const { clock, opponent } = wish;
 	return matches.createMatch(
 		{
 			ruleset: wish.ruleset,
@@ -99,20 +105,42 @@ export async function createMatch(wish: NewMatch) {
 				onExpiry: ExpiryPolicy.FORFEIT,
 			},
 			requestId: wish.requestId,
+			hintPolicy:
+				opponent.kind === "friend"
+					? opponent.hints
+						? HintPolicy.ALLOWED
+						: HintPolicy.AFTER_END
+					: undefined,
 		},
 		options(undefined, undefined, CALL_TIMEOUT_MS),
 	);
 }
 
-export async function joinMatch(invitation: string, requestId: string) {
+/** What an invitation is for. It changes nothing, and needs no token. */
+export async function getInvitation(invitation: string, signal?: AbortSignal) {
+	return matches.getInvitation({ invitation }, options(undefined, signal, CALL_TIMEOUT_MS));
+}
+
+export async function joinMatch(invitation: string, displayName: string, requestId: string) {
 	return matches.joinMatch(
-		{ invitation, requestId },
+		{ invitation, displayName, requestId },
 		options(undefined, undefined, CALL_TIMEOUT_MS),
 	);
 }
 
-export async function getView(access: Access, signal?: AbortSignal) {
-	return matches.getView({ name: access.match }, options(access, signal, CALL_TIMEOUT_MS));
+export async function getView(access: Access, signal?: AbortSignal, timeoutMs = CALL_TIMEOUT_MS) {
+	return matches.getView({ name: access.match }, options(access, signal, timeoutMs));
+}
+
+/** What a list of matches shows of one: whose turn it is, and how it ended. */
+export async function getSummary(access: Access, signal?: AbortSignal) {
+	const paths = ["version", "deciders", "result", "players", "seat"].map(
+		(field) => `view.${field}`,
+	);
+	return matches.getView(
+		{ name: access.match, readMask: { paths: [...paths, "rematch"] } },
+		options(access, signal, CALL_TIMEOUT_MS),
+	);
 }
 
 export async function submitAction(
@@ -128,8 +156,20 @@ export async function submitAction(
 	return response.view!;
 }
 
+/** How often a stream proves that it lives, in milliseconds. */
+export const HEARTBEAT_MS = 10_000;
+
+/** Follows a match, also after its end until it is known what becomes of a rematch. */
 export function watchMatch(access: Access, afterVersion: bigint | undefined, signal: AbortSignal) {
-	return matches.watchMatch({ name: access.match, afterVersion }, options(access, signal));
+	return matches.watchMatch(
+		{
+			name: access.match,
+			afterVersion,
+			heartbeatInterval: seconds(HEARTBEAT_MS / 1000),
+			followRematch: true,
+		},
+		options(access, signal),
+	);
 }
 
 export async function resignMatch(access: Access) {
@@ -138,6 +178,14 @@ export async function resignMatch(access: Access) {
 
 export async function rematch(access: Access) {
 	return matches.rematch({ name: access.match }, options(access, undefined, CALL_TIMEOUT_MS));
+}
+
+/** Declines the rematch that the other seat has offered, or takes back an own offer. */
+export async function declineRematch(access: Access) {
+	return matches.declineRematch(
+		{ name: access.match },
+		options(access, undefined, CALL_TIMEOUT_MS),
+	);
 }
 
 export async function getRecord(access: Access) {

@@ -73,6 +73,8 @@ export interface ButtonWords {
 export interface LobbyOption {
 	name: string;
 	label(): string;
+	/** What the option changes, in a sentence. */
+	note?(): string;
 	kind: "boolean" | "number";
 	value: number | boolean;
 	min?: number;

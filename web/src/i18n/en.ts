@@ -1,6 +1,5 @@
 // All texts of the web app in English. What a card is called and does comes from the catalog.
 export const en = {
-	language: "English",
 	table: "Croupier",
 	tagline: "Card games of hidden hands. Play a bot, or send a friend a link.",
 	skip: "Skip to the table",
@@ -8,8 +7,16 @@ export const en = {
 	theme: "Theme",
 	themes: { system: "System", light: "Light", dark: "Dark" },
 	languageLabel: "Language",
+	settings: "Settings",
+	yourName: "Your name (optional)",
+	yourNameNote: "The other player sees it. At most 32 characters.",
+	alerts: "When it is your turn",
+	alertSound: "Play a sound",
+	alertNotification: "Show a notification while this page is in the background",
+	alertDenied: "Your browser does not allow notifications from this page.",
 	loading: "Loading…",
 	offline: "The server cannot be reached. Trying again…",
+	notSent: "The server cannot be reached. Please try again.",
 	back: "Back to the lobby",
 	backToMatch: "Back to the match",
 	close: "Close",
@@ -20,7 +27,9 @@ export const en = {
 	you: "You",
 	me: "You", // The subject of a line of the log.
 	friend: "Friend",
+	theOther: "Your friend", // The same of the other player, who gave no name.
 	bot: "Bot",
+	theBot: "The bot",
 	strengths: {
 		RANDOM: "Random",
 		BEGINNER: "Beginner",
@@ -29,11 +38,11 @@ export const en = {
 		EXPERT: "Expert",
 	} as Record<string, string>,
 	strengthNotes: {
-		RANDOM: "plays anything legal",
-		BEGINNER: "looks ahead a little",
-		CASUAL: "a relaxed evening",
-		SKILLED: "punishes mistakes",
-		EXPERT: "searches 10,000 lines for each move",
+		RANDOM: "Plays any legal move, and thinks about none. Good for learning the rules.",
+		BEGINNER: "Tries out 20 ways the match may go on before each move, so it overlooks a lot.",
+		CASUAL: "Tries out 150 ways before each move. It sees simple threats and still makes mistakes.",
+		SKILLED: "Tries out 1,000 ways before each move. It takes advantage of most mistakes.",
+		EXPERT: "Tries out 10,000 ways before each move. It bluffs, and is hard to beat.",
 	} as Record<string, string>,
 	// Lobby
 	chooseGame: "Choose a game",
@@ -46,6 +55,13 @@ export const en = {
 	opponent: "Opponent",
 	againstBot: "A bot",
 	againstFriend: "A friend, by a link",
+	hints: "Hints",
+	hintsAfterChoice: "After the match only",
+	hintsAllowedChoice: "Allowed",
+	hintsAfterNote: "Nobody gets hints during the match. You can analyse it together afterwards.",
+	hintsAllowedNote: "Both players may ask the computer for hints during the match.",
+	hintsAfter: "Hints: after the match only.",
+	hintsAllowed: "Hints: allowed.",
 	strength: "Strength",
 	yourSeat: "Your seat",
 	anySeat: "Either",
@@ -55,17 +71,73 @@ export const en = {
 		blitz: "5 min + 5 s",
 		rapid: "15 min + 10 s",
 		daily: "1 day for each move",
+		own: "My own",
 	},
-	options: "Options",
+	clockNotes: {
+		none: "Everybody takes as long as they like.",
+		blitz:
+			"Each player has 5 minutes for the whole match and gains 5 seconds with each move. Whoever runs out of time loses.",
+		rapid:
+			"Each player has 15 minutes for the whole match and gains 10 seconds with each move. Whoever runs out of time loses.",
+		daily: "Whoever takes longer than a day for a move loses.",
+		own: "Whoever runs out of time loses. Bots have no clock.",
+	},
+	clockFor: "The time is",
+	clockForAll: "for the whole match",
+	clockForEach: "for each move",
+	clockTime: "Time for each player",
+	clockUnit: "Unit of time",
+	clockIncrement: "plus, for each move made,",
+	clockLimits: "At most 30 days, and at most one day more for each move.",
+	units: { seconds: "seconds", minutes: "minutes", hours: "hours", days: "days" },
+	range: (least: number, most: number) => `${least} to ${most}`,
+	// A length of time in seconds.
+	time: (seconds: number) => {
+		const units = [
+			[86_400, "day"],
+			[3600, "hour"],
+			[60, "minute"],
+			[1, "second"],
+		] as const;
+		const [size, name] = units.find(([size]) => seconds % size === 0 && seconds > 0) ?? units[3];
+		const n = seconds / size;
+		return `${n} ${name}${n === 1 ? "" : "s"}`;
+	},
+	clockNone: "No clock.",
+	clockSentence: (all: string | undefined, plus: string | undefined, each: string | undefined) =>
+		[
+			all && `${all} for each player${plus ? `, and ${plus} more with each move` : ""}.`,
+			each && `At most ${each} for each move.`,
+		]
+			.filter(Boolean)
+			.join(" "),
 	deal: "Deal the cards",
+	invite: "Make the invitation",
 	yourMatches: "Your matches",
-	noMatches: "No open matches in this tab.",
+	finished: "Finished",
 	remove: "Remove from the list",
+	removeSure: (what: string) => `Remove this match? ${what}`,
+	removeText:
+		"You are in the middle of it. This browser then forgets your seat: you can no longer play here, and the other player waits in vain. If you want to stop, open the match and resign.",
+	removeNot: "Open the match",
+	removeYes: "Remove it",
+	removed: (what: string) => `Removed: ${what}.`,
+	noSeat:
+		"This browser has no seat in this match. Open it in the browser you play in, or ask for the link for spectators.",
 	turnYours: "Your turn",
+	turnsYours: (n: number) => (n === 1 ? "Your turn in 1 match" : `Your turn in ${n} matches`),
 	turnTheirs: "Their turn",
-	turnBoth: "Your turn",
 	waitingFriend: "Waiting for your friend",
+	waitingFor: (who: string) => `Waiting for ${who.replace(/^Your /, "your ")}`,
+	wantsRematch: "Would like a rematch",
+	running: "Running",
 	over: "Over",
+	outcomes: {
+		won: "You won",
+		lost: "You lost",
+		drawn: "A draw",
+		declined: "Not played",
+	} as Record<string, string>,
 	watching: "Watching",
 	gone: "No longer on the server",
 	// Invitation
@@ -74,7 +146,12 @@ export const en = {
 		"Send this link to your friend. It can be used once, and the match begins when they join.",
 	inviteWaiting: "The cards are dealt as soon as your friend joins.",
 	joinTitle: "You are invited to a match",
-	joinText: "Somebody has kept a seat at the table for you.",
+	invitesYou: (who: string, game: string) => `${who} invites you to a match of ${game}`,
+	somebody: "A friend",
+	alreadyJoined: "You have already taken this seat.",
+	ownInvitation: "This is your own invitation. Send it to the friend you want to play.",
+	invitationExpired: "This match ended before anybody took the seat.",
+	qrCode: "The same link as a QR code",
 	join: "Take the seat",
 	joining: "Joining…",
 	watchLink: "Link for spectators",
@@ -82,30 +159,29 @@ export const en = {
 	// Match
 	yourTurn: "Your turn",
 	waitOther: "Waiting for the other player",
-	waitOtherDecided: "You have decided. Waiting for the other player.",
-	theirTurn: (who: string) => `${who} is to play`,
-	otherDecided: "The other player has decided.",
+	theirTurn: (who: string) => `${who} is choosing`,
 	spectating: "You are watching.",
 	submitting: "Sending…",
-	reconnecting: "Connection lost. Reconnecting…",
+	reconnecting: "Connection lost. Reconnecting… You can go on choosing.",
 	refused: {
-		TOKEN_REPLACED: "This seat was taken over with a new token.",
+		TOKEN_REPLACED: "This seat is now played on another device.",
 		TOKEN_INVALID: "The server does not know this seat any more.",
 		MATCH_NOT_FOUND: "The server does not know this match any more.",
 		STALE_VERSION: "The match has moved on. Please choose again.",
-		NOT_TO_DECIDE: "No decision is due from you now.",
+		NOT_TO_DECIDE: "It is not your turn now.",
 		INVITATION_USED: "Somebody else has used this invitation.",
 		INVITATION_INVALID: "This invitation is not valid here.",
 		TOO_MANY_SEARCHES: "Too many searches are running. Try again in a moment.",
 		BUDGET_EXHAUSTED: "Too many requests. Try again in a moment.",
 		MATCH_OVER: "The match is over.",
+		HINTS_NOT_ALLOWED: "There are no hints during this match.",
+		REMATCH_NOT_OFFERED: "The rematch is no longer on offer, or has begun.",
 	} as Record<string, string>,
 	confirm: "Play",
 	undo: "Undo",
-	chosen: "Chosen:",
 	chooseCard: "Choose a card.",
 	chooseAction: "Choose what to do.",
-	chooseOn: "Choose on, or take it back.",
+	chooseOn: "Go on choosing, or take it back.",
 	aCard: "a card",
 	yes: "yes",
 	no: "no",
@@ -114,20 +190,46 @@ export const en = {
 	resignSure: "Resign this match?",
 	resignYes: "Yes, resign",
 	rematch: "Rematch",
+	rematchWaiting: (who: string) =>
+		`You have offered a rematch. Waiting for ${who.replace(/^Your /, "your ")}…`,
+	rematchOffered: (who: string) => `${who} would like a rematch.`,
+	rematchAccept: "Accept",
+	rematchDecline: "Decline",
+	rematchTakeBack: "Take the offer back",
+	rematchEnter: "To the rematch",
+	rematchTakenBack: "You have taken the offer of a rematch back.",
+	rematchRefused: "You have declined the rematch.",
+	rematchDeclined: (who: string) => `${who} has declined the rematch.`,
+	rematchWithdrawn: (who: string) => `${who} has taken the offer of a rematch back.`,
 	replay: "Replay",
 	won: "You win!",
 	lost: "You lose.",
 	drawn: "A draw.",
+	notPlayed: "Not played.",
 	winner: (who: string) => `${who} wins.`,
+	// Why it ended. `who` lost; nobody did in a draw. `me`: whether that is the reader.
 	reasons: {
-		1: "By the rules of the game.",
-		2: "By resignation.",
-		3: "On time.",
-		4: "Abandoned.",
-		5: "Ended as idle.",
-	} as Record<number, string>,
+		1: () => "The match was played to its end.",
+		2: (who, me) => (me ? "You resigned." : `${who ?? "A player"} resigned.`),
+		3: (who, me) => (me ? "You ran out of time." : `${who ?? "Both players"} ran out of time.`),
+		4: (who, me) =>
+			me
+				? "You made no move of your own for too long."
+				: `${who ?? "Both players"} made no move for too long.`,
+		5: (who, me) =>
+			me
+				? "You made no move for too long."
+				: `${who ?? "Nobody"} made ${who ? "no" : "a"} move for too long.`,
+		6: () => "The rematch did not come about, so no cards were dealt.",
+	} as Record<number, (who: string | undefined, me: boolean) => string>,
 	log: "What happened",
 	logEmpty: "Nothing yet.",
+	// The titles of the parts of the log.
+	parts: {
+		round: (n: number) => `Round ${n}`,
+		half: (n: number) => `Half ${n}`,
+		turn: (n: number) => `Turn ${n}`,
+	} as Record<string, (n: number) => string>,
 	hint: "Hint",
 	menu: "More",
 	yourHand: "Your hand",
@@ -142,31 +244,55 @@ export const en = {
 	joined: "took the seat",
 	decided: "decided",
 	expired: "ran out of time",
-	resigned: "resigned",
 	ended: "The match is over.",
-	tokenReplaced: "got a new token",
-	entropy: "contributed entropy",
+	tokenReplaced: "moved to another device",
+	entropy: "added to the shuffle",
+	declined: "declined the match",
 	// Hints
-	hintThinking: "Searching…",
+	hintThinking: "The computer is trying things out…",
 	hintAsk: "Show a hint",
 	hintStop: "Stop",
 	hintOff: "Hide the hint",
-	hintNotNow: "Hints are for the moments when you must decide.",
-	hintExpected: "Expected score",
-	hintShares: "How often to play each move",
-	hintTied: "As good as the best move, as far as the search can tell",
-	hintWorlds: (n: string) => `${n} worlds`,
-	hintIterations: (n: string) => `${n} playouts`,
-	hintProven: "Solved exactly.",
-	hintLine: "Expected line",
+	hintNotNow: "You can ask for a hint when it is your turn.",
+	hintsForbidden:
+		"There are no hints during this match: that is what was agreed in the invitation.",
+	hintsAfterwards: "Afterwards the replay shows how good each player’s chances were.",
+	hintAlways: (move: string) => `Choose “${move}”.`,
+	hintMixed: (move: string, tenths: number, other: string) =>
+		`Choose “${move}” in ${tenths} of 10 cases, otherwise “${other}”.`,
+	hintMixedMore: (move: string, tenths: number, other: string, tenthsOther: number) =>
+		`Choose “${move}” in ${tenths} of 10 cases, “${other}” in ${tenthsOther}, otherwise another move of the list.`,
+	hintWorth: (points: string) => `It is worth about ${points}.`,
+	hintWorthBoth: (points: string) => `Both are worth about ${points}.`,
+	hintWorthEach: (points: string, other: string) =>
+		`The first is worth about ${points}, the second about ${other}.`,
+	// A score from 0 to 1.
+	points: (score: number) => {
+		const tenths = Math.round(10 * score);
+		if (tenths === 5) return "half a point";
+		if (tenths === 10) return "a whole point";
+		return tenths === 0 ? "nothing" : `0.${tenths} points`;
+	},
+	hintOthers: "Other moves are just as good.",
+	hintPoints: "A win counts one point, a draw half a point.",
+	hintMixing: "A mix of moves keeps the other player guessing.",
+	hintMove: "Move",
+	hintShare: "How often",
+	hintValue: "Points",
+	hintTied: "(just as good)",
+	hintFigures: "Figures of the search",
+	hintExpected: "Points to expect",
+	hintSearched: (ways: string, deals: string) =>
+		`The computer played the match to its end ${ways} times, with the hidden cards dealt in ${deals} ways that fit what you have seen.`,
+	hintProven: "So little is left that the computer has worked it out exactly.",
+	hintLine: "How it may go on",
 	hintHidden: "What the other player may hold",
 	hintHiddenNote: (n: string) =>
-		`From ${n} worlds that fit what you have seen, with an opponent who chooses at random.`,
-	hintScoreGraph: "Expected score while the search runs",
+		`How likely each card is to be there, estimated from ${n} ways to deal the hidden cards that fit what you have seen.`,
+	hintScoreGraph: "Points to expect, while the search runs",
 	hintWin: "Win",
 	hintDraw: "Draw",
 	hintLoss: "Loss",
-	hintBest: "best in worlds",
 	places: {
 		opponent_hand: "Hand",
 		opponent_pile: "Pile",
@@ -174,7 +300,6 @@ export const en = {
 		stock: "Stock",
 	} as Record<string, string>,
 	// Replay
-	replayTitle: (game: string) => `Replay: ${game}`,
 	replayNoBoard:
 		"This page cannot set up the board of this game again. The log shows what happened, hidden cards included.",
 	replayStep: (n: number, all: number) => `Step ${n} of ${all}`,
@@ -182,16 +307,16 @@ export const en = {
 	replayBack: "One step back",
 	replayForward: "One step forward",
 	replayLast: "Last step",
-	replayNotOver: "The record is published when the match is over.",
+	replayNotOver: "You can replay the match when it is over.",
 	verify: "Verify the deal",
 	verifyText:
-		"The server published the hash of its secret before the first card. Now that the secret is out, your browser can check the hash and derive the deal again.",
+		"Before the first card, the server published a fingerprint (hash) of the secret number that shuffled the cards. Now that the secret is out, your browser can check the fingerprint and shuffle again.",
 	verifyHash: "The secret matches the hash that this browser kept",
 	verifyHashRecord: "The secret matches the hash in the record",
 	verifyHashWrong: "The secret does NOT match the hash",
 	verifyDeal: (n: number) => `The deal, derived again: all ${n} places are equal`,
 	verifyDealWrong: "The deal differs from the record",
-	scoreGraph: "Expected score over the match",
+	scoreGraph: "Your chances over the match",
 };
 
 export type Texts = typeof en;

@@ -1,73 +1,213 @@
 // Who comes by an invitation, or by a link for spectators.
 import { useEffect, useState } from "preact/hooks";
-import { getView, joinMatch } from "../api/calls";
+import { Code, getInvitation, getView, joinMatch } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
+import { type GetInvitationResponse, HintPolicy, InvitationState } from "../api/types";
 import { uuid } from "../api/uuid";
+import { classOf } from "../games";
 import { t } from "../i18n";
-import { gameOf } from "../state/catalog";
+import { clockInWords } from "../match/clock";
+import { botOf } from "../match/words";
+import { catalogOf, gameOf } from "../state/catalog";
 import { linkTo, replacePlace } from "../state/router";
-import { addSeat, idOf, seatOf } from "../state/seats";
+import { addSeat, idOf, opponentOf, seatOf, seats } from "../state/seats";
+import { displayName } from "../state/settings";
+import { NameField } from "../ui/settings";
+import { Cover } from "./cover";
+import { RulesDialog } from "./rulesdialog";
+
+const RETRY_MS = 2000;
+
+const attemptKey = (invitation: string) => `croupier.join.${invitation}`;
+
+/** The id of the request to join, if it was sent before: its response may have been lost. */
+function attempted(invitation: string): string | undefined {
+	try {
+		return localStorage.getItem(attemptKey(invitation)) ?? undefined;
+	} catch {
+		return undefined;
+	}
+}
 
 /** The id of the request, the same after a reload, so that a lost response is not a lost seat. */
 function requestIdFor(invitation: string): string {
-	const key = `croupier.join.${invitation}`;
-	const known = sessionStorage.getItem(key);
-	if (known) return known;
-	const fresh = uuid();
-	sessionStorage.setItem(key, fresh);
-	return fresh;
+	const id = attempted(invitation) ?? uuid();
+	try {
+		localStorage.setItem(attemptKey(invitation), id);
+	} catch {
+		// Without storage a reload is another attempt.
+	}
+	return id;
+}
+
+/** What the invitation is for; nothing about it from a server that cannot tell. */
+function useInvitation(invitation: string) {
+	const [found, setFound] = useState<{ about?: GetInvitationResponse; game?: string }>();
+	const [failed, setFailed] = useState<{ reason: string; message: string }>();
+	useEffect(() => {
+		const stop = new AbortController();
+		let timer: ReturnType<typeof setTimeout>;
+		async function ask() {
+			try {
+				const about = await getInvitation(invitation, stop.signal);
+				setFound({ about, game: await gameOf(about.ruleset) });
+				setFailed(undefined);
+			} catch (error) {
+				if (stop.signal.aborted) return;
+				const refusal = refusalOf(error);
+				if (refusal.code === Code.Unimplemented) return setFound({});
+				setFailed(refusal.temporary ? { reason: "", message: t().offline } : refusal);
+				if (refusal.temporary) timer = setTimeout(ask, RETRY_MS);
+			}
+		}
+		void ask();
+		return () => {
+			stop.abort();
+			clearTimeout(timer);
+		};
+	}, [invitation]);
+	return { found, failed };
 }
 
 export function Join({ invitation }: { invitation: string }) {
+	const { found, failed: unknown } = useInvitation(invitation);
 	const [underway, setUnderway] = useState(false);
+	const [reading, setReading] = useState(false);
 	const [failed, setFailed] = useState<string>();
-	async function join() {
+	// The seat that was joined by it here, or the other one if it was sent from here.
+	const mine = seats.value.find((each) => each.joinedBy === invitation);
+	const own = seats.value.find((each) => each.invitation === invitation);
+
+	async function join(event: Event) {
+		event.preventDefault();
 		setUnderway(true);
+		setFailed(undefined);
 		try {
-			const joined = await joinMatch(invitation, requestIdFor(invitation));
+			const name = displayName.value.trim();
+			const joined = await joinMatch(invitation, name, requestIdFor(invitation));
 			const token = joined.seatToken?.token ?? "";
 			const { view } = await getView({ match: joined.name, token });
 			addSeat({
 				match: joined.name,
-				game: await gameOf(view),
+				game: await gameOf(view?.ruleset),
 				seat: joined.seatToken?.seat,
 				token,
 				spectatorToken: joined.spectatorToken,
 				secretHash: bytesToHex(joined.secretHash),
+				opponent: opponentOf(view?.players ?? [], joined.seatToken?.seat),
+				joinedBy: invitation,
 				created: Date.now(),
 			});
+			try {
+				localStorage.removeItem(attemptKey(invitation));
+			} catch {
+				// There is none without storage.
+			}
 			replacePlace(linkTo.match(idOf(joined.name)));
 		} catch (error) {
 			const refusal = refusalOf(error);
-			setFailed(refusal.temporary ? t().offline : (t().refused[refusal.reason] ?? refusal.message));
+			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
 			setUnderway(false);
 		}
 	}
-	return (
-		<div class="notice">
-			<h1>{t().joinTitle}</h1>
-			<p>{t().joinText}</p>
-			{failed && (
-				<p class="refusal" role="alert">
-					{failed}
-				</p>
-			)}
-			<div class="buttons">
-				<button
-					type="button"
-					class="primary large"
-					disabled={underway}
-					data-testid="join"
-					onClick={() => void join()}
-				>
-					{underway ? t().joining : t().join}
-				</button>
-				<a class="button quiet" href={linkTo.lobby}>
-					{t().back}
+
+	if (mine ?? own)
+		return (
+			<div class="notice" data-testid="ownseat">
+				<p>{mine ? t().alreadyJoined : t().ownInvitation}</p>
+				<a class="button" href={linkTo.match(idOf((mine ?? own)!.match))}>
+					{t().backToMatch}
 				</a>
 			</div>
+		);
+	if (!found)
+		return (
+			<div class="notice">
+				<p role={unknown ? "alert" : "status"}>
+					{unknown ? (t().refused[unknown.reason] ?? unknown.message) : t().loading}
+				</p>
+				{unknown && <Back />}
+			</div>
+		);
+	const { about, game } = found;
+	const closed =
+		about?.state === InvitationState.EXPIRED
+			? t().invitationExpired
+			: about?.state === InvitationState.USED && !attempted(invitation)
+				? t().refused.INVITATION_USED
+				: undefined;
+	return (
+		<div class={`notice join ${game ? classOf(game) : ""}`}>
+			{about && game && <About about={about} game={game} />}
+			{!about && <h1>{t().joinTitle}</h1>}
+			{closed ? (
+				<>
+					<p role="alert" data-testid="closed">
+						{closed}
+					</p>
+					<Back />
+				</>
+			) : (
+				<form onSubmit={(event) => void join(event)}>
+					<NameField />
+					{failed && (
+						<p class="refusal" role="alert">
+							{failed}
+						</p>
+					)}
+					<div class="buttons">
+						<button type="submit" class="primary large" disabled={underway} data-testid="join">
+							{underway ? t().joining : t().join}
+						</button>
+						{game && (
+							<button type="button" onClick={() => setReading(true)}>
+								{t().rules}
+							</button>
+						)}
+						<a class="button quiet" href={linkTo.lobby}>
+							{t().lobby}
+						</a>
+					</div>
+				</form>
+			)}
+			{reading && game && <RulesDialog id={game} onClose={() => setReading(false)} />}
 		</div>
+	);
+}
+
+const Back = () => (
+	<a class="button" href={linkTo.lobby}>
+		{t().back}
+	</a>
+);
+
+/** The game, who invites, the clock and the hints. */
+function About({ about, game }: { about: GetInvitationResponse; game: string }) {
+	const catalog = catalogOf(game);
+	const host = about.players[1 - about.seat];
+	const title = catalog?.game.title ?? game;
+	const who =
+		host?.kind.case === "bot"
+			? botOf(host.kind.value.strength)
+			: host?.displayName || host?.keyName || t().somebody;
+	return (
+		<>
+			<div class="cover" aria-hidden="true">
+				{catalog && <Cover catalog={catalog} />}
+			</div>
+			<h1 data-testid="invitation">{t().invitesYou(who, title)}</h1>
+			<dl>
+				<dt>{t().yourSeat}</dt>
+				<dd>{catalog?.game.seatTitles[about.seat]}</dd>
+				<dt>{t().clock}</dt>
+				<dd>{clockInWords(about.timeControl)}</dd>
+				<dt>{t().hints}</dt>
+				<dd>
+					{about.hintPolicy === HintPolicy.AFTER_END ? t().hintsAfterNote : t().hintsAllowedNote}
+				</dd>
+			</dl>
+		</>
 	);
 }
 
@@ -80,14 +220,14 @@ export function Watch({ id, token }: { id: string; token: string }) {
 				const { view } = await getView({ match: `matches/${id}`, token }, stop.signal);
 				// The token leaves the address bar. A seat of ours is not given up for it.
 				if (!seatOf(id)) {
-					const game = await gameOf(view);
+					const game = await gameOf(view?.ruleset);
 					addSeat({ match: `matches/${id}`, game, token, created: Date.now() });
 				}
 				replacePlace(linkTo.match(id));
 			} catch (error) {
 				if (stop.signal.aborted) return;
 				const refusal = refusalOf(error);
-				if (refusal.temporary) setTimeout(enter, 2000);
+				if (refusal.temporary) setTimeout(enter, RETRY_MS);
 				setFailed(
 					refusal.temporary ? t().offline : (t().refused[refusal.reason] ?? refusal.message),
 				);

@@ -1,10 +1,22 @@
 // The clock of a seat, by the servers' time.
 import { useEffect, useState } from "preact/hooks";
-import type { View } from "../api/types";
+import type { TimeControl, View } from "../api/types";
 import { t } from "../i18n";
 
 type Moment = { seconds: bigint; nanos: number };
 const milliseconds = (moment: Moment) => Number(moment.seconds) * 1000 + moment.nanos / 1e6;
+
+/** A time control as a sentence. */
+export function clockInWords(control: TimeControl | undefined): string {
+	if (!control) return t().clockNone;
+	const { perMatch, increment, perDecision } = control;
+	const time = (moment: Moment) => t().time(milliseconds(moment) / 1000);
+	return t().clockSentence(
+		perMatch && time(perMatch),
+		increment && milliseconds(increment) > 0 ? time(increment) : undefined,
+		perDecision && time(perDecision),
+	);
+}
 
 export function Clock(props: { view: View; seat: number; offset: number }) {
 	const clock = props.view.clocks?.seats.find((each) => each.seat === props.seat);

@@ -1,6 +1,6 @@
-// The hint in full: the score, the shares of the moves, the expected line, and the hidden cards.
+// The hint: a sentence, the chances, the moves, the expected line, the hidden cards; figures on request.
 
-import { StopReason } from "../api/types";
+import { type Hint, HintPolicy, StopReason, type View } from "../api/types";
 import { type Context, type GameModule, spaced } from "../games/module";
 import { number, percent, t } from "../i18n";
 import { Sparkline } from "../ui/sparkline";
@@ -8,6 +8,12 @@ import type { Hints } from "./hints";
 import { nameOfSeat } from "./words";
 
 const MOVES = 6;
+const SURE = 0.95; // From here on a move is played always.
+const SELDOM = 0.05; // Below this a move is not worth a word.
+
+/** Whether the seats may ask for hints now. */
+export const hintsAllowed = (view: View) =>
+	view.hintPolicy !== HintPolicy.AFTER_END || view.result !== undefined;
 
 export function HintPanel(props: {
 	game: GameModule;
@@ -19,6 +25,13 @@ export function HintPanel(props: {
 	const hint = hints.hint.value;
 	const beliefs = hints.beliefs.value;
 	const refusal = hints.refusal.value;
+	if (!hintsAllowed(context.view))
+		return (
+			<section class="hintpanel" aria-label={t().hint} data-testid="nohints">
+				<p>{t().hintsForbidden}</p>
+				<p class="muted">{t().hintsAfterwards}</p>
+			</section>
+		);
 	return (
 		<section class="hintpanel" aria-label={t().hint}>
 			<div class="buttons">
@@ -43,56 +56,24 @@ export function HintPanel(props: {
 				)}
 			</div>
 			{!possible && !hint && <p class="muted">{t().hintNotNow}</p>}
-			{refusal && <p class="refusal">{t().refused[refusal.reason] ?? refusal.message}</p>}
+			{refusal && (
+				<p class="refusal" role="alert">
+					{t().refused[refusal.reason] ?? refusal.message}
+				</p>
+			)}
 			{hints.running.value && !hint && <p class="muted">{t().hintThinking}</p>}
-			{hint && (
+			{hint && hint.actions.length > 0 && (
 				<>
-					<div class="hintscore">
-						<div>
-							<span class="big">{percent(hint.expectedScore)}</span>
-							<span class="muted">{t().hintExpected}</span>
-						</div>
-						<Sparkline values={hints.scores.value} label={t().hintScoreGraph} />
-					</div>
-					<Chances win={hint.win} draw={hint.draw} loss={hint.loss} />
-					<p class="muted figures">
-						{hint.stopReason === StopReason.PROVEN
-							? t().hintProven
-							: `${t().hintIterations(number(hint.iterations))} · ${t().hintWorlds(number(hint.worlds))}`}
+					<p class="advice" data-testid="advice">
+						{advice(hint, game, context)}
 					</p>
-					<h3>{t().hintShares}</h3>
-					<ol class="shares">
-						{hint.actions.slice(0, MOVES).map((each, index) => (
-							<li key={index}>
-								<meter min={0} max={1} value={each.probability} aria-hidden="true" />
-								<span class="what">{game.describeAction(each.action!, context)}</span>
-								<span class="num">{percent(each.probability)}</span>
-								<span class="num muted">
-									{each.tied && (
-										<abbr class="tied" title={t().hintTied}>
-											={" "}
-										</abbr>
-									)}
-									{percent(each.expectedScore)}
-								</span>
-							</li>
-						))}
-					</ol>
-					{(hint.actions[0]?.line.length ?? 0) > 0 && (
-						<>
-							<h3>{t().hintLine}</h3>
-							<ol class="line">
-								{hint.actions[0]!.line.map((each, index) => (
-									<li key={index}>
-										<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
-											{nameOfSeat(context, each.seat)}
-										</b>{" "}
-										{game.describeAction(each.action!, context)}
-									</li>
-								))}
-							</ol>
-						</>
-					)}
+					<Chances win={hint.win} draw={hint.draw} loss={hint.loss} />
+					<p class="muted">
+						{t().hintPoints} {isMixed(hint) && t().hintMixing}
+					</p>
+					<Moves hint={hint} game={game} context={context} />
+					<Expected hint={hint} game={game} context={context} />
+					<Figures hint={hint} scores={hints.scores.value} />
 				</>
 			)}
 			{beliefs && beliefs.cards.length > 0 && (
@@ -129,21 +110,130 @@ export function HintPanel(props: {
 	);
 }
 
+/** Whether there is more than one move to play. */
+const isMixed = ({ actions: [best, next] }: Hint) =>
+	best!.probability < SURE && next !== undefined && next.probability >= SELDOM;
+
+/** What to play, how often, and what it is worth, in one or two sentences. */
+function advice(hint: Hint, game: GameModule, context: Context): string {
+	const [best, next] = hint.actions;
+	const title = (which: typeof best) => game.describeAction(which!.action!, context);
+	const worth = t().points(best!.expectedScore);
+	if (!next || !isMixed(hint)) {
+		const others = next?.tied ? ` ${t().hintOthers}` : "";
+		return `${t().hintAlways(title(best))} ${t().hintWorth(worth)}${others}`;
+	}
+	const tenths = (probability: number) => Math.min(9, Math.max(1, Math.round(10 * probability)));
+	const rest = 1 - best!.probability - next.probability;
+	const mixed =
+		rest < 2 * SELDOM
+			? t().hintMixed(title(best), tenths(best!.probability), title(next))
+			: t().hintMixedMore(
+					title(best),
+					tenths(best!.probability),
+					title(next),
+					tenths(next.probability),
+				);
+	const other = t().points(next.expectedScore);
+	return `${mixed} ${other === worth ? t().hintWorthBoth(worth) : t().hintWorthEach(worth, other)}`;
+}
+
 function Chances(props: { win: number; draw: number; loss: number }) {
-	const { win, draw, loss } = props;
-	const text = `${t().hintWin} ${percent(win)}, ${t().hintDraw} ${percent(draw)}, ${t().hintLoss} ${percent(loss)}`;
+	const chances = [
+		["win", props.win, t().hintWin],
+		["draw", props.draw, t().hintDraw],
+		["loss", props.loss, t().hintLoss],
+	] as const;
+	let at = 0;
 	return (
-		<svg
-			class="chances"
-			viewBox="0 0 100 6"
-			preserveAspectRatio="none"
-			role="img"
-			aria-label={text}
-		>
-			<title>{text}</title>
-			<rect class="win" x="0" width={100 * win} height="6" />
-			<rect class="draw" x={100 * win} width={100 * draw} height="6" />
-			<rect class="loss" x={100 * (win + draw)} width={100 * loss} height="6" />
-		</svg>
+		<div class="chancesbox">
+			<svg class="chances" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+				{chances.map(([name, share]) => {
+					const x = at;
+					at += 100 * share;
+					return <rect key={name} class={name} x={x} width={100 * share} height="6" />;
+				})}
+			</svg>
+			<ul>
+				{chances.map(([name, share, title]) => (
+					<li key={name}>
+						<svg class="chip" viewBox="0 0 1 1" aria-hidden="true">
+							<rect class={name} width="1" height="1" />
+						</svg>
+						{title} <b class="num">{percent(share)}</b>
+					</li>
+				))}
+			</ul>
+		</div>
+	);
+}
+
+function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
+	const { hint, game, context } = props;
+	return (
+		<table class="shares">
+			<thead>
+				<tr>
+					<th scope="col">{t().hintMove}</th>
+					<th scope="col">{t().hintShare}</th>
+					<th scope="col">{t().hintValue}</th>
+				</tr>
+			</thead>
+			<tbody>
+				{hint.actions.slice(0, MOVES).map((each, index) => (
+					<tr key={index}>
+						<th scope="row">
+							{game.describeAction(each.action!, context)}
+							{index > 0 && each.tied && <span class="muted"> {t().hintTied}</span>}
+						</th>
+						<td class="num">
+							{percent(each.probability)}
+							<meter min={0} max={1} value={each.probability} aria-hidden="true" />
+						</td>
+						<td class="num">{number(Math.round(100 * each.expectedScore) / 100)}</td>
+					</tr>
+				))}
+			</tbody>
+		</table>
+	);
+}
+
+/** The move that the hint plays most often, and what is expected to follow. */
+function Expected(props: { hint: Hint; game: GameModule; context: Context }) {
+	const { hint, game, context } = props;
+	const best = hint.actions[0]!;
+	if (best.line.length === 0) return null;
+	return (
+		<>
+			<h3>{t().hintLine}</h3>
+			<ol class="line">
+				{[{ seat: hint.seat, action: best.action }, ...best.line].map((each, index) => (
+					<li key={index}>
+						<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
+							{nameOfSeat(context, each.seat)}:
+						</b>{" "}
+						{game.describeAction(each.action!, context)}
+					</li>
+				))}
+			</ol>
+		</>
+	);
+}
+
+function Figures({ hint, scores }: { hint: Hint; scores: readonly number[] }) {
+	return (
+		<details class="figures">
+			<summary>{t().hintFigures}</summary>
+			<p>
+				{t().hintExpected}:{" "}
+				<b class="num">{number(Math.round(1000 * hint.expectedScore) / 1000)}</b>
+			</p>
+			<Sparkline values={scores} label={t().hintScoreGraph} />
+			<p class="muted">
+				{hint.stopReason === StopReason.PROVEN
+					? t().hintProven
+					: t().hintSearched(number(hint.iterations), number(hint.worlds))}
+			</p>
+		</details>
 	);
 }

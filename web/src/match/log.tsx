@@ -1,17 +1,33 @@
-// What happened, in words.
+// What happened, in words: by rounds, halves or turns where the game has them, the newest marked.
 import { useEffect, useRef } from "preact/hooks";
 import type { Event } from "../api/types";
 import type { Context, GameModule } from "../games/module";
 import { t } from "../i18n";
 import { describeEvent, nameOfSeat } from "./words";
 
-export function Log(props: { game: GameModule; context: Context; events: readonly Event[] }) {
+/** The title of the part of the match that begins with an event, if one does. */
+function partOf({ event }: Event): string | undefined {
+	const inner = (event.value as { event?: { case?: string; value?: Record<string, unknown> } })
+		?.event;
+	const kind = /^(round|half|turn)Started$/.exec(inner?.case ?? "")?.[1];
+	const at = kind && inner?.value?.[kind];
+	return typeof at === "number" ? t().parts[kind!]!(at) : undefined;
+}
+
+export function Log(props: {
+	game: GameModule;
+	context: Context;
+	events: readonly Event[];
+	/** How many of the events, at the end, happened in the latest step. */
+	latest: number;
+}) {
 	const { game, context, events } = props;
 	const list = useRef<HTMLOListElement>(null);
 	useEffect(() => {
 		list.current?.scrollTo({ top: list.current.scrollHeight });
 	}, [events.length]);
 	if (events.length === 0) return <p class="muted">{t().logEmpty}</p>;
+	const old = events.length - Math.max(1, props.latest);
 	return (
 		<ol class="log" ref={list} tabIndex={0} aria-label={t().log}>
 			{events.map((event, index) => {
@@ -19,16 +35,23 @@ export function Log(props: { game: GameModule; context: Context; events: readonl
 				if (event.event.case === "seatDecided" && index < events.length - 1) return null;
 				const line = describeEvent(game, event, context);
 				if (!line) return null;
-				return (
-					<li key={index} class={line.strong ? "strong" : ""}>
+				const part = partOf(event);
+				const classes = [line.strong && "strong", index >= old && "newest"];
+				return [
+					part && (
+						<li key={`part${index}`} class="part">
+							{part}
+						</li>
+					),
+					<li key={index} class={classes.filter(Boolean).join(" ")}>
 						{line.seat !== undefined && (
 							<b class={`who ${line.seat === context.me ? "mine" : "theirs"}`}>
 								{line.name ?? nameOfSeat(context, line.seat)}
 							</b>
 						)}{" "}
 						{line.text}
-					</li>
-				);
+					</li>,
+				];
 			})}
 		</ol>
 	);

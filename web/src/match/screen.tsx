@@ -1,8 +1,6 @@
 // A match: the players, the board, the hand, what to do, the log and the hints.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { rematch, resignMatch } from "../api/calls";
-import { refusalOf } from "../api/errors";
-import { bytesToHex } from "../api/hex";
+import { resignMatch } from "../api/calls";
 import type { Event, View } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
@@ -11,20 +9,22 @@ import { t } from "../i18n";
 import { Rules } from "../lobby/rules";
 import { catalogOf } from "../state/catalog";
 import { addressOf, linkTo } from "../state/router";
-import { addSeat, idOf, type Seat } from "../state/seats";
+import { idOf, type Seat } from "../state/seats";
 import { CopyLink } from "../ui/copylink";
 import { Dialog } from "../ui/dialog";
+import { QrCode } from "../ui/qr";
 import { ActionBar } from "./actions";
-import { Clock } from "./clock";
+import { Clock, clockInWords } from "./clock";
+import { Ending } from "./end";
 import { useFlip } from "./flip";
 import { Hands } from "./hand";
-import { HintPanel } from "./hintpanel";
+import { HintPanel, hintsAllowed } from "./hintpanel";
 import { Hints } from "./hints";
 import { useKeys } from "./keys";
 import { Log } from "./log";
 import { useChooser } from "./picker";
 import { Session } from "./session";
-import { describeEvent, inGame, nameOfSeat, outcome, playerOfSeat } from "./words";
+import { describeEvent, inGame, nameOfSeat, outcome, playerOfSeat, reason } from "./words";
 
 export function MatchScreen({ seat }: { seat: Seat }) {
 	const catalog = catalogOf(seat.game);
@@ -94,7 +94,7 @@ function Table(props: {
 		undo: chooser.undo,
 		hint: () => {
 			setPanel("hint");
-			if (mine) void hints.start();
+			if (mine && hintsAllowed(view)) void hints.start();
 		},
 		stamp: `${view.version} ${chooser.clicks.length}`,
 	});
@@ -104,9 +104,10 @@ function Table(props: {
 	}, [hints, view.version]);
 
 	const waiting = view.game.case === undefined;
-	const lost = session.connection.value === "lost" || session.connection.value === "connecting";
+	const lost = session.connection.value === "lost";
 	const refusal = session.refusal.value;
-	const state = lost ? "lost" : session.submitting.value ? "submitting" : busy ? "busy" : "ready";
+	// A decision is sent until it arrives, so a lost connection is no reason to wait with it.
+	const state = session.submitting.value ? "submitting" : busy ? "busy" : "ready";
 	return (
 		<div
 			class={`match ${classOf(seat.game)} ${hint ? "hinted" : ""}`}
@@ -114,10 +115,13 @@ function Table(props: {
 			data-testid="match"
 			data-version={`${view.version}`}
 		>
+			<p class={lost ? "connection" : "sr"} role="status" data-testid="connection">
+				{lost && t().reconnecting}
+			</p>
 			<div class="tablearea">
 				<Player {...{ context, view, session }} at={1 - near} far />
 				{waiting ? (
-					<Waiting seat={seat} />
+					<Waiting seat={seat} view={view} />
 				) : (
 					<div class="board" data-testid="board">
 						<game.Board
@@ -134,7 +138,7 @@ function Table(props: {
 					<Hands game={game} context={context} picker={chooser} near={near} />
 				)}
 				{view.result ? (
-					<Ending seat={seat} context={context} />
+					<Ending seat={seat} context={context} session={session} />
 				) : (
 					<ActionBar
 						game={game}
@@ -164,7 +168,12 @@ function Table(props: {
 				</div>
 				<section class="panel" tabIndex={0} aria-label={t().menu}>
 					{(panel ?? "log") === "log" && (
-						<Log game={game} context={context} events={session.events.value} />
+						<Log
+							game={game}
+							context={context}
+							events={session.events.value}
+							latest={session.latest.value.length}
+						/>
 					)}
 					{panel === "hint" && (
 						<HintPanel game={game} context={context} hints={hints} possible={mine && !busy} />
@@ -201,7 +210,7 @@ function Player(props: {
 			<span class={`seatmark seat${at}`} aria-hidden="true" />
 			<span class="name">
 				<b>{title}</b>
-				{who && <span class="muted"> {who}</span>}
+				{who && <bdi class="muted"> {who}</bdi>}
 			</span>
 			{held !== undefined && (
 				<span class="held" title={t().handOf(held)}>
@@ -221,66 +230,24 @@ function Player(props: {
 	);
 }
 
-function Waiting({ seat }: { seat: Seat }) {
+function Waiting({ seat, view }: { seat: Seat; view: View }) {
 	const invitation = seat.invitation;
+	if (view.result) return <div class="board" />;
 	return (
 		<div class="board invite">
-			<h2>{invitation ? t().inviteTitle : t().waitingFriend}</h2>
+			<h2>{invitation ? t().inviteTitle : t().waitingFor(seat.opponent ?? t().theOther)}</h2>
 			{invitation && (
 				<>
 					<p>{t().inviteText}</p>
 					<CopyLink address={addressOf(linkTo.join(invitation))} />
+					<QrCode of={addressOf(linkTo.join(invitation))} />
 				</>
 			)}
-			<p class="muted">{t().inviteWaiting}</p>
-		</div>
-	);
-}
-
-function Ending({ seat, context }: { seat: Seat; context: Context }) {
-	const [failed, setFailed] = useState<string>();
-	const [first = 0, second = 0] = context.view.result?.scores ?? [];
-	const won = seat.seat !== undefined && (seat.seat === 0 ? first > second : second > first);
-	async function again() {
-		try {
-			const next = await rematch(seat);
-			addSeat({
-				match: next.name,
-				game: seat.game,
-				seat: next.seatToken?.seat,
-				token: next.seatToken?.token ?? "",
-				spectatorToken: next.spectatorToken,
-				secretHash: bytesToHex(next.secretHash),
-				bot: seat.bot,
-				created: Date.now(),
-			});
-			location.hash = linkTo.match(idOf(next.name));
-		} catch (error) {
-			const refusal = refusalOf(error);
-			setFailed(t().refused[refusal.reason] ?? refusal.message);
-		}
-	}
-	return (
-		<section class={`ending ${won ? "won" : ""}`} data-testid="ending">
-			<p class="finale" data-testid="outcome">
-				{outcome(context)}
+			<p class="muted">
+				{t().inviteWaiting} {clockInWords(view.clocks?.timeControl)}{" "}
+				{hintsAllowed(view) ? t().hintsAllowed : t().hintsAfter}
 			</p>
-			<p class="muted">{t().reasons[context.view.result?.reason ?? 0]}</p>
-			{failed && <p class="refusal">{failed}</p>}
-			<div class="buttons">
-				{seat.seat !== undefined && (
-					<button type="button" class="primary" onClick={() => void again()}>
-						{t().rematch}
-					</button>
-				)}
-				<a class="button" href={linkTo.replay(idOf(seat.match))}>
-					{t().replay}
-				</a>
-				<a class="button quiet" href={linkTo.lobby}>
-					{t().lobby}
-				</a>
-			</div>
-		</section>
+		</div>
 	);
 }
 
@@ -337,7 +304,7 @@ function Announcer(props: { session: Session; context: Context; mine: boolean })
 				? line.text
 				: `${line.name ?? nameOfSeat(context, line.seat)} ${line.text}`,
 		);
-	const end = outcome(context);
+	const end = [outcome(context), reason(context)].filter(Boolean).join(" ");
 	return (
 		<div class="sr" role="status" aria-live="polite" data-testid="announcer">
 			{lines.join(". ")}

@@ -1,10 +1,11 @@
 // One open match: follows the server, keeps what happened, and submits decisions.
 import { computed, type Signal, signal } from "@preact/signals";
-import { getView, submitAction, watchMatch } from "../api/calls";
+import { getView, HEARTBEAT_MS, submitAction, watchMatch } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
-import type { Action, Event, View, WatchMatchResponse } from "../api/types";
+import type { Action, Event, RematchOffer, View, WatchMatchResponse } from "../api/types";
 import { uuid } from "../api/uuid";
 import { remember } from "../replay/history";
+import { observe } from "../state/alerts";
 import type { Seat } from "../state/seats";
 import { calm } from "../state/settings";
 
@@ -18,7 +19,10 @@ export interface Step {
 }
 
 const FIRST_WAIT_MS = 400;
-const LONGEST_WAIT_MS = 15_000;
+const LONGEST_WAIT_MS = 2500; // While somebody looks at the page.
+const LONGEST_WAIT_HIDDEN_MS = 15_000;
+const PROBE_TIMEOUT_MS = 5000;
+const SILENCE_MS = 2.5 * HEARTBEAT_MS; // A stream that says nothing for so long is lost.
 
 export class Session {
 	readonly view: Signal<View | undefined> = signal(undefined);
@@ -28,6 +32,8 @@ export class Session {
 	readonly latest: Signal<Event[]> = signal([]);
 	readonly connection: Signal<Connection> = signal("connecting");
 	readonly refusal: Signal<Refusal | undefined> = signal(undefined);
+	/** The rematch of a match that is over, if one was offered. */
+	readonly rematch: Signal<RematchOffer | undefined> = signal(undefined);
 	readonly submitting = signal(false);
 	/** The servers' clock minus ours, in milliseconds. */
 	readonly clockOffset = signal(0);
@@ -37,7 +43,11 @@ export class Session {
 	private readonly waiting: Signal<Step[]> = signal([]);
 	private lastVersion: bigint | undefined;
 	private stop = new AbortController();
-	private wake: (() => void) | undefined;
+	/** The pauses before the next attempts, each of which can be cut short. */
+	private readonly pauses = new Set<() => void>();
+	private wait = FIRST_WAIT_MS;
+	private stream: AbortController | undefined;
+	private heard = 0;
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private caughtUp = false;
 
@@ -48,33 +58,58 @@ export class Session {
 	) {}
 
 	start() {
-		addEventListener("online", this.retry);
-		document.addEventListener("visibilitychange", this.retry);
+		addEventListener("online", this.onOnline);
+		document.addEventListener("visibilitychange", this.onVisible);
 		void this.follow(this.stop.signal);
 	}
 
 	close() {
-		removeEventListener("online", this.retry);
-		document.removeEventListener("visibilitychange", this.retry);
+		removeEventListener("online", this.onOnline);
+		document.removeEventListener("visibilitychange", this.onVisible);
 		clearTimeout(this.timer);
 		this.stop.abort();
-		this.wake?.();
+		this.retry();
 	}
 
-	private retry = () => this.wake?.();
+	// A stream from before may be dead without a sign of it: another one takes its place.
+	private onOnline = () => {
+		this.stream?.abort();
+		this.retry();
+	};
+
+	private onVisible = () => {
+		if (Date.now() - this.heard > 1.5 * HEARTBEAT_MS) this.stream?.abort();
+		this.retry();
+	};
+
+	private retry() {
+		for (const end of this.pauses) end();
+	}
+
+	/** Waits before the next attempt; the wait after that one is longer. */
+	private async pause() {
+		const { wait } = this;
+		this.wait = Math.min(2 * wait, document.hidden ? LONGEST_WAIT_HIDDEN_MS : LONGEST_WAIT_MS);
+		await new Promise<void>((resolve) => {
+			const end = () => {
+				clearTimeout(timer);
+				this.pauses.delete(end);
+				resolve();
+			};
+			// Not all pages at once, after a server has restarted.
+			const timer = setTimeout(end, wait * (0.6 + 0.4 * Math.random()));
+			this.pauses.add(end);
+		});
+	}
 
 	private async follow(signal: AbortSignal) {
-		let wait = FIRST_WAIT_MS;
 		while (!signal.aborted) {
 			try {
-				if (this.seat.seat !== undefined || this.clockOffset.value === 0)
-					await this.setClock(signal);
-				for await (const response of watchMatch(this.seat, this.lastVersion, signal)) {
-					wait = FIRST_WAIT_MS;
-					this.receive(response);
+				await this.look(signal);
+				if (await this.listen(signal)) {
+					this.connection.value = "over";
+					return;
 				}
-				this.connection.value = "over";
-				return;
 			} catch (error) {
 				if (signal.aborted) return;
 				const refusal = refusalOf(error);
@@ -84,25 +119,50 @@ export class Session {
 					return;
 				}
 				this.connection.value = "lost";
-				const jitter = 0.5 + Math.random();
-				await new Promise<void>((resolve) => {
-					this.wake = resolve;
-					setTimeout(resolve, wait * jitter);
-				});
-				wait = Math.min(2 * wait, LONGEST_WAIT_MS);
+				await this.pause();
 			}
 		}
 	}
 
-	private async setClock(signal: AbortSignal) {
+	/** Follows the stream; returns whether it ended because there is no more to come. */
+	private async listen(signal: AbortSignal): Promise<boolean> {
+		const stream = new AbortController();
+		this.stream = stream;
+		const end = () => stream.abort();
+		signal.addEventListener("abort", end);
+		let silence = setTimeout(end, SILENCE_MS);
+		try {
+			for await (const response of watchMatch(this.seat, this.lastVersion, stream.signal)) {
+				clearTimeout(silence);
+				silence = setTimeout(end, SILENCE_MS);
+				this.receive(response);
+			}
+			return true;
+		} catch (error) {
+			// A silent stream is no lost connection yet: the next look tells.
+			if (stream.signal.aborted && !signal.aborted) return false;
+			throw error;
+		} finally {
+			clearTimeout(silence);
+			signal.removeEventListener("abort", end);
+		}
+	}
+
+	/** Asks for the present view: for the servers' clock, and for the version to catch up with. */
+	private async look(signal: AbortSignal) {
 		const before = Date.now();
-		const { view, serverTime } = await getView(this.seat, signal);
+		const { view, serverTime, rematch } = await getView(this.seat, signal, PROBE_TIMEOUT_MS);
 		if (serverTime) {
 			const server = Number(serverTime.seconds) * 1000 + serverTime.nanos / 1e6;
 			this.clockOffset.value = server - (before + Date.now()) / 2;
 		}
 		// Whatever happened before now is shown at once, and only then at a pace.
 		this.catchUpTo = view?.version ?? 0n;
+		if (rematch) this.rematch.value = rematch;
+		// Where both players wait, the stream may say nothing for a long time.
+		if (view?.version === this.lastVersion) this.connection.value = "live";
+		// A decision of ours that stays hidden for now changes the view and not its version.
+		if (view && view.version === this.view.value?.version) this.show(view);
 	}
 
 	private catchUpTo = 0n;
@@ -110,6 +170,10 @@ export class Session {
 
 	private receive(response: WatchMatchResponse) {
 		this.connection.value = "live";
+		this.heard = Date.now();
+		this.wait = FIRST_WAIT_MS;
+		if (response.rematch) this.rematch.value = response.rematch;
+		if (response.upToDate || response.rematch) return;
 		this.lastVersion = response.version;
 		const step = { version: response.version, events: response.events, view: response.view };
 		if (!this.caughtUp) {
@@ -117,8 +181,7 @@ export class Session {
 			if (!response.view || response.version < this.catchUpTo) return;
 			this.caughtUp = true;
 			this.events.value = [...this.events.value, ...this.behind.splice(0)];
-			this.view.value = response.view;
-			remember(response.view);
+			this.show(response.view);
 			return;
 		}
 		this.waiting.value = [...this.waiting.value, step];
@@ -132,14 +195,17 @@ export class Session {
 		this.waiting.value = rest;
 		this.events.value = [...this.events.value, ...step.events];
 		this.latest.value = step.events;
-		if (step.view) {
-			this.view.value = step.view;
-			remember(step.view);
-		}
+		if (step.view) this.show(step.view);
 		const pause = calm() || document.hidden ? 0 : this.pace(step.events);
 		// The step keeps the stage for a while, also if nothing waits yet.
 		this.timer = setTimeout(this.showNext, pause);
 	};
+
+	private show(view: View) {
+		this.view.value = view;
+		remember(view);
+		observe(this.seat.match, view);
+	}
 
 	/** Submits a decision; throws nothing: a refusal is shown and the next view corrects the table. */
 	async submit(action: Action) {
@@ -148,23 +214,25 @@ export class Session {
 		this.submitting.value = true;
 		this.refusal.value = undefined;
 		const requestId = uuid();
-		let wait = FIRST_WAIT_MS;
 		try {
 			for (;;) {
 				try {
 					const after = await submitAction(this.seat, view.version, action, requestId);
 					// The first of two simultaneous decisions makes no new view on the stream.
-					if (after.version === this.view.value?.version) this.view.value = after;
+					if (after.version === this.view.value?.version) this.show(after);
+					this.connection.value = "live";
+					this.retry();
 					return;
 				} catch (error) {
 					const refusal = refusalOf(error);
 					if (!refusal.temporary || this.stop.signal.aborted) {
 						this.refusal.value = refusal;
+						// Another tab may have played this seat.
+						await this.look(this.stop.signal).catch(() => undefined);
 						return;
 					}
 					this.connection.value = "lost";
-					await new Promise((resolve) => setTimeout(resolve, wait));
-					wait = Math.min(2 * wait, LONGEST_WAIT_MS);
+					await this.pause();
 				}
 			}
 		} finally {

@@ -1,24 +1,28 @@
 // Lines of the log, and the sentences for the screen reader.
-import type { Event } from "../api/types";
+import { EndReason, type Event } from "../api/types";
 import type { Context, GameModule, Line } from "../games/module";
 import { t } from "../i18n";
+import { sentence } from "./ending";
 
 /** Who sits in a seat, as the viewer calls them. */
 export function nameOfSeat(context: Context, seat: number): string {
 	if (seat === context.me) return t().me;
-	return context.catalog.game.seatTitles[seat] ?? `${seat}`;
+	const player = context.view.players[seat];
+	if (player?.displayName) return player.displayName;
+	if (context.me === undefined) return context.catalog.game.seatTitles[seat] ?? `${seat}`;
+	return player?.kind.case === "bot" ? t().theBot : t().theOther;
 }
 
-/** Who plays there: a bot with its strength, or a friend. */
+/** Who plays there: a bot with its strength, or a person by name. */
 export function playerOfSeat(context: Context, seat: number): string {
 	const player = context.view.players[seat];
 	if (seat === context.me) return t().you;
-	if (player?.kind.case === "bot") {
-		const strength = player.kind.value.strength;
-		return `${t().bot} · ${t().strengths[strength] ?? strength}`;
-	}
-	return player?.keyName || (context.me === undefined ? "" : t().friend);
+	if (player?.kind.case === "bot") return botOf(player.kind.value.strength);
+	const name = player?.displayName || player?.keyName;
+	return name || (context.me === undefined ? "" : t().friend);
 }
+
+export const botOf = (strength: string) => `${t().bot} · ${t().strengths[strength] ?? strength}`;
 
 /** Whether an event is of the game itself, and not of every match. */
 export const inGame = ({ event }: Event) =>
@@ -30,6 +34,7 @@ const GENERAL: readonly string[] = [
 	"timeExpired",
 	"seatJoined",
 	"seatTokenReplaced",
+	"seatDeclined",
 	"entropyHash",
 	"entropy",
 ];
@@ -47,6 +52,8 @@ export function describeEvent(game: GameModule, event: Event, context: Context):
 			return { seat: what.value.seat, text: t().joined };
 		case "seatTokenReplaced":
 			return { seat: what.value.seat, text: t().tokenReplaced };
+		case "seatDeclined":
+			return { seat: what.value.seat, text: t().declined };
 		case "entropyHash":
 		case "entropy":
 			return { seat: what.value.seat, text: t().entropy };
@@ -61,9 +68,21 @@ export function describeEvent(game: GameModule, event: Event, context: Context):
 export function outcome(context: Context): string | undefined {
 	const result = context.view.result;
 	if (!result) return undefined;
+	if (result.reason === EndReason.DECLINED) return t().notPlayed;
 	const [first = 0, second = 0] = result.scores;
 	if (first === second) return t().drawn;
 	const winner = first > second ? 0 : 1;
 	if (context.me === undefined) return t().winner(nameOfSeat(context, winner));
 	return winner === context.me ? t().won : t().lost;
+}
+
+/** Why the match ended, for the viewer: a sentence. */
+export function reason(context: Context): string | undefined {
+	const result = context.view.result;
+	if (!result) return undefined;
+	if (result.ending) return sentence(context, result.ending);
+	const [first = 0, second = 0] = result.scores;
+	const loser = first === second ? undefined : first < second ? 0 : 1;
+	const who = loser === undefined ? undefined : nameOfSeat(context, loser);
+	return t().reasons[result.reason]?.(who, loser === context.me && loser !== undefined);
 }

@@ -9,7 +9,7 @@ import type { Context, GameModule, Picker } from "../games/module";
 import { percent, t } from "../i18n";
 import { useFlip } from "../match/flip";
 import { Log } from "../match/log";
-import { outcome } from "../match/words";
+import { outcome, reason } from "../match/words";
 import { catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
@@ -34,7 +34,7 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 			const refusal = refusalOf(error);
 			setFailed(refusal.reason === "MATCH_NOT_OVER" ? t().replayNotOver : refusal.message);
 		});
-	}, [seat]);
+	}, [seat.match, seat.token]);
 	const catalog = catalogOf(seat.game);
 	const module = catalog?.module;
 	const all = useMemo(
@@ -90,7 +90,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 				<Hand game={game} context={context} moment={moment} seat={near} />
 				<section class="actions" aria-label={t().replay}>
 					<p class="prompt" role="status">
-						{t().replayStep(at + 1, all.length)} {moment.view.result && <b>{outcome(context)}</b>}
+						{t().replayStep(at + 1, all.length)}{" "}
+						{moment.view.result && (
+							<>
+								<b>{outcome(context)}</b> {reason(context)}
+							</>
+						)}
 					</p>
 					<input
 						type="range"
@@ -114,7 +119,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 			<aside class="side">
 				<Verify seat={seat} record={record} context={context} />
 				<section class="panel" tabIndex={0} aria-label={t().log}>
-					<Log game={game} context={context} events={events} />
+					<Log game={game} context={context} events={events} latest={moment.events.length} />
 				</section>
 				<ScoreGraph seat={seat} />
 			</aside>

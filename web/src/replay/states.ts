@@ -1,6 +1,13 @@
 // A match from its record: the table after each step, with both hands.
 import { create } from "@bufbuild/protobuf";
-import { type Event, type MatchRecord, type View, ViewSchema } from "../api/types";
+import {
+	BotStrength,
+	type Event,
+	type MatchRecord,
+	PlayerSchema,
+	type View,
+	ViewSchema,
+} from "../api/types";
 import type { Follower } from "../games/module";
 
 /** The table after one step. */
@@ -29,6 +36,7 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 				name: record.name,
 				version,
 				ruleset: record.ruleset,
+				players: playersOf(record),
 				result: over ? record.result : undefined,
 				game: follower?.game(),
 			}),
@@ -46,6 +54,24 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 	}
 	finish(version);
 	return found;
+}
+
+/** Who sat in the seats; whoever joined by an invitation gave their name then. */
+function playersOf(record: MatchRecord) {
+	const players = record.seats.map(({ occupant, displayName }) =>
+		create(PlayerSchema, {
+			displayName,
+			kind:
+				occupant.case === "bot"
+					? { case: "bot", value: { strength: BotStrength[occupant.value.strength] } }
+					: { case: "open", value: {} },
+		}),
+	);
+	for (const { entry } of record.entries) {
+		const player = entry.case === "seatJoined" ? players[entry.value.seat] : undefined;
+		if (player && entry.case === "seatJoined") player.displayName = entry.value.displayName;
+	}
+	return players;
 }
 
 function handsOf(follower: Follower | undefined): Moment["hands"] {

@@ -1,7 +1,7 @@
 // The games as the server describes them, in the visitor's language.
 import { signal } from "@preact/signals";
 import { getGame, listGames } from "../api/calls";
-import type { CatalogCard, Game, View } from "../api/types";
+import type { CatalogCard, Game, Ruleset } from "../api/types";
 import { idOfGame, moduleOf } from "../games";
 import type { GameModule } from "../games/module";
 import { language } from "./settings";
@@ -55,9 +55,9 @@ function list(): Promise<Game[]> {
 	return listed;
 }
 
-/** The id of the game of a view. */
-export async function gameOf(view: View | undefined): Promise<string> {
-	const game = view?.ruleset?.game;
+/** The id of the game that a ruleset is of. */
+export async function gameOf(ruleset: Ruleset | undefined): Promise<string> {
+	const game = ruleset?.game;
 	if (game?.case !== "packaged")
 		return (game?.case ?? "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 	const { typeUrl } = game.value;

@@ -1,5 +1,16 @@
-// The matches that this tab takes part in, with their tokens: in the session storage alone.
+// The matches that this browser takes part in, with their tokens: in the local storage, which all
+// tabs share and which outlives them.
 import { signal } from "@preact/signals";
+import { EndReason, type Player, type View } from "../api/types";
+
+/** What was last known of a match. */
+export interface Known {
+	turn: "mine" | "theirs" | "waiting" | "over";
+	/** How it ended for this seat; of a match that is over. */
+	outcome?: "won" | "lost" | "drawn" | "declined";
+	/** When it became known that the match is over, in milliseconds. */
+	ended?: number;
+}
 
 /** A match that was created, joined or watched here. */
 export interface Seat {
@@ -9,47 +20,130 @@ export interface Seat {
 	seat?: number;
 	token: string;
 	spectatorToken?: string;
-	/** The invitation for the other seat, until it was used. */
+	/** The invitation for the other seat. */
 	invitation?: string;
+	/** The invitation by which this seat was joined. */
+	joinedBy?: string;
 	/** The hash of the secret that chance comes from, in hex: kept to verify the deal later. */
 	secretHash?: string;
 	/** A strength such as CASUAL; not set for a friend. */
 	bot?: string;
+	/** The name that the other player gave, if any. */
+	opponent?: string;
 	created: number;
+	known?: Known;
 }
 
 const KEY = "croupier.seats";
+const FINISHED_KEPT = 20;
 
-function load(): Seat[] {
+function stored(storage: () => Storage): Seat[] | undefined {
 	try {
-		return JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
+		const list = JSON.parse(storage().getItem(KEY) ?? "[]");
+		return Array.isArray(list) ? list : [];
 	} catch {
-		return [];
+		return undefined; // Storage may be forbidden.
+	}
+}
+
+/** The seats, with those that an earlier version of the page kept for one tab. */
+function load(): Seat[] {
+	const list = stored(() => localStorage) ?? [];
+	const old = stored(() => sessionStorage) ?? [];
+	if (old.length === 0) return list;
+	const known = new Set(list.map(({ match }) => match));
+	const all = [...old.filter(({ match }) => !known.has(match)), ...list];
+	if (keep(all)) sessionStorage.removeItem(KEY);
+	return all;
+}
+
+function keep(list: Seat[]): boolean {
+	try {
+		localStorage.setItem(KEY, JSON.stringify(list));
+		return true;
+	} catch {
+		return false; // Without storage the matches last as long as the page.
 	}
 }
 
 export const seats = signal<Seat[]>(load());
+const storable = keep(seats.value);
 
-function save(list: Seat[]) {
+addEventListener("storage", (event) => {
+	if (event.key === KEY || event.key === null) seats.value = stored(() => localStorage) ?? [];
+});
+
+/** What is stored now; where nothing can be stored, this page has the only list. */
+const current = () => (storable && stored(() => localStorage)) || seats.value;
+
+/** Changes what is stored now, which another tab may have changed since this one read it. */
+function change(how: (list: Seat[]) => Seat[]) {
+	let finished = 0;
+	const list = how(current()).filter(
+		({ known }) => known?.turn !== "over" || ++finished <= FINISHED_KEPT,
+	);
+	keep(list);
 	seats.value = list;
-	try {
-		sessionStorage.setItem(KEY, JSON.stringify(list));
-	} catch {
-		// Without storage the matches last as long as the page.
-	}
 }
 
 export function addSeat(seat: Seat) {
-	save([seat, ...seats.value.filter((other) => other.match !== seat.match)]);
+	change((list) => [seat, ...list.filter((other) => other.match !== seat.match)]);
 }
 
-export function changeSeat(match: string, change: Partial<Seat>) {
-	save(seats.value.map((seat) => (seat.match === match ? { ...seat, ...change } : seat)));
+export function changeSeat(match: string, changes: Partial<Seat>) {
+	change((list) => list.map((seat) => (seat.match === match ? { ...seat, ...changes } : seat)));
 }
 
 export function forgetSeat(match: string) {
-	save(seats.value.filter((seat) => seat.match !== match));
+	change((list) => list.filter((seat) => seat.match !== match));
 }
 
 export const seatOf = (id: string) => seats.value.find((seat) => seat.match === `matches/${id}`);
 export const idOf = (match: string) => match.replace("matches/", "");
+
+/** The other player, as far as a view or an invitation names them. */
+export const opponentOf = (players: readonly Player[], seat: number | undefined) =>
+	seat === undefined ? undefined : players[1 - seat]?.displayName || undefined;
+
+function knownOf(view: View, seat: Seat): Known {
+	const { result } = view;
+	if (!result) {
+		const turn =
+			view.deciders.length === 0
+				? "waiting"
+				: seat.seat !== undefined && view.deciders.includes(seat.seat)
+					? "mine"
+					: "theirs";
+		return { turn };
+	}
+	const [first = 0, second = 0] = result.scores;
+	const lead = seat.seat === 0 ? first - second : second - first;
+	return {
+		turn: "over",
+		outcome:
+			result.reason === EndReason.DECLINED
+				? "declined"
+				: seat.seat === undefined
+					? undefined
+					: lead > 0
+						? "won"
+						: lead < 0
+							? "lost"
+							: "drawn",
+		ended: seat.known?.ended ?? Date.now(),
+	};
+}
+
+/** Keeps what a view says about the match; returns whether it has just become this seat's turn. */
+export function note(match: string, view: View): boolean {
+	const seat = current().find((each) => each.match === match);
+	if (!seat) return false;
+	const known = knownOf(view, seat);
+	const opponent = opponentOf(view.players, seat.seat) ?? seat.opponent;
+	const before = seat.known;
+	if (before?.turn === known.turn && before.outcome === known.outcome && seat.opponent === opponent)
+		return false;
+	changeSeat(match, { known, opponent });
+	// What another tab has seen before is no news, nor is the first view of a match.
+	return known.turn === "mine" && before !== undefined && before.turn !== "mine";
+}

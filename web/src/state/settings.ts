@@ -1,39 +1,55 @@
-// The visitor's language and theme. They are no secrets, so they may outlive the session.
-import { effect, signal } from "@preact/signals";
+// What the visitor has set: language, theme, name, sound and notifications. None of it is a secret.
+import { effect, type Signal, signal } from "@preact/signals";
 
 export type Language = "en" | "de";
 export type Theme = "system" | "light" | "dark";
+export type Switch = "on" | "off";
 
-function stored<T extends string>(key: string, allowed: readonly T[], otherwise: T): T {
+function stored(key: string): string | undefined {
 	try {
-		const value = localStorage.getItem(key) as T | null;
-		return value && allowed.includes(value) ? value : otherwise;
+		return localStorage.getItem(key) ?? undefined;
 	} catch {
-		return otherwise; // Storage may be forbidden.
+		return undefined; // Storage may be forbidden.
 	}
 }
 
-function store(key: string, value: string) {
-	try {
-		localStorage.setItem(key, value);
-	} catch {
-		// The setting then lasts as long as the page.
-	}
+/** A setting that is stored under a key, and lasts as long as the page where it cannot be. */
+function setting<T extends string>(key: string, otherwise: T, allowed?: readonly T[]): Signal<T> {
+	const value = stored(key) as T | undefined;
+	const found = signal(
+		value !== undefined && (!allowed || allowed.includes(value)) ? value : otherwise,
+	);
+	effect(() => {
+		try {
+			// A setting that was never changed is not stored.
+			if (found.value !== (stored(key) ?? otherwise)) localStorage.setItem(key, found.value);
+		} catch {
+			// The setting then lasts as long as the page.
+		}
+	});
+	return found;
 }
 
 const spoken: Language = navigator.language.toLowerCase().startsWith("de") ? "de" : "en";
 
-export const language = signal<Language>(stored("language", ["en", "de"], spoken));
-export const theme = signal<Theme>(stored("theme", ["system", "light", "dark"], "system"));
+export const language = setting<Language>("language", spoken, ["en", "de"]);
+export const theme = setting<Theme>("theme", "system", ["system", "light", "dark"]);
+/** The name by which the other player sees the visitor; may be empty. */
+export const displayName = setting<string>("name", "");
+/** Whether a sound says that it is the visitor's turn. */
+export const sound = setting<Switch>("sound", "off", ["on", "off"]);
+/** Whether a notification says so while the page is hidden. */
+export const notifications = setting<Switch>("notifications", "off", ["on", "off"]);
+
+/** The longest display name that the schema allows, in characters. */
+export const NAME_LENGTH = 32;
 
 effect(() => {
 	document.documentElement.lang = language.value;
-	store("language", language.value);
 });
 effect(() => {
 	if (theme.value === "system") delete document.documentElement.dataset.theme;
 	else document.documentElement.dataset.theme = theme.value;
-	store("theme", theme.value);
 });
 
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

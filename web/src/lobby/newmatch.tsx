@@ -1,0 +1,207 @@
+// The form for a new match: the opponent, the clock, and what the game leaves to choose.
+import { useState } from "preact/hooks";
+import { type ClockChoice, createMatch, type NewMatch } from "../api/calls";
+import { refusalOf } from "../api/errors";
+import { bytesToHex } from "../api/hex";
+import { BotStrength } from "../api/types";
+import { uuid } from "../api/uuid";
+import { type LobbyOption, rulesetOf } from "../games/module";
+import { t } from "../i18n";
+import { type Catalog, catalogOf } from "../state/catalog";
+import { linkTo } from "../state/router";
+import { addSeat, idOf } from "../state/seats";
+import { displayName } from "../state/settings";
+import { Choices } from "../ui/choices";
+import { Dialog } from "../ui/dialog";
+import { NameField } from "../ui/settings";
+import { ClockFields } from "./clockfields";
+
+const STRENGTHS = ["RANDOM", "BEGINNER", "CASUAL", "SKILLED", "EXPERT"] as const;
+const CLOCKS = {
+	none: undefined,
+	blitz: { perMatch: 300, increment: 5 },
+	rapid: { perMatch: 900, increment: 10 },
+	daily: { perDecision: 86_400 },
+	own: undefined,
+} as const;
+
+export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
+	const catalog = catalogOf(id) as Catalog;
+	const game = catalog.module;
+	const [against, setAgainst] = useState<"bot" | "friend">("bot");
+	const [strength, setStrength] = useState<(typeof STRENGTHS)[number]>("CASUAL");
+	const [hints, setHints] = useState<"after" | "allowed">("after");
+	const [wanted, setWanted] = useState<"any" | "0" | "1">("any");
+	const [clock, setClock] = useState<keyof typeof CLOCKS>("none");
+	const [own, setOwn] = useState<ClockChoice>({ perMatch: 600, increment: 5 });
+	const [options, setOptions] = useState<Record<string, number | boolean>>(() =>
+		Object.fromEntries(game.options.map((option) => [option.name, option.value])),
+	);
+	const [underway, setUnderway] = useState(false);
+	const [failed, setFailed] = useState<string>();
+	// One id for all attempts: a repeated request creates no second match.
+	const [requestId, setRequestId] = useState(uuid);
+
+	async function deal(event: Event) {
+		event.preventDefault();
+		setUnderway(true);
+		setFailed(undefined);
+		const seat =
+			wanted === "any"
+				? ((crypto.getRandomValues(new Uint8Array(1))[0]! & 1) as 0 | 1)
+				: (Number(wanted) as 0 | 1);
+		const wish: NewMatch = {
+			ruleset: game.ruleset?.(options) ?? rulesetOf(id, options),
+			opponent:
+				against === "bot"
+					? { kind: "bot", strength: BotStrength[strength] }
+					: { kind: "friend", hints: hints === "allowed" },
+			seat,
+			clock: clock === "own" ? own : CLOCKS[clock],
+			displayName: displayName.value.trim(),
+			requestId,
+		};
+		try {
+			const created = await createMatch(wish);
+			addSeat({
+				match: created.name,
+				game: id,
+				seat,
+				token: created.seatTokens.find((each) => each.seat === seat)?.token ?? "",
+				spectatorToken: created.spectatorToken,
+				invitation: created.invitations[0]?.invitation,
+				secretHash: bytesToHex(created.secretHash),
+				bot: against === "bot" ? strength : undefined,
+				created: Date.now(),
+			});
+			location.hash = linkTo.match(idOf(created.name));
+		} catch (error) {
+			const refusal = refusalOf(error);
+			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
+			// Whatever was refused may be changed now, which makes it another request.
+			if (!refusal.temporary) setRequestId(uuid());
+			setUnderway(false);
+		}
+	}
+
+	return (
+		<Dialog title={t().newMatch(catalog.game.title)} onClose={onClose}>
+			<form onSubmit={(event) => void deal(event)} data-testid="newmatch">
+				<Choices
+					title={t().opponent}
+					name="opponent"
+					value={against}
+					onChange={setAgainst}
+					choices={[
+						["bot", t().againstBot],
+						["friend", t().againstFriend],
+					]}
+				/>
+				{against === "bot" ? (
+					<Choices
+						title={t().strength}
+						name="strength"
+						value={strength}
+						note={t().strengthNotes[strength]}
+						onChange={setStrength}
+						choices={STRENGTHS.map((each) => [each, t().strengths[each]!])}
+					/>
+				) : (
+					<>
+						<NameField />
+						<Choices
+							title={t().hints}
+							name="hints"
+							value={hints}
+							note={hints === "after" ? t().hintsAfterNote : t().hintsAllowedNote}
+							onChange={setHints}
+							choices={[
+								["after", t().hintsAfterChoice],
+								["allowed", t().hintsAllowedChoice],
+							]}
+						/>
+					</>
+				)}
+				<Choices
+					title={t().yourSeat}
+					name="seat"
+					value={wanted}
+					onChange={setWanted}
+					choices={[
+						["0", catalog.game.seatTitles[0] ?? "1"],
+						["1", catalog.game.seatTitles[1] ?? "2"],
+						["any", t().anySeat],
+					]}
+				/>
+				<Choices
+					title={t().clock}
+					name="clock"
+					value={clock}
+					note={t().clockNotes[clock]}
+					onChange={setClock}
+					choices={(Object.keys(CLOCKS) as (keyof typeof CLOCKS)[]).map((each) => [
+						each,
+						t().clocks[each],
+					])}
+				/>
+				{clock === "own" && <ClockFields value={own} onChange={setOwn} />}
+				{game.options.map((option) => (
+					<Option
+						key={option.name}
+						option={option}
+						value={options[option.name]!}
+						onChange={(value) => setOptions({ ...options, [option.name]: value })}
+					/>
+				))}
+				{failed && (
+					<p class="refusal" role="alert">
+						{failed}
+					</p>
+				)}
+				<div class="buttons">
+					<button type="submit" class="primary large" disabled={underway} data-testid="deal">
+						{against === "bot" ? t().deal : t().invite}
+					</button>
+				</div>
+			</form>
+		</Dialog>
+	);
+}
+
+function Option(props: {
+	option: LobbyOption;
+	value: number | boolean;
+	onChange: (value: number | boolean) => void;
+}) {
+	const { option, value, onChange } = props;
+	const { min, max } = option;
+	return (
+		<div>
+			<label class="option">
+				{option.kind === "boolean" ? (
+					<input
+						type="checkbox"
+						checked={value as boolean}
+						onChange={(event) => onChange(event.currentTarget.checked)}
+					/>
+				) : (
+					<input
+						type="number"
+						required
+						min={min}
+						max={max}
+						value={value as number}
+						onInput={(event) => onChange(event.currentTarget.valueAsNumber || 0)}
+					/>
+				)}
+				<span>
+					{option.label()}
+					{min !== undefined && max !== undefined && (
+						<span class="muted"> ({t().range(min, max)})</span>
+					)}
+				</span>
+			</label>
+			{option.note && <p class="muted note">{option.note()}</p>}
+		</div>
+	);
+}
