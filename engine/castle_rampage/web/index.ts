@@ -29,7 +29,15 @@ const keys = (cards: readonly CastleRampageCard[]) => cards.map((card) => cardKe
 export const game: GameModule = {
 	id: "castle_rampage",
 	options: [
-		{ name: "setUps", label: () => say().optionSetUps, kind: "number", value: 2, min: 1, max: 2 },
+		{
+			name: "setUps",
+			label: () => say().optionSetUps,
+			note: () => say().optionSetUpsNote,
+			kind: "number",
+			value: 2,
+			min: 1,
+			max: 2,
+		},
 	],
 	Board: CastleBoard,
 	Card: CastleCard,

@@ -4,6 +4,8 @@ import { texts } from "@app/i18n";
 const en = {
 	blurb: "Hide your weak cards behind your walls, and storm theirs.",
 	optionSetUps: "Set-ups before the first turn",
+	optionSetUpsNote:
+		"In a set-up, each player shares out five cards: two under the Gate, two under the Castle, and one to keep.",
 	opponent_gate: "Face down in the Gate",
 	opponent_castle: "Face down in the Castle",
 	turn: (n: number, all: number) => `Turn ${n} of at most ${all}`,
@@ -77,6 +79,8 @@ const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
 const de: typeof en = {
 	blurb: "Versteck deine Schwächen hinter Mauern und stürme die anderen.",
 	optionSetUps: "Aufbauten vor dem ersten Zug",
+	optionSetUpsNote:
+		"Bei einem Aufbau verteilt jede Seite fünf Karten: zwei unter das Tor, zwei unter die Burg, und eine behält sie.",
 	opponent_gate: "Verdeckt im Tor",
 	opponent_castle: "Verdeckt in der Burg",
 	turn: (n, all) => `Zug ${n} von höchstens ${all}`,

@@ -22,7 +22,15 @@ const titles = (context: Context, cards: readonly ChampionChessCard[]) =>
 
 export const game: GameModule = {
 	id: "champion_chess",
-	options: [{ name: "castling", label: () => say().optionCastling, kind: "boolean", value: true }],
+	options: [
+		{
+			name: "castling",
+			label: () => say().optionCastling,
+			note: () => say().optionCastlingNote,
+			kind: "boolean",
+			value: true,
+		},
+	],
 	Board: ChessBoard,
 	Card: ChessCard,
 	choices: (view) => {

@@ -4,6 +4,8 @@ import { texts } from "@app/i18n";
 const en = {
 	blurb: "Choose your champion in secret. Both are revealed at once.",
 	optionCastling: "Castling",
+	optionCastlingNote:
+		"Once in a match, a Rook may stand in for a King that is the only noble in the hand.",
 	challenge: (n: number) => `Challenge ${n}`,
 	prompts: {
 		1: "Choose your champion.",
@@ -46,6 +48,8 @@ const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
 const de: typeof en = {
 	blurb: "Wähle geheim deinen Champion. Beide werden zugleich aufgedeckt.",
 	optionCastling: "Rochade",
+	optionCastlingNote:
+		"Einmal in der Partie darf ein Turm für einen König antreten, der der einzige Adlige auf der Hand ist.",
 	challenge: (n) => `Herausforderung ${n}`,
 	prompts: {
 		1: "Wähle deinen Champion.",

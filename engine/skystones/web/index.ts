@@ -29,6 +29,7 @@ export const game: GameModule = {
 		{
 			name: "specialFields",
 			label: () => say().optionSpecialFields,
+			note: () => say().optionSpecialFieldsNote,
 			kind: "number",
 			value: 0,
 			min: 0,

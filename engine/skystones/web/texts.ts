@@ -2,8 +2,10 @@
 import { texts } from "@app/i18n";
 
 const en = {
-	blurb: "Nine squares, four edges, and one hand that must not weigh more than 20.",
+	blurb: "Nine squares, four edges, and a hand whose cards have at most 20 points together.",
 	optionSpecialFields: "Special fields on the board",
+	optionSpecialFieldsNote:
+		"On a special field no card may be placed, or only cards of one element. Chance decides which.",
 	round: (n: number) => `Round ${n}`,
 	prompts: {
 		1: "Pick a card for your hand.",
@@ -39,8 +41,10 @@ const en = {
 const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
 
 const de: typeof en = {
-	blurb: "Neun Felder, vier Kanten und eine Hand, die höchstens 20 wiegen darf.",
+	blurb: "Neun Felder, vier Kanten und eine Hand, deren Karten zusammen höchstens 20 Punkte haben.",
 	optionSpecialFields: "Sonderfelder auf dem Spielfeld",
+	optionSpecialFieldsNote:
+		"Auf ein Sonderfeld darf keine Karte gelegt werden, oder nur Karten eines Elements. Der Zufall entscheidet, welches.",
 	round: (n) => `Runde ${n}`,
 	prompts: {
 		1: "Wähle eine Karte für deine Hand.",

@@ -20,9 +20,7 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 			<p class="finale" data-testid="outcome">
 				{outcome(context)}
 			</p>
-			<p class="why" data-testid="why">
-				{reason(context)}
-			</p>
+			<p data-testid="why">{reason(context)}</p>
 			{seat.seat !== undefined && <Rematch {...props} me={seat.seat} />}
 			<div class="buttons">
 				{context.view.game.case && (

@@ -114,6 +114,7 @@ function Table(props: {
 			ref={root}
 			data-testid="match"
 			data-version={`${view.version}`}
+			data-connection={session.connection.value}
 		>
 			<p class={lost ? "connection" : "sr"} role="status" data-testid="connection">
 				{lost && t().reconnecting}

@@ -1,5 +1,5 @@
 // A real server on free ports with a store of its own, for one test file.
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,23 +8,41 @@ import { createInterface } from "node:readline";
 
 export interface Server {
 	url: string;
+	/** Ends the process; the matches stay in its store. */
+	kill(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
+	/** Starts it again, at the same address and with the same store. */
+	again(): Promise<void>;
 	stop(): Promise<void>;
 }
 
 export async function startServer(): Promise<Server> {
 	const data = mkdtempSync(join(tmpdir(), "croupier-"));
+	let [running, url] = await serve(data, "127.0.0.1:0");
+	const kill = async (signal: "SIGTERM" | "SIGKILL") => {
+		if (running.exitCode !== null || running.signalCode !== null) return;
+		const gone = once(running, "exit");
+		running.kill(signal);
+		await gone;
+	};
+	return {
+		url,
+		kill,
+		again: async () => {
+			[running] = await serve(data, new URL(url).host);
+		},
+		stop: async () => {
+			await kill("SIGTERM");
+			rmSync(data, { recursive: true, force: true });
+		},
+	};
+}
+
+async function serve(data: string, web: string): Promise<[ChildProcess, string]> {
 	const server = spawn(
 		process.env.CROUPIER ?? "../.venv/bin/croupier",
 		[
-			"serve",
-			"--listen",
-			"127.0.0.1:0",
-			"--web",
-			"127.0.0.1:0",
-			"--metrics-port",
-			"0",
-			"--data",
-			data,
+			...["serve", "--listen", "127.0.0.1:0", "--web", web],
+			...["--metrics-port", "0", "--data", data],
 		],
 		{ stdio: ["ignore", "pipe", "pipe"] },
 	);
@@ -39,13 +57,5 @@ export async function startServer(): Promise<Server> {
 		});
 		server.once("exit", () => reject(new Error(`The server has not started: ${errors}`)));
 	});
-	return {
-		url,
-		stop: async () => {
-			const gone = once(server, "exit");
-			server.kill("SIGTERM");
-			await gone;
-			rmSync(data, { recursive: true, force: true });
-		},
-	};
+	return [server, url];
 }

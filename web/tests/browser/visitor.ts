@@ -28,11 +28,11 @@ export interface Visitor {
 	addresses: string[];
 }
 
-/** The tokens that this tab keeps. */
+/** The tokens that this browser keeps. */
 export const tokensOf = (page: Page): Promise<string[]> =>
 	page.evaluate(() =>
 		(
-			JSON.parse(sessionStorage.getItem("croupier.seats") ?? "[]") as Record<string, string>[]
+			JSON.parse(localStorage.getItem("croupier.seats") ?? "[]") as Record<string, string>[]
 		).flatMap(({ token, spectatorToken }) => [token ?? "", spectatorToken ?? ""].filter(Boolean)),
 	);
 

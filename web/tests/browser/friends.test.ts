@@ -1,0 +1,265 @@
+// Two people in two browsers: seats that nobody loses, invitations, consent, endings and rematches.
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Server, startServer } from "./server";
+import { audit, browserIsHere, deal, launch, tokensOf, visit } from "./visitor";
+
+const text = (page: Page, name: string) => page.locator(`[data-testid=${name}]`).innerText();
+
+/** Waits until a part of the page says something. */
+const says = (page: Page, name: string, what: string) =>
+	page.waitForSelector(`[data-testid=${name}]:has-text("${what}")`);
+
+async function resign(page: Page) {
+	await page.click(".more .danger");
+	await page.click("dialog .primary.danger");
+	await page.waitForSelector("[data-testid=ending]");
+}
+
+describe.skipIf(!browserIsHere)("friends", () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	/** Anna creates a match and has its invitation. */
+	async function invite(choices: Record<string, string> = {}, options: BrowserContextOptions = {}) {
+		const anna = await visit(browser, server.url, options);
+		await anna.page.evaluate(() => localStorage.setItem("name", "Anna"));
+		await anna.page.reload();
+		await deal(anna.page, "champion_chess", { opponent: "friend", seat: "0", ...choices });
+		return { anna, link: await anna.page.inputValue(".invite [data-testid=link]") };
+	}
+
+	/** Anna and Bert at the same table. */
+	async function pair(choices: Record<string, string> = {}, options: BrowserContextOptions = {}) {
+		const { anna, link } = await invite(choices, options);
+		const bert = await visit(browser, link, options);
+		await bert.page.fill("input[name=displayname]", "Bert <b>");
+		await bert.page.click("[data-testid=join]");
+		await Promise.all([anna, bert].map(({ page }) => page.waitForSelector("[data-testid=board]")));
+		return { anna: anna.page, bert: bert.page, link, complaints: [anna, bert] };
+	}
+
+	const leave = (...pages: Page[]) => Promise.all(pages.map((page) => page.context().close()));
+
+	it("keep their seat when they close the tab", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		const address = page.url();
+		const context = page.context();
+		await page.close();
+		const again = await context.newPage();
+		await again.goto(address);
+		await again.waitForSelector("[data-testid=board]");
+		// Another tab learns of a match that begins meanwhile.
+		const lobby = await context.newPage();
+		await lobby.goto(server.url);
+		await lobby.waitForSelector(".mymatch");
+		await again.goto(server.url);
+		await deal(again, "champion_chess");
+		await lobby.waitForFunction(() => document.querySelectorAll(".mymatch").length === 2);
+		// A browser that does not play is told the truth, and not that there is no such match.
+		const stranger = await visit(browser, address);
+		expect(await text(stranger.page, "noseat")).toContain("This browser has no seat in this match");
+		await leave(stranger.page, again);
+	});
+
+	it("keep a seat that an earlier version of the page kept for the tab", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		await page.evaluate(() => {
+			sessionStorage.setItem("croupier.seats", localStorage.getItem("croupier.seats")!);
+			localStorage.removeItem("croupier.seats");
+		});
+		await page.reload();
+		await page.waitForSelector("[data-testid=board]");
+		expect((await tokensOf(page)).length).toBe(2);
+		expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+		await leave(page);
+	});
+
+	it("drop a running match only when they mean it", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		await page.waitForSelector("[data-testid=board]");
+		await page.click(".brand");
+		await page.click(".mymatch .quiet");
+		await page.waitForSelector("dialog[open]");
+		expect(await audit(page)).toEqual([]);
+		await page.keyboard.press("Escape");
+		expect(await page.locator(".mymatch").count()).toBe(1);
+		await page.click(".mymatch .quiet");
+		await page.click("[data-testid=remove]");
+		await page.waitForSelector(".mymatch", { state: "detached" });
+		await page.click(".removed button");
+		await page.click(".mymatch a");
+		await resign(page);
+		await page.click(".brand");
+		await page.waitForSelector('.mymatch .status:has-text("You lost")');
+		expect(await page.locator(".mymatches h3").innerText()).toBe("Finished");
+		await leave(page);
+	});
+
+	it("learn from an invitation what it is for", async () => {
+		const { anna, link } = await invite({ clock: "blitz" });
+		const bert = await visit(browser, link);
+		expect(await text(bert.page, "invitation")).toBe(
+			"Anna invites you to a match of Champion Chess",
+		);
+		const about = await bert.page.locator(".join dl").innerText();
+		expect(about).toContain("5 minutes for each player, and 5 seconds more with each move");
+		expect(about).toContain("Nobody gets hints during the match");
+		expect(await audit(bert.page)).toEqual([]);
+		await bert.page.click(".join button:has-text('Rules')");
+		await bert.page.waitForSelector("dialog .gallery");
+		await bert.page.keyboard.press("Escape");
+		await bert.page.fill("input[name=displayname]", "Bert");
+		await bert.page.click("[data-testid=join]");
+		await anna.page.waitForSelector('.player.far:has-text("Bert")');
+		await bert.page.waitForSelector('.player.far:has-text("Anna")');
+		// The invitation is used; whoever used it is shown the way back.
+		const late = await visit(browser, link);
+		expect(await text(late.page, "closed")).toContain("Somebody else has used this invitation");
+		await bert.page.goto(link);
+		await bert.page.reload();
+		expect(await text(bert.page, "ownseat")).toContain("already taken this seat");
+		await anna.page.goto(link);
+		await anna.page.reload();
+		expect(await text(anna.page, "ownseat")).toContain("your own invitation");
+		for (const { complaints } of [anna, bert, late]) expect(complaints).toEqual([]);
+		await leave(anna.page, bert.page, late.page);
+	});
+
+	it("hear that an invitation has expired", async () => {
+		const { anna, link } = await invite();
+		await anna.page.click(".more .danger");
+		await anna.page.click("dialog .primary.danger");
+		await anna.page.waitForSelector("[data-testid=ending]");
+		const bert = await visit(browser, link);
+		expect(await text(bert.page, "closed")).toContain("ended before anybody took the seat");
+		await leave(anna.page, bert.page);
+	});
+
+	it("get hints only if they were agreed on", async () => {
+		const { anna, bert } = await pair();
+		for (const page of [anna, bert]) {
+			await page.click(".tabs button:nth-child(2)");
+			expect(await text(page, "nohints")).toContain("There are no hints during this match");
+			expect(await page.locator(".hintpanel button").count()).toBe(0);
+		}
+		expect(await audit(anna)).toEqual([]);
+		await leave(anna, bert);
+		const open = await pair({ hints: "allowed" });
+		await open.anna.click(".tabs button:nth-child(2)");
+		await open.anna.click(".hintpanel .primary");
+		await open.anna.waitForSelector("[data-testid=advice]");
+		await leave(open.anna, open.bert);
+	});
+
+	it("hear why a match ended, in their language", async () => {
+		const { anna, bert, complaints } = await pair({}, { locale: "de-DE" });
+		await resign(bert);
+		await anna.waitForSelector("[data-testid=ending]");
+		expect(await text(anna, "outcome")).toBe("Du gewinnst!");
+		expect(await text(anna, "why")).toBe("Bert <b> hat aufgegeben.");
+		expect(await text(bert, "why")).toBe("Du hast aufgegeben.");
+		await anna.click(".ending a:has-text('Nachspielen')");
+		await anna.waitForSelector("[data-testid=replay]");
+		expect(await anna.locator(".log").innerText()).toContain("Bert <b>");
+		for (const visitor of complaints) expect(visitor.complaints).toEqual([]);
+		await leave(anna, bert);
+	});
+
+	it("play a rematch that one offers and the other accepts", async () => {
+		const { anna, bert } = await pair();
+		await resign(bert);
+		await anna.waitForSelector("[data-testid=ask]");
+		const before = anna.url();
+		await anna.click("[data-testid=ask]");
+		await says(anna, "rematch", "Waiting for Bert <b>");
+		await says(bert, "rematch", "Anna would like a rematch.");
+		expect(await audit(bert)).toEqual([]);
+		// It is told in the lobby as well.
+		await bert.click(".brand");
+		await bert.waitForSelector('.mymatch .status:has-text("Would like a rematch")');
+		await bert.click('.mymatch:has-text("Would like a rematch") a');
+		await bert.click("[data-testid=accept]");
+		await Promise.all([anna, bert].map((page) => page.waitForSelector("[data-testid=board]")));
+		await anna.waitForFunction((url) => location.href !== url, before);
+		expect(anna.url()).toBe(bert.url());
+		// Whoever goes back stays there, and can follow.
+		await anna.goBack();
+		await anna.waitForSelector("[data-testid=enter]");
+		await anna.click("[data-testid=enter]");
+		await anna.waitForFunction((url) => location.href === url, bert.url());
+		await leave(anna, bert);
+	});
+
+	it("hear that a rematch was declined, or taken back", async () => {
+		const { anna, bert } = await pair();
+		await resign(bert);
+		await anna.click("[data-testid=ask]");
+		await bert.click("[data-testid=decline]");
+		await says(bert, "rematch", "You have declined the rematch.");
+		await says(anna, "rematch", "Bert <b> has declined the rematch.");
+		await leave(anna, bert);
+		const second = await pair();
+		await resign(second.bert);
+		await second.anna.click("[data-testid=ask]");
+		await says(second.bert, "rematch", "Anna would like a rematch.");
+		await second.anna.click("[data-testid=takeback]");
+		await says(second.anna, "rematch", "You have taken the offer of a rematch back.");
+		await says(second.bert, "rematch", "Anna has taken the offer of a rematch back.");
+		await leave(second.anna, second.bert);
+	});
+
+	it("are called when it is their turn", async () => {
+		const { anna, link } = await invite();
+		const { page } = anna;
+		await page.context().grantPermissions(["notifications"]);
+		// Both are off until they are wanted.
+		await page.click("[data-testid=settings]");
+		await page.waitForSelector("dialog[open]");
+		expect(await audit(page)).toEqual([]);
+		expect(await page.isChecked("input[name=sound]")).toBe(false);
+		expect(await page.isChecked("input[name=notifications]")).toBe(false);
+		await page.check("input[name=sound]");
+		await page.check("input[name=notifications]");
+		await page.keyboard.press("Escape");
+		await page.evaluate(() => {
+			const shown: string[] = [];
+			const played: number[] = [];
+			Object.assign(window, { shown, played });
+			Object.defineProperty(document, "hidden", { get: () => true });
+			window.Notification = class {
+				constructor(title: string, options: NotificationOptions) {
+					shown.push(`${title}: ${options.body}`);
+				}
+			} as unknown as typeof Notification;
+			const start = OscillatorNode.prototype.start;
+			OscillatorNode.prototype.start = function (when) {
+				played.push(this.frequency.value);
+				start.call(this, when);
+			};
+		});
+		expect(await page.title()).toBe("Champion Chess – Croupier");
+		expect(await page.getAttribute("link[rel=icon]", "href")).toBe("./icon.svg");
+		const bert = await visit(browser, link);
+		await bert.page.click("[data-testid=join]");
+		await page.waitForSelector("[data-testid=board]");
+		await page.waitForFunction(() => document.title === "Your turn – Champion Chess – Croupier");
+		expect(await page.getAttribute("link[rel=icon]", "href")).toBe("./icon-turn.svg");
+		const heard = await page.evaluate(() => {
+			const { shown, played } = window as unknown as { shown: string[]; played: number[] };
+			return { shown, played: played.length };
+		});
+		expect(heard).toEqual({ shown: ["Your turn: Champion Chess"], played: 2 });
+		await leave(page, bert.page);
+	});
+});

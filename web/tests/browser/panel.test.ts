@@ -1,0 +1,146 @@
+// What the page explains: hints in words, the log, the form for a new match, and what is installed.
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chance, playWithMouse } from "./players";
+import { type Server, startServer } from "./server";
+import { audit, browserIsHere, deal, launch, visit } from "./visitor";
+
+describe.skipIf(!browserIsHere)("the page explains itself", () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	it.each([
+		["en-US", /^Choose “.+”.* worth about .*(point|nothing)/, "Figures of the search", "You:"],
+		["de-DE", /^Wähle .*„.+“.* etwa .*(Punkt|nichts)/, "Zahlen der Suche", "Ich:"],
+	])("a hint says in words what to do, %s", async (locale, sentence, figures, me) => {
+		const { page } = await visit(browser, server.url, { locale });
+		await deal(page, "champion_chess");
+		await page.waitForSelector(".card[data-can]");
+		await page.click(".tabs button:nth-child(2)");
+		await page.click(".hintpanel .primary");
+		await page.waitForSelector(".hintpanel .primary", { state: "detached" });
+		await page.waitForSelector(".hintpanel .primary"); // The search is over.
+		const advice = await page.locator("[data-testid=advice]").innerText();
+		expect(advice).toMatch(sentence);
+		// Each column has a heading, and each colour of the bar a word with its share.
+		const headings = page.locator(".shares thead th");
+		expect((await headings.allInnerTexts()).filter(Boolean)).toHaveLength(3);
+		for (const text of await page.locator(".chancesbox li").allInnerTexts())
+			expect(text).toMatch(/\p{L}+ \d+\s?%/u);
+		expect(await page.locator(".hintpanel abbr").count()).toBe(0);
+		// The expected line begins with the move that the hint plays most often.
+		const [first] = await page.locator(".hintpanel .line li").allInnerTexts();
+		const best = await page.locator(".shares tbody th").first().innerText();
+		expect(first).toBe(`${me} ${best.replace(/ \(.*/, "")}`);
+		// Figures and jargon are for those who ask for them.
+		expect(await page.locator(".hintpanel").innerText()).not.toMatch(/playouts|Durchläufe/);
+		const details = page.locator("details.figures");
+		expect(await details.locator("p").first().isVisible()).toBe(false);
+		await details.locator(`summary:has-text("${figures}")`).click();
+		expect(await details.locator("p").first().isVisible()).toBe(true);
+		expect(await audit(page)).toEqual([]);
+		await page.context().close();
+	});
+
+	it("the log is a list without gaps, by rounds, with the newest entries marked", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		await page.waitForSelector(".log li");
+		const gaps = () =>
+			page.evaluate(() => {
+				const boxes = [...document.querySelectorAll(".log li:not(.part)")].map((each) => ({
+					...each.getBoundingClientRect().toJSON(),
+					part: each.previousElementSibling?.classList.contains("part"),
+				}));
+				return boxes.slice(1).map((box, at) => (box.part ? 0 : box.top - boxes[at].bottom));
+			});
+		expect(Math.max(...(await gaps()))).toBeLessThan(12);
+		let clicks = 0;
+		await playWithMouse(page, chance(1), async () => ++clicks > 24);
+		await page.waitForSelector(".log .part");
+		expect(await page.locator(".log .part").first().innerText()).toBe("Round 1");
+		expect(await page.locator(".log li").last().getAttribute("class")).toContain("newest");
+		expect(Math.max(...(await gaps()))).toBeLessThan(12);
+		await page.context().close();
+	});
+
+	it("nobody is called by their place in the order, and no bot an opportunity", async () => {
+		const { page } = await visit(browser, server.url, { locale: "de-DE" });
+		await page.click("[data-testid=play-skystones]");
+		const form = () => page.locator("[data-testid=newmatch]").innerText();
+		expect(await form()).not.toContain("Gelegenheit");
+		// Each strength says what the bot does.
+		for (const strength of await page.locator("input[name=strength]").all()) {
+			await strength.check({ force: true });
+			expect(await page.locator(".choices:has(input[name=strength]) .note").innerText()).toMatch(
+				/Zug/,
+			);
+		}
+		await page.keyboard.press("Escape");
+		await deal(page, "skystones", { seat: "0" });
+		await page.waitForSelector(".log .who.theirs");
+		expect(await page.locator(".log .who.theirs").first().innerText()).toBe("Der Bot");
+		await page.context().close();
+	});
+
+	const clocks = (page: Page) => page.locator(".player .clock").first().innerText();
+
+	it("a clock of one's own, within the limits of the server", async () => {
+		const { page } = await visit(browser, server.url);
+		await page.click("[data-testid=play-skystones]");
+		await page.locator("input[name=opponent][value=friend]").check({ force: true });
+		await page.locator("input[name=clock][value=own]").check({ force: true });
+		await page.fill("input[name=clocktime]", "31");
+		await page.selectOption(".ownclock select", "days");
+		await page.click("[data-testid=deal]");
+		// The browser refuses what is too long, as the server would.
+		expect(await page.locator("input[name=clocktime]:invalid").count()).toBe(1);
+		await page.selectOption(".ownclock select", "minutes");
+		await page.fill("input[name=clocktime]", "7");
+		await page.fill("input[name=clockincrement]", "3");
+		expect(await audit(page)).toEqual([]);
+		await page.click("[data-testid=deal]");
+		await page.waitForSelector(".invite .qr path");
+		expect(await clocks(page)).toBe("7:00");
+		expect(await page.locator(".invite").innerText()).toContain(
+			"7 minutes for each player, and 3 seconds more with each move.",
+		);
+		expect(await audit(page)).toEqual([]);
+		await page.context().close();
+	});
+
+	it("the QR code is the invitation", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones", { opponent: "friend" });
+		await page.waitForSelector(".qr path");
+		const { encode } = await import("uqr");
+		const link = await page.inputValue(".invite [data-testid=link]");
+		const dark = encode(link, { border: 2 }).data.flat().filter(Boolean).length;
+		const path = await page.getAttribute(".qr path", "d");
+		expect(path?.split("M").length).toBe(dark + 1);
+		await page.context().close();
+	});
+
+	it("can be installed, and tells what it is", async () => {
+		const { page, complaints } = await visit(browser, server.url);
+		const href = await page.getAttribute("link[rel=manifest]", "href");
+		const response = await page.request.get(new URL(href!, server.url).href);
+		expect(response.headers()["content-type"]).toContain("application/manifest+json");
+		const manifest = await response.json();
+		for (const { src } of manifest.icons as { src: string }[]) {
+			const icon = await page.request.get(new URL(src, server.url).href);
+			expect(icon.headers()["content-type"]).toContain("image/svg+xml");
+		}
+		for (const property of ["og:title", "og:description"])
+			expect(await page.getAttribute(`meta[property="${property}"]`, "content")).toMatch(/\S/);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+});

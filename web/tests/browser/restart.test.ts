@@ -1,0 +1,116 @@
+// Servers that go and come back while people sit at the table, and nothing else happens.
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chance } from "./players";
+import { type Server, startServer } from "./server";
+import { browserIsHere, deal, launch, visit } from "./visitor";
+
+const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+// The long form restarts the server at each kind of decision; the short one at the first few.
+const RESTARTS = process.env.TEST_LONG ? 30 : 2;
+const CLICKS = process.env.TEST_LONG ? 400 : 60;
+const LIVE_MS = 5000;
+
+const CAN = ".tablearea [data-can]:not(:disabled), [data-confirm]:not(:disabled)";
+
+/** What is due from the players; undefined while something is chosen or still to be shown. */
+async function decision(pages: Page[]): Promise<string | undefined> {
+	const due = await Promise.all(
+		pages.map((page) =>
+			page.evaluate((can) => {
+				if (document.querySelector("[data-testid=ending]")) return "over";
+				if (document.querySelector(".chosen, [data-confirm]")) return undefined;
+				const prompt = document.querySelector("[data-testid=prompt]")?.textContent ?? "";
+				return document.querySelector(can) ? prompt.replace(/\d+/g, "N") : "waits";
+			}, CAN),
+		),
+	);
+	return due.includes(undefined) || due.every((each) => each === "waits")
+		? undefined
+		: due.join(" / ");
+}
+
+/** Clicks something that continues a choice, or the button that completes it. */
+async function clickOne(page: Page, luck: number) {
+	const target = await page.evaluateHandle(
+		([can, luck]) => {
+			const all = [...document.querySelectorAll<HTMLElement>(can)];
+			const fresh = all.filter((each) => !each.classList.contains("chosen"));
+			const confirm = fresh.find((each) => each.matches("[data-confirm]"));
+			return confirm ?? fresh[Math.floor(luck * fresh.length)];
+		},
+		[CAN, luck] as const,
+	);
+	await target
+		.asElement()
+		?.click({ timeout: 2000 })
+		.catch(() => undefined); // It may have gone since.
+}
+
+const waitFor = (page: Page, connection: string, timeout?: number) =>
+	page.waitForSelector(`[data-testid=match][data-connection=${connection}]`, { timeout });
+
+describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	it.each(GAMES)("leaves both players of %s at the table", async (game) => {
+		const random = chance(SEED);
+		const host = await visit(browser, server.url);
+		await deal(host.page, game, { opponent: "friend", seat: "0" });
+		const guest = await visit(browser, await host.page.inputValue(".invite [data-testid=link]"));
+		await guest.page.click("[data-testid=join]");
+		const pages = [host.page, guest.page];
+		await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
+		const seen = new Set<string>();
+		for (let click = 0; click < CLICKS && seen.size < RESTARTS; click++) {
+			await Promise.any(pages.map((page) => page.waitForSelector(`${CAN}, [data-testid=ending]`)));
+			const kind = await decision(pages);
+			if (kind?.includes("over")) break;
+			if (kind && !seen.has(kind)) {
+				await server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
+				seen.add(kind);
+				await Promise.all(pages.map((page) => waitFor(page, "lost")));
+				expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
+				await server.again();
+				await Promise.all(pages.map((page) => waitFor(page, "live", LIVE_MS)));
+			}
+			const able: Page[] = [];
+			for (const page of pages) if (await page.$(CAN)) able.push(page);
+			const page = able[Math.floor(random() * able.length)];
+			if (page) await clickOne(page, random());
+		}
+		expect(seen.size).toBeGreaterThanOrEqual(2);
+		await Promise.all(pages.map((page) => page.context().close()));
+	});
+
+	it("sends a decision that was made while the server was away", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones");
+		await page.waitForSelector(CAN);
+		await server.kill("SIGKILL");
+		await waitFor(page, "lost");
+		const before = Number(await page.getAttribute("[data-testid=match]", "data-version"));
+		await clickOne(page, 0);
+		if (await page.$("[data-confirm]:not(:disabled)")) await clickOne(page, 0);
+		await page.waitForFunction(() =>
+			/Sending/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
+		);
+		await server.again();
+		await page.waitForFunction(
+			(known) =>
+				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) > known,
+			before,
+			{ timeout: LIVE_MS },
+		);
+		await page.context().close();
+	});
+});
