@@ -14,6 +14,7 @@ import { SettingsDialog } from "./ui/settings";
 
 export function App() {
 	const here = place.value;
+	const [setting, setSetting] = useState(false);
 	const seat = here.at === "match" || here.at === "replay" ? seatOf(here.id) : undefined;
 	const title = seat && catalogOf(seat.game)?.game.title;
 	return (
@@ -34,7 +35,7 @@ export function App() {
 					<span>{t().table}</span>
 				</a>
 				{title && <h1 class="where">{title}</h1>}
-				<Settings />
+				<Settings onOpen={() => setSetting(true)} />
 			</header>
 			<main id="main" tabIndex={-1}>
 				{here.at === "lobby" && <Lobby />}
@@ -44,6 +45,7 @@ export function App() {
 				{here.at === "replay" &&
 					(seat ? <ReplayScreen seat={seat} key={seat.match} /> : <NoSeat />)}
 			</main>
+			{setting && <SettingsDialog onClose={() => setSetting(false)} />}
 		</>
 	);
 }
@@ -60,8 +62,7 @@ function NoSeat() {
 	);
 }
 
-function Settings() {
-	const [open, setOpen] = useState(false);
+function Settings({ onOpen }: { onOpen: () => void }) {
 	return (
 		<div class="settings">
 			<select
@@ -74,10 +75,9 @@ function Settings() {
 				<option value="en">English</option>
 				<option value="de">Deutsch</option>
 			</select>
-			<button type="button" onClick={() => setOpen(true)} data-testid="settings">
+			<button type="button" onClick={onOpen} data-testid="settings">
 				{t().settings}
 			</button>
-			{open && <SettingsDialog onClose={() => setOpen(false)} />}
 		</div>
 	);
 }

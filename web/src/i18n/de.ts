@@ -266,11 +266,10 @@ export const de: Texts = {
 	hintsForbidden:
 		"Während dieser Partie gibt es keine Tipps: So wurde es in der Einladung vereinbart.",
 	hintsAfterwards: "Danach zeigt das Nachspielen, wie gut die Aussichten beider Seiten waren.",
-	hintAlways: (move) => `Wähle „${move}“.`,
-	hintMixed: (move, tenths, other) =>
-		`Wähle in ${tenths} von 10 Fällen „${move}“, sonst „${other}“.`,
+	hintAlways: (move) => `Bester Zug: „${move}“.`,
+	hintMixed: (move, tenths, other) => `In ${tenths} von 10 Fällen „${move}“, sonst „${other}“.`,
 	hintMixedMore: (move, tenths, other, tenthsOther) =>
-		`Wähle in ${tenths} von 10 Fällen „${move}“, in ${tenthsOther} „${other}“, sonst einen anderen Zug der Liste.`,
+		`In ${tenths} von 10 Fällen „${move}“, in ${tenthsOther} „${other}“, sonst ein anderer Zug der Liste.`,
 	hintWorth: (points) => `Das ist etwa ${points} wert.`,
 	hintWorthBoth: (points) => `Beide sind etwa ${points} wert.`,
 	hintWorthEach: (points, other) =>
@@ -282,7 +281,7 @@ export const de: Texts = {
 		return tenths === 0 ? "nichts" : `0,${tenths} Punkte`;
 	},
 	hintOthers: "Andere Züge sind genauso gut.",
-	hintPoints: "Ein Sieg zählt einen Punkt, ein Unentschieden einen halben.",
+	hintPoints: "Ein Sieg zählt einen Punkt, ein Remis einen halben.",
 	hintMixing: "Wenn du abwechselst, bleibst du unberechenbar.",
 	hintMove: "Zug",
 	hintShare: "Wie oft",
@@ -299,7 +298,7 @@ export const de: Texts = {
 		`Wie wahrscheinlich jede Karte dort ist, geschätzt aus ${n} Verteilungen der verdeckten Karten, die zu dem passen, was du gesehen hast.`,
 	hintScoreGraph: "Zu erwartende Punkte im Lauf der Suche",
 	hintWin: "Sieg",
-	hintDraw: "Unentschieden",
+	hintDraw: "Remis",
 	hintLoss: "Niederlage",
 	places: {
 		opponent_hand: "Hand",

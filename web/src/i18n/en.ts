@@ -257,7 +257,7 @@ export const en = {
 	hintsForbidden:
 		"There are no hints during this match: that is what was agreed in the invitation.",
 	hintsAfterwards: "Afterwards the replay shows how good each player’s chances were.",
-	hintAlways: (move: string) => `Choose “${move}”.`,
+	hintAlways: (move: string) => `Best move: “${move}”.`,
 	hintMixed: (move: string, tenths: number, other: string) =>
 		`Choose “${move}” in ${tenths} of 10 cases, otherwise “${other}”.`,
 	hintMixedMore: (move: string, tenths: number, other: string, tenthsOther: number) =>

@@ -157,7 +157,7 @@ function Chances(props: { win: number; draw: number; loss: number }) {
 			<ul>
 				{chances.map(([name, share, title]) => (
 					<li key={name}>
-						<svg class="chip" viewBox="0 0 1 1" aria-hidden="true">
+						<svg class="swatch" viewBox="0 0 1 1" aria-hidden="true">
 							<rect class={name} width="1" height="1" />
 						</svg>
 						{title} <b class="num">{percent(share)}</b>

@@ -17,8 +17,18 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 	});
 
 	it.each([
-		["en-US", /^Choose “.+”.* worth about .*(point|nothing)/, "Figures of the search", "You:"],
-		["de-DE", /^Wähle .*„.+“.* etwa .*(Punkt|nichts)/, "Zahlen der Suche", "Ich:"],
+		[
+			"en-US",
+			/^(Best move:|Choose) “.+”.* worth about .*(point|nothing)/,
+			"Figures of the search",
+			"You:",
+		],
+		[
+			"de-DE",
+			/^(Bester Zug:|In \d von 10 Fällen) „.+“.* etwa .*(Punkt|nichts)/,
+			"Zahlen der Suche",
+			"Ich:",
+		],
 	])("a hint says in words what to do, %s", async (locale, sentence, figures, me) => {
 		const { page } = await visit(browser, server.url, { locale });
 		await deal(page, "champion_chess");
