@@ -174,7 +174,8 @@ export const de: Texts = {
 		MATCH_NOT_FOUND: "Der Server kennt diese Partie nicht mehr.",
 		STALE_VERSION: "Die Partie ist schon weiter. Bitte wähle noch einmal.",
 		NOT_TO_DECIDE: "Du bist gerade nicht dran.",
-		INVITATION_USED: "Jemand anders hat diese Einladung schon benutzt.",
+		INVITATION_USED:
+			"Diese Einladung wurde schon benutzt. Warst du das, dann öffne die Partie in dem Browser, in dem du Platz genommen hast.",
 		INVITATION_INVALID: "Diese Einladung gilt hier nicht.",
 		TOO_MANY_SEARCHES: "Gerade laufen zu viele Suchen. Versuch es gleich noch einmal.",
 		BUDGET_EXHAUSTED: "Zu viele Anfragen. Versuch es gleich noch einmal.",
@@ -265,7 +266,8 @@ export const de: Texts = {
 	hintNotNow: "Tipps gibt es, wenn du dran bist.",
 	hintsForbidden:
 		"Während dieser Partie gibt es keine Tipps: So wurde es in der Einladung vereinbart.",
-	hintsAfterwards: "Danach zeigt das Nachspielen, wie gut die Aussichten beider Seiten waren.",
+	hintsAfterwards:
+		"Nach der Partie zeigt das Nachspielen, wie gut deine Aussichten bei jeder Entscheidung waren.",
 	hintAlways: (move) => `Bester Zug: „${move}“.`,
 	hintMixed: (move, tenths, other) => `In ${tenths} von 10 Fällen „${move}“, sonst „${other}“.`,
 	hintMixedMore: (move, tenths, other, tenthsOther) =>

@@ -169,7 +169,8 @@ export const en = {
 		MATCH_NOT_FOUND: "The server does not know this match any more.",
 		STALE_VERSION: "The match has moved on. Please choose again.",
 		NOT_TO_DECIDE: "It is not your turn now.",
-		INVITATION_USED: "Somebody else has used this invitation.",
+		INVITATION_USED:
+			"This invitation has been used. If it was you, open the match in the browser you took the seat with.",
 		INVITATION_INVALID: "This invitation is not valid here.",
 		TOO_MANY_SEARCHES: "Too many searches are running. Try again in a moment.",
 		BUDGET_EXHAUSTED: "Too many requests. Try again in a moment.",
@@ -256,7 +257,7 @@ export const en = {
 	hintNotNow: "You can ask for a hint when it is your turn.",
 	hintsForbidden:
 		"There are no hints during this match: that is what was agreed in the invitation.",
-	hintsAfterwards: "Afterwards the replay shows how good each player’s chances were.",
+	hintsAfterwards: "After the match, the replay shows how good your chances were at each decision.",
 	hintAlways: (move: string) => `Best move: “${move}”.`,
 	hintMixed: (move: string, tenths: number, other: string) =>
 		`Choose “${move}” in ${tenths} of 10 cases, otherwise “${other}”.`,

@@ -21,25 +21,28 @@ const RETRY_MS = 2000;
 
 const attemptKey = (invitation: string) => `croupier.join.${invitation}`;
 
-/** The id of the request to join, if it was sent before: its response may have been lost. */
-function attempted(invitation: string): string | undefined {
+/** Does something with the storage, which may be forbidden: a reload is then another attempt. */
+function stored<T>(act: (storage: Storage) => T): T | undefined {
 	try {
-		return localStorage.getItem(attemptKey(invitation)) ?? undefined;
+		return act(localStorage);
 	} catch {
 		return undefined;
 	}
 }
 
+/** The id of the request to join, if it was sent before: its response may have been lost. */
+const attempted = (invitation: string) =>
+	stored((storage) => storage.getItem(attemptKey(invitation))) ?? undefined;
+
 /** The id of the request, the same after a reload, so that a lost response is not a lost seat. */
 function requestIdFor(invitation: string): string {
 	const id = attempted(invitation) ?? uuid();
-	try {
-		localStorage.setItem(attemptKey(invitation), id);
-	} catch {
-		// Without storage a reload is another attempt.
-	}
+	stored((storage) => storage.setItem(attemptKey(invitation), id));
 	return id;
 }
+
+const forgetAttempt = (invitation: string) =>
+	stored((storage) => storage.removeItem(attemptKey(invitation)));
 
 /** What the invitation is for; nothing about it from a server that cannot tell. */
 function useInvitation(invitation: string) {
@@ -99,14 +102,11 @@ export function Join({ invitation }: { invitation: string }) {
 				joinedBy: invitation,
 				created: Date.now(),
 			});
-			try {
-				localStorage.removeItem(attemptKey(invitation));
-			} catch {
-				// There is none without storage.
-			}
+			forgetAttempt(invitation);
 			replacePlace(linkTo.match(idOf(joined.name)));
 		} catch (error) {
 			const refusal = refusalOf(error);
+			if (!refusal.temporary) forgetAttempt(invitation);
 			setFailed(refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message));
 			setUnderway(false);
 		}
@@ -165,9 +165,6 @@ export function Join({ invitation }: { invitation: string }) {
 								{t().rules}
 							</button>
 						)}
-						<a class="button quiet" href={linkTo.lobby}>
-							{t().lobby}
-						</a>
 					</div>
 				</form>
 			)}

@@ -14,6 +14,7 @@ import { language } from "../state/settings";
 import { Dialog } from "../ui/dialog";
 
 const POLL_MS = 4000;
+const POLL_MORE_MS = 500; // For each match that is asked for.
 const POLL_HIDDEN_MS = 15_000;
 const REMATCH_MS = 3_600_000; // So long after the end of a match somebody may still want another one.
 
@@ -46,7 +47,8 @@ function useNews(): ReadonlyMap<string, News> {
 		async function look() {
 			clearTimeout(timer);
 			timer = undefined;
-			for (const seat of seats.peek().filter((each) => open(each) && !gone.has(each.match))) {
+			const asked = seats.peek().filter((each) => open(each) && !gone.has(each.match));
+			for (const seat of asked) {
 				try {
 					const { view, rematch } = await getSummary(seat, stop.signal);
 					if (view) observe(seat.match, view);
@@ -62,7 +64,8 @@ function useNews(): ReadonlyMap<string, News> {
 					learn(seat.match, "gone");
 				}
 			}
-			timer = setTimeout(look, document.hidden ? POLL_HIDDEN_MS : POLL_MS);
+			const pause = document.hidden ? POLL_HIDDEN_MS : POLL_MS;
+			timer = setTimeout(look, pause + POLL_MORE_MS * asked.length);
 		}
 		const onVisible = () => {
 			if (timer !== undefined && !document.hidden) void look();

@@ -25,10 +25,11 @@ export function HintPanel(props: {
 	const hint = hints.hint.value;
 	const beliefs = hints.beliefs.value;
 	const refusal = hints.refusal.value;
-	if (!hintsAllowed(context.view))
+	const over = context.view.result !== undefined;
+	if (over || !hintsAllowed(context.view))
 		return (
 			<section class="hintpanel" aria-label={t().hint} data-testid="nohints">
-				<p>{t().hintsForbidden}</p>
+				{!over && <p>{t().hintsForbidden}</p>}
 				<p class="muted">{t().hintsAfterwards}</p>
 			</section>
 		);

@@ -125,7 +125,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		await bert.page.waitForSelector('.player.far:has-text("Anna")');
 		// The invitation is used; whoever used it is shown the way back.
 		const late = await visit(browser, link);
-		expect(await text(late.page, "closed")).toContain("Somebody else has used this invitation");
+		expect(await text(late.page, "closed")).toContain("This invitation has been used");
 		await bert.page.goto(link);
 		await bert.page.reload();
 		expect(await text(bert.page, "ownseat")).toContain("already taken this seat");

@@ -1,4 +1,6 @@
 // Servers that go and come back while people sit at the table, and nothing else happens.
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chance } from "./players";
@@ -50,6 +52,40 @@ async function clickOne(page: Page, luck: number) {
 
 const waitFor = (page: Page, connection: string, timeout?: number) =>
 	page.waitForSelector(`[data-testid=match][data-connection=${connection}]`, { timeout });
+
+/** A way to the server that can fall silent without closing a connection, as a network does. */
+async function startWay(to: string) {
+	const { hostname, port } = new URL(to);
+	const sockets: Socket[] = [];
+	let silent = false;
+	const way = createServer((near) => {
+		sockets.push(near);
+		near.on("error", () => undefined);
+		if (silent) return;
+		const far = connect(Number(port), hostname);
+		sockets.push(far);
+		far.on("error", () => near.destroy());
+		near.on("data", (bytes) => silent || far.write(bytes));
+		far.on("data", (bytes) => silent || near.write(bytes));
+		near.on("close", () => far.destroy());
+		far.on("close", () => near.destroy());
+	});
+	way.listen(0, "127.0.0.1");
+	await once(way, "listening");
+	return {
+		url: `http://127.0.0.1:${(way.address() as AddressInfo).port}/`,
+		fallSilent: () => {
+			silent = true;
+		},
+		speak: () => {
+			silent = false;
+		},
+		stop: () => {
+			for (const socket of sockets) socket.destroy();
+			way.close();
+		},
+	};
+}
 
 describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => {
 	let server: Server;
@@ -112,5 +148,18 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 			{ timeout: LIVE_MS },
 		);
 		await page.context().close();
+	});
+
+	it("notices a connection that dies without a word, and finds another one", async () => {
+		const way = await startWay(server.url);
+		const { page } = await visit(browser, way.url);
+		await deal(page, "skystones");
+		await waitFor(page, "live");
+		way.fallSilent();
+		await waitFor(page, "lost", 40_000);
+		way.speak();
+		await waitFor(page, "live", 2 * LIVE_MS); // An attempt that is underway has to fail first.
+		await page.context().close();
+		way.stop();
 	});
 });
