@@ -3,6 +3,7 @@ import "./style/base.css";
 import "./style/cards.css";
 import "./style/lobby.css";
 import "./style/match.css";
+import "./style/guide.css";
 
 import { render } from "preact";
 import { App } from "./app";

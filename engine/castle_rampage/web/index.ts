@@ -14,6 +14,7 @@ import { list, t } from "@app/i18n";
 import { CastleBoard, idOf, structureName } from "./board";
 import { CastleCard } from "./card";
 import { deal } from "./deal";
+import { guide } from "./guide";
 import { follow } from "./replay";
 import { say } from "./texts";
 import "./glyphs";
@@ -200,6 +201,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
+	guide,
 };
 
 function describe({ action }: CastleRampageAction, context: Context): string {

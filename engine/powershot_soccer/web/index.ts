@@ -12,6 +12,7 @@ import { list, t } from "@app/i18n";
 import { SoccerBoard } from "./board";
 import { roleOf, SoccerCard } from "./card";
 import { deal } from "./deal";
+import { guide } from "./guide";
 import { follow } from "./replay";
 import { say } from "./texts";
 import "./glyphs";
@@ -127,6 +128,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
+	guide,
 };
 
 function describe({ action }: PowerShotSoccerAction, context: Context): string {

@@ -11,6 +11,7 @@ import { t } from "@app/i18n";
 import { SkyBoard, squareName } from "./board";
 import { SkyCard, totalOf } from "./card";
 import { deal } from "./deal";
+import { guide } from "./guide";
 import { follow } from "./replay";
 import { say } from "./texts";
 import "./glyphs";
@@ -131,6 +132,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
+	guide,
 };
 
 function describe({ action }: SkystonesAction, context: Context): string {

@@ -11,6 +11,7 @@ import {
 	type View,
 } from "../api/types";
 import type { Choice, Click, Key } from "../match/choices";
+import type { Guide } from "../match/lesson";
 import type { Catalog } from "../state/catalog";
 
 /** A line of the log. */
@@ -143,6 +144,8 @@ export interface GameModule {
 	place?(name: string): string | undefined;
 	/** Follows the events of a record; without it a replay has no board. */
 	follow?(record: MatchRecord): Follower;
+	/** The lesson, and what the rules explain with pictures; without it there is no lesson. */
+	guide?: Guide;
 	/** How the deal is checked; without it only the hash of the secret is. */
 	deal?: Deal;
 }

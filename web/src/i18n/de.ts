@@ -325,4 +325,15 @@ export const de: Texts = {
 	verifyDeal: (n) => `Das Austeilen, nachgerechnet: alle ${n} Plätze sind gleich`,
 	verifyDealWrong: "Das Austeilen weicht vom Bericht ab",
 	scoreGraph: "Deine Aussichten im Lauf der Partie",
+	// Lektionen, und Regeln mit Bildern
+	learn: "Lernen im Spiel",
+	learned: "gelernt",
+	lesson: "Lektion",
+	lessonWaits: "Spiel weiter. Die nächste Erklärung kommt, wenn sie wichtig wird.",
+	lessonCutShort:
+		"Die Partie endete, bevor ihre Regeln sie entschieden, und damit auch die Lektion. In der Lobby kannst du sie neu beginnen.",
+	gotIt: "Verstanden",
+	skipLesson: "Lektion überspringen",
+	howCardsRead: "So liest du eine Karte",
+	kindCards: (kind, n) => `${kind} (${cards(n)})`,
 };

@@ -318,6 +318,17 @@ export const en = {
 	verifyDeal: (n: number) => `The deal, derived again: all ${n} places are equal`,
 	verifyDealWrong: "The deal differs from the record",
 	scoreGraph: "Your chances over the match",
+	// Lessons, and rules with pictures
+	learn: "Learn by playing",
+	learned: "learned",
+	lesson: "Lesson",
+	lessonWaits: "Play on. The next explanation comes when it matters.",
+	lessonCutShort:
+		"The match ended before its rules decided it, and so does the lesson. You can begin it again in the lobby.",
+	gotIt: "Got it",
+	skipLesson: "Skip the lesson",
+	howCardsRead: "How to read a card",
+	kindCards: (kind: string, n: number) => `${kind} (${n === 1 ? "1 card" : `${n} cards`})`,
 };
 
 export type Texts = typeof en;

@@ -4,6 +4,7 @@ import { classOf } from "../games";
 import { t } from "../i18n";
 import { catalogOf, gameIds } from "../state/catalog";
 import { Cover } from "./cover";
+import { Learn } from "./learn";
 import { MyMatches } from "./mymatches";
 import { NewMatchDialog } from "./newmatch";
 import { RulesDialog } from "./rulesdialog";
@@ -63,6 +64,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 						{t().rules}
 						<span class="sr"> {catalog?.game.title}</span>
 					</button>
+					{catalog && <Learn catalog={catalog} />}
 				</div>
 			</div>
 		</li>

@@ -4,6 +4,7 @@ import { resignMatch } from "../api/calls";
 import type { Event, View } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
+import { under } from "../games/cardlist";
 import type { Context } from "../games/module";
 import { t } from "../i18n";
 import { Rules } from "../lobby/rules";
@@ -17,6 +18,7 @@ import { ActionBar } from "./actions";
 import { Clock, clockInWords } from "./clock";
 import { Ending } from "./end";
 import { useFlip } from "./flip";
+import { Coach } from "./guide";
 import { Hands } from "./hand";
 import { HintPanel, hintsAllowed } from "./hintpanel";
 import { Hints } from "./hints";
@@ -65,7 +67,7 @@ export function MatchScreen({ seat }: { seat: Seat }) {
 			</p>
 		);
 	}
-	const context: Context = { catalog, me: seat.seat, view };
+	const context: Context = { catalog: under(catalog, view.ruleset), me: seat.seat, view };
 	return <Table key={seat.match} {...{ seat, context, session, hints, view }} />;
 }
 
@@ -137,6 +139,17 @@ function Table(props: {
 				<Player {...{ context, view, session }} at={near} />
 				{!waiting && seat.seat !== undefined && (
 					<Hands game={game} context={context} picker={chooser} near={near} />
+				)}
+				{seat.lesson && seat.seat !== undefined && game.guide && (
+					<Coach
+						{...{ seat, root }}
+						guide={game.guide}
+						now={{
+							...{ view, context, me: seat.seat, events: session.events.value },
+							clicks: chooser.clicks,
+						}}
+						submitting={session.submitting.value}
+					/>
 				)}
 				{view.result ? (
 					<Ending seat={seat} context={context} session={session} />

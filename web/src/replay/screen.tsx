@@ -5,6 +5,7 @@ import { refusalOf } from "../api/errors";
 import type { MatchRecord } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
+import { under } from "../games/cardlist";
 import type { Context, GameModule, Picker } from "../games/module";
 import { percent, t } from "../i18n";
 import { useFlip } from "../match/flip";
@@ -35,7 +36,8 @@ export function ReplayScreen({ seat }: { seat: Seat }) {
 			setFailed(refusal.reason === "MATCH_NOT_OVER" ? t().replayNotOver : refusal.message);
 		});
 	}, [seat.match, seat.token]);
-	const catalog = catalogOf(seat.game);
+	const standard = catalogOf(seat.game);
+	const catalog = standard && under(standard, record?.ruleset);
 	const module = catalog?.module;
 	const all = useMemo(
 		() => (record && module ? moments(record, module.follow?.(record)) : []),

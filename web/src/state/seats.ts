@@ -31,6 +31,8 @@ export interface Seat {
 	/** The name that the other player gave, if any. */
 	opponent?: string;
 	created: number;
+	/** In a match that teaches: the tips that were read so far. */
+	lesson?: readonly string[];
 	known?: Known;
 }
 

@@ -15,9 +15,10 @@ export interface Server {
 	stop(): Promise<void>;
 }
 
-export async function startServer(): Promise<Server> {
+/** A server with these options besides. */
+export async function startServer(...options: string[]): Promise<Server> {
 	const data = mkdtempSync(join(tmpdir(), "croupier-"));
-	let [running, url] = await serve(data, "127.0.0.1:0");
+	let [running, url] = await serve(data, "127.0.0.1:0", options);
 	const kill = async (signal: "SIGTERM" | "SIGKILL") => {
 		if (running.exitCode !== null || running.signalCode !== null) return;
 		const gone = once(running, "exit");
@@ -28,7 +29,7 @@ export async function startServer(): Promise<Server> {
 		url,
 		kill,
 		again: async () => {
-			[running] = await serve(data, new URL(url).host);
+			[running] = await serve(data, new URL(url).host, options);
 		},
 		stop: async () => {
 			await kill("SIGTERM");
@@ -37,12 +38,16 @@ export async function startServer(): Promise<Server> {
 	};
 }
 
-async function serve(data: string, web: string): Promise<[ChildProcess, string]> {
+async function serve(
+	data: string,
+	web: string,
+	options: string[],
+): Promise<[ChildProcess, string]> {
 	const server = spawn(
 		process.env.CROUPIER ?? "../.venv/bin/croupier",
 		[
 			...["serve", "--listen", "127.0.0.1:0", "--web", web],
-			...["--metrics-port", "0", "--data", data],
+			...["--metrics-port", "0", "--data", data, ...options],
 		],
 		{ stdio: ["ignore", "pipe", "pipe"] },
 	);

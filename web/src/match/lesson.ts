@@ -1,0 +1,93 @@
+// A match that teaches: what to tell the player next. Each game has its own tips, in engine/<game>/web/guide.ts.
+import type { CatalogCard, Event, Ruleset, View } from "../api/types";
+import type { Context } from "../games/module";
+import { texts } from "../i18n";
+import type { Catalog } from "../state/catalog";
+import type { Click } from "./choices";
+
+/** What a tip may depend on. */
+export interface Moment {
+	view: View;
+	/** Everything that has happened so far. */
+	events: readonly Event[];
+	/** What the player has clicked for the present decision. */
+	clicks: readonly Click[];
+	context: Context;
+	/** The player's seat. */
+	me: number;
+}
+
+export interface Tip {
+	/** Whether the tip matters now. */
+	when(now: Moment): boolean;
+	/** A CSS selector, within the match, of what the tip is about. */
+	anchor: string | ((now: Moment) => string);
+}
+
+/** At most about 40 words. */
+export type Words = string | ((now: Moment) => string);
+
+/** A part of a card, for the picture that explains it. */
+export interface Part {
+	/** A CSS selector within the drawing. */
+	at: string;
+	/** The index of the number of the catalog that stands there, if one does. */
+	number?: number;
+}
+
+/** Whether a card is the one that is explained. */
+type IsCard = (card: CatalogCard, catalog: Catalog) => boolean;
+
+/** A term that the rules use, and what it means. */
+export type Term = readonly [word: string, meaning: string];
+
+export interface Guide {
+	/** The ruleset of the lesson; otherwise it is the game's own. */
+	ruleset?(standard: Ruleset): Ruleset;
+	/** The tips by id, the most urgent first. The one called `end` says what decided the match. */
+	tips: Record<string, Tip>;
+	words: Record<"en" | "de", Record<string, Words>>;
+	/** The cards that are drawn large to explain them, with their parts by name. */
+	anatomy: { is: IsCard; parts: Record<string, Part> }[];
+	parts: Record<"en" | "de", Record<string, string>>;
+	terms: Record<"en" | "de", readonly Term[]>;
+}
+
+/** A guide that has every text in both languages, or else it does not compile. */
+export const guideOf = <Id extends string, Name extends string>(
+	guide: Omit<Guide, "tips" | "words" | "anatomy" | "parts"> & {
+		tips: Record<Id | "end", Tip>;
+		words: Record<"en" | "de", Record<NoInfer<Id> | "end", Words>>;
+		anatomy: { is: IsCard; parts: Partial<Record<Name, Part>> }[];
+		parts: Record<"en" | "de", Record<Name, string>>;
+	},
+): Guide => guide as unknown as Guide;
+
+/** The events of the game itself. */
+export const told = <E>({ view, events }: Moment): E[] =>
+	events.flatMap(({ event }) => (event.case === view.game.case ? [event.value as E] : []));
+
+export const decides = ({ view, me }: Moment) => view.deciders.includes(me);
+
+/** The tip to be shown: the one that is open, or else the first that matters and was not seen. */
+export function dueTip(
+	guide: Guide,
+	seen: readonly string[],
+	now: Moment,
+	open?: string,
+): string | undefined {
+	if (now.view.result) return seen.includes("end") ? undefined : "end";
+	if (open !== undefined && open in guide.tips && !seen.includes(open)) return open;
+	return Object.keys(guide.tips).find((id) => !seen.includes(id) && guide.tips[id]!.when(now));
+}
+
+/** The text of a tip in the visitor's language. */
+export function textOf(guide: Guide, id: string, now: Moment): string {
+	const words = texts(guide.words)()[id] ?? "";
+	return typeof words === "string" ? words : words(now);
+}
+
+export function anchorOf(guide: Guide, id: string, now: Moment): string {
+	const { anchor } = guide.tips[id]!;
+	return typeof anchor === "string" ? anchor : anchor(now);
+}

@@ -1,0 +1,270 @@
+// Lessons: every tip comes up in real matches, and no tip is in the way.
+import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+	BotStrength,
+	CatalogService,
+	create,
+	type Event,
+	MatchService,
+	SeatConfigSchema,
+} from "../../src/api/types";
+import { under } from "../../src/games/cardlist";
+import { type GameModule, rulesetOf } from "../../src/games/module";
+import { type Guide, type Moment, textOf } from "../../src/match/lesson";
+import type { Catalog } from "../../src/state/catalog";
+import { language } from "../../src/state/settings";
+import { chance, playWithKeys } from "./players";
+import { type Server, startServer } from "./server";
+import { audit, browserIsHere, CHROMIUM, launch, visit } from "./visitor";
+
+const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
+const LONG = process.env.TEST_LONG === "1"; // Every lesson on a phone as well.
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+const MOST_MATCHES = 150; // A tip that none of so many matches needs is one too many.
+const MOST_WORDS = 45;
+
+const guides = import.meta.glob<Guide>("../../../engine/*/web/guide.ts", {
+	eager: true,
+	import: "guide",
+});
+const guideFor = (game: string) => guides[`../../../engine/${game}/web/guide.ts`]!;
+
+describe(`the tips of a lesson (SEED=${SEED})`, () => {
+	let server: Server;
+	beforeAll(async () => {
+		server = await startServer("--allow-seeds");
+	});
+	afterAll(async () => {
+		await server?.stop();
+	});
+
+	it.each(GAMES)("all come up in %s, in both languages", async (id) => {
+		const guide = guideFor(id);
+		const random = chance(SEED);
+		const transport = createConnectTransport({ baseUrl: server.url.replace(/\/$/, "") });
+		const matches = createClient(MatchService, transport);
+		const catalogs = createClient(CatalogService, transport);
+		const both = await Promise.all(
+			(["en", "de"] as const).map(async (languageCode) => {
+				const { game } = await catalogs.getGame({ name: `games/${id}`, languageCode });
+				const cards = new Map(game!.cards.map((card) => [card.id, card]));
+				const catalog: Catalog = { game: game!, cards, module: { guide } as GameModule };
+				return { languageCode, catalog };
+			}),
+		);
+		const standard = both[0]!.catalog.game.defaultRuleset!;
+		const missing = new Set(Object.keys(guide.tips));
+		for (let match = 0; missing.size > 0 && match < MOST_MATCHES; match++) {
+			const created = await matches.createMatch({
+				ruleset: guide.ruleset?.(standard) ?? rulesetOf(id, {}),
+				seats: [
+					create(SeatConfigSchema, { occupant: { case: "open", value: {} } }),
+					create(SeatConfigSchema, {
+						occupant: { case: "bot", value: { strength: BotStrength.RANDOM } },
+					}),
+				],
+				seed: BigInt(SEED + match),
+			});
+			const headers = { authorization: `Bearer ${created.seatTokens[0]!.token}` };
+			const name = created.name;
+			const events: Event[] = [];
+			for await (const step of matches.watchMatch({ name }, { headers })) {
+				events.push(...step.events);
+				const { view } = step;
+				if (!view) continue;
+				for (const { languageCode, catalog } of both) {
+					language.value = languageCode;
+					const context = { catalog: under(catalog, view.ruleset), me: 0, view };
+					const now: Moment = { view, events, clicks: [], context, me: 0 };
+					const due = (tip: string) =>
+						tip === "end" ? view.result !== undefined : guide.tips[tip]!.when(now);
+					for (const tip of [...missing].filter((each) => due(each))) {
+						const text = textOf(guide, tip, now);
+						expect(text, tip).not.toMatch(/undefined|NaN|^$/);
+						expect(text.split(/\s+/).length, text).toBeLessThanOrEqual(MOST_WORDS);
+						if (languageCode === "de") missing.delete(tip);
+					}
+				}
+				const { legalActions } = view;
+				if (!view.deciders.includes(0)) continue;
+				const action = legalActions[Math.floor(random() * legalActions.length)]!;
+				const requestId = crypto.randomUUID();
+				const request = { name, expectedVersion: view.version, action, requestId };
+				await matches.submitAction(request, { headers }).catch((error: ConnectError) => {
+					// The match has gone on meanwhile: the next view comes on the stream.
+					if (![Code.Aborted, Code.FailedPrecondition].includes(error.code)) throw error;
+				});
+			}
+		}
+		language.value = "en";
+		expect([...missing]).toEqual([]);
+	});
+
+	it.each(GAMES)("have texts of the same kind in both languages in %s", (id) => {
+		const { words, parts, terms, tips } = guideFor(id);
+		expect(Object.keys(words.de).sort()).toEqual(Object.keys(tips).sort());
+		expect(Object.keys(words.en).sort()).toEqual(Object.keys(tips).sort());
+		expect(Object.keys(parts.de).sort()).toEqual(Object.keys(parts.en).sort());
+		expect(terms.de.length).toBe(terms.en.length);
+	});
+});
+
+if (!browserIsHere) console.log(`Skipped: no browser at ${CHROMIUM} (apt-get install chromium).`);
+
+const DESKTOP = { viewport: { width: 1440, height: 900 } };
+const PHONE = { viewport: { width: 360, height: 640 } };
+
+describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
+	let server: Server;
+	let browser: Browser;
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	const begin = async (page: Page, game: string) => {
+		await page.click(`[data-testid=learn-${game}]`);
+		await page.waitForSelector("[data-testid=coach][data-tip]");
+	};
+
+	const SCREENS = GAMES.flatMap((game, index) => [
+		{ game, screen: "desktop", options: DESKTOP },
+		...(LONG || index === 3 ? [{ game, screen: "phone", options: PHONE }] : []),
+	]);
+	it.each(SCREENS)("plays $game to its end on a $screen", async ({ game, screen, options }) => {
+		const { page, complaints } = await visit(browser, server.url, options);
+		await begin(page, game);
+		expect(await audit(page)).toEqual([]);
+		const tips = await playLesson(page, chance(SEED), screen === "phone");
+		expect(tips.length).toBeGreaterThan(5);
+		expect(tips.at(-1)).toBe("end");
+		expect(new Set(tips).size).toBe(tips.length);
+		expect(complaints).toEqual([]);
+		// The lobby remembers it, in this browser.
+		await page.click(".brand");
+		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
+		await page.reload();
+		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
+		await page.context().close();
+	});
+
+	it("can be skipped, and the match goes on", async () => {
+		const { page } = await visit(browser, server.url, DESKTOP);
+		await begin(page, "champion_chess");
+		await page.click("[data-testid=skiplesson]");
+		await page.waitForSelector("[data-testid=coach]", { state: "detached" });
+		await page.reload();
+		await page.locator(".hand .card[data-can]").first().click();
+		await page.click("[data-confirm]");
+		await page.waitForSelector(".hand .card[data-can]");
+		expect(await page.locator("[data-testid=coach]").count()).toBe(0);
+		expect(await page.evaluate(() => localStorage.getItem("lessons"))).toBeNull();
+		await page.context().close();
+	});
+
+	it("keeps the tips that were read over a reload", async () => {
+		const { page } = await visit(browser, server.url, DESKTOP);
+		await begin(page, "skystones");
+		const first = await tipOf(page);
+		await page.click("[data-testid=gotit]");
+		await page.waitForFunction(changed, first);
+		await page.reload();
+		await page.waitForSelector("[data-testid=coach][data-tip]");
+		expect(await tipOf(page)).not.toBe(first);
+		await page.context().close();
+	});
+
+	it("works with the keyboard alone, and never takes the focus", async () => {
+		const { page } = await visit(browser, server.url, DESKTOP);
+		const tabTo = async (selector: string) => {
+			while (!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector)))
+				await page.keyboard.press("Tab");
+		};
+		await page.waitForSelector("[data-testid=learn-champion_chess]");
+		await tabTo("[data-testid=learn-champion_chess]");
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("[data-testid=coach][data-tip]");
+		const first = await tipOf(page);
+		expect(await page.evaluate(() => document.activeElement?.closest(".coach"))).toBeNull();
+		await tabTo("[data-testid=gotit]");
+		await page.keyboard.press("Enter");
+		await page.waitForFunction(changed, first);
+		const second = await tipOf(page);
+		// Escape closes a tip from anywhere: from a card, which keeps the focus.
+		await tabTo(".hand .card");
+		await page.keyboard.press("Escape");
+		await page.waitForFunction(changed, second);
+		expect(await page.evaluate(() => document.activeElement?.matches(".hand .card"))).toBe(true);
+		// The text is announced by a status that was there before.
+		expect(await page.getAttribute(".coach .coachtext", "role")).toBe("status");
+		await tabTo("[data-testid=gotit]");
+		while (await page.locator("[data-testid=gotit]").count()) await page.keyboard.press("Enter");
+		expect(await page.evaluate(() => document.activeElement?.matches("[data-can]"))).toBe(true);
+		await playWithKeys(page, chance(SEED));
+		await page.waitForSelector("[data-testid=coach][data-tip=end]");
+		await page.context().close();
+	});
+});
+
+const tipOf = (page: Page) => page.getAttribute("[data-testid=coach]", "data-tip");
+const changed = (before: string | null) =>
+	document.querySelector<HTMLElement>("[data-testid=coach]")?.dataset.tip !== before;
+
+/** Plays on by chance, reads every tip, and returns the tips in their order. */
+async function playLesson(page: Page, random: () => number, scrolls: boolean): Promise<string[]> {
+	const tips: string[] = [];
+	const READY =
+		"[data-testid=ending], [data-confirm]:not(:disabled), .tablearea [data-can]:not(:disabled)";
+	for (let clicks = 0; clicks < 4000; clicks++) {
+		await page.waitForSelector(READY, { timeout: 60_000 });
+		const tip = await tipOf(page);
+		if (tip) {
+			tips.push(tip);
+			expect(await page.textContent(".coachtext"), tip).toMatch(/\S+ \S+/);
+			expect(await page.locator("[data-coached]").count(), `the anchor of ${tip}`).toBe(1);
+			expect(await page.evaluate(covered, scrolls), `covered by ${tip}`).toEqual([]);
+			if (tip === "end") {
+				expect(await audit(page)).toEqual([]);
+				return tips;
+			}
+			await page.click("[data-testid=gotit]");
+			await page.waitForFunction(changed, tip);
+			continue;
+		}
+		const target = await page.evaluateHandle((luck) => {
+			const can = [
+				...document.querySelectorAll<HTMLElement>(".tablearea [data-can]:not(:disabled)"),
+			].filter((each) => !each.classList.contains("chosen"));
+			const confirm = document.querySelector<HTMLElement>("[data-confirm]:not(:disabled)");
+			if (confirm && (can.length === 0 || luck < 0.6)) return confirm;
+			return can[Math.floor(luck * 997) % can.length] ?? confirm;
+		}, random());
+		await target
+			.asElement()
+			?.click({ timeout: 2000 })
+			.catch(() => undefined);
+	}
+	throw new Error("The lesson does not end.");
+}
+
+/** What the coach covers of all that a player needs now. */
+function covered(scrolls: boolean): string[] {
+	const needed = document.querySelectorAll<HTMLElement>(
+		".tablearea [data-can], [data-confirm], .actions button, .ending button, .ending a, .tabs button",
+	);
+	return [...needed].flatMap((each) => {
+		if (scrolls) each.scrollIntoView({ block: "center" });
+		const { left, top, width, height } = each.getBoundingClientRect();
+		const corners = [0.1, 0.5, 0.9].flatMap((x) => [0.1, 0.5, 0.9].map((y) => [x, y] as const));
+		const hidden = corners.some(([x, y]) =>
+			document.elementFromPoint(left + x * width, top + y * height)?.closest(".coach"),
+		);
+		return hidden ? [each.outerHTML.slice(0, 90)] : [];
+	});
+}
