@@ -1,5 +1,5 @@
 // The lesson of Castle Rampage, and how its cards are read, in English and German.
-import { rulesetOf, titleOf } from "@app/games/module";
+import { titleOf } from "@app/games/module";
 import {
 	CastleRampageCard,
 	CastleRampageDiscardReason,
@@ -49,8 +49,6 @@ const destroyed = (now: Moment) =>
 const score = (now: Moment) => now.view.result?.scores[now.me];
 
 export const guide = guideOf({
-	// One set-up makes the walls half as high, and the match short.
-	ruleset: () => rulesetOf("castle_rampage", { setUps: 1 }),
 	tips: {
 		goal: { when: settingUp, anchor: ".fort.other" },
 		card: { when: settingUp, anchor: ".hand .card" },
@@ -114,10 +112,10 @@ export const guide = guideOf({
 	},
 	words: {
 		en: {
-			goal: "Both sides guard a Gate and a Castle, two stacks of face-down cards. Whoever destroys the last card of the other Castle wins at once. In this lesson the stacks are half as high.",
+			goal: "Both sides guard a Gate and a Castle, two stacks of face-down cards. Whoever destroys the last card of the other Castle wins at once.",
 			card: "The circle is the strength of its attack. Below: on the left how well the card defends in a Gate, on the right in a Castle. Small cards in the corner are what it costs to play.",
 			setUp:
-				"Share out your five cards: two for the Gate, two for the Castle, one for your hand. The upper card is attacked first. Good defenders go under the walls, good attackers stay in your hand.",
+				"Twice you share out five cards: two go under the Gate, two under the Castle, one stays in your hand. The top card is attacked first. Choose by the numbers below: left for a Gate, right for a Castle.",
 			turn: "Your turn. Click a card: the bar says what it does, and whether you can play it. Play as many cards as you can pay for, in any order, then end your turn.",
 			draw: "A turn begins with drawing 2 cards, but only 1 in the very first turn of the match. Both sides draw from the same pile. A hand has no limit.",
 			strengthen:
@@ -168,10 +166,10 @@ export const guide = guideOf({
 			},
 		},
 		de: {
-			goal: "Beide Seiten hüten ein Tor und eine Burg, zwei Stapel verdeckter Karten. Wer die letzte Karte der anderen Burg zerstört, gewinnt sofort. In dieser Lektion sind die Stapel halb so hoch.",
+			goal: "Beide Seiten hüten ein Tor und eine Burg, zwei Stapel verdeckter Karten. Wer die letzte Karte der anderen Burg zerstört, gewinnt sofort.",
 			card: "Der Kreis ist die Angriffsstärke. Unten steht links, wie gut die Karte im Tor verteidigt, und rechts, wie gut in der Burg. Kleine Karten in der Ecke zeigen, was sie kostet.",
 			setUp:
-				"Verteile deine fünf Karten: zwei für das Tor, zwei für die Burg, eine für die Hand. Die obere Karte wird zuerst angegriffen. Gute Verteidiger kommen in die Mauern, gute Angreifer auf die Hand.",
+				"Zweimal verteilst du fünf Karten: zwei unter das Tor, zwei unter die Burg, eine auf die Hand. Die oberste wird zuerst angegriffen. Entscheide nach den Zahlen unten: links für ein Tor, rechts für eine Burg.",
 			turn: "Dein Zug. Klick eine Karte an: Unten steht, was sie tut und ob du sie spielen kannst. Spiel so viele Karten, wie du bezahlen kannst, und beende dann deinen Zug.",
 			draw: "Ein Zug beginnt damit, 2 Karten zu ziehen, nur im allerersten Zug der Partie 1. Beide Seiten ziehen vom selben Stapel. Für die Hand gibt es keine Grenze.",
 			strengthen:

@@ -200,7 +200,7 @@ export const guide = guideOf({
 			["reserve", "a face-up pile of winners and discarded cards, which come back"],
 		],
 		de: [
-			["Adligen", "König, Dame, Läufer, Turm und Springer"],
+			["Adligen", "König, Dame, Läufer, Turm und Springer", "Adlige"],
 			["Hilfen", "Bauer, Ross, Rüstung, Schwert, Finte, Schild und Magie"],
 			["Champion", "der Adlige, den eine Seite in den Zweikampf dieses Zuges schickt"],
 			["Zweikampf", "der Vergleich beider Champions mit ihren Hilfen, einmal in jedem Zug"],

@@ -50,7 +50,7 @@ const de: typeof en = {
 	optionCastling: "Rochade",
 	optionCastlingNote:
 		"Einmal in der Partie darf ein Turm für einen König antreten, der der einzige Adlige auf der Hand ist.",
-	challenge: (n) => `Herausforderung ${n}`,
+	challenge: (n) => `Zweikampf ${n}`,
 	prompts: {
 		1: "Wähle deinen Champion.",
 		2: "Gib deinem Champion Hilfen, oder keine.",
@@ -62,7 +62,7 @@ const de: typeof en = {
 	discard: "Ablegen",
 	castle: "Rochade: ein Turm für den König",
 	stay: "Er kämpft selbst",
-	deck: "Stapel",
+	deck: "Deck",
 	reserve: "Reserve",
 	defeated: "Besiegt",
 	champion: "Champion",
@@ -81,7 +81,7 @@ const de: typeof en = {
 	falls: (card) => `verlor: ${card}`,
 	discarded: (list) => `abgelegt: ${list}`,
 	discardedNone: "behielt alle Karten",
-	lastChallenge: "Letzte Herausforderung",
+	lastChallenge: "Letzter Zweikampf",
 	won: "gewonnen",
 	captured: "geschlagen",
 	versus: "gegen",

@@ -224,20 +224,24 @@ export const guide = guideOf({
 	},
 	terms: {
 		en: [
-			["in possession", "the side that has the ball and attacks"],
-			["stands", "was not beaten, and counts for this attack"],
+			["in possession", "having the ball, and so attacking", "possession"],
+			["stands", "not to be beaten, and to count for this attack", "to stand"],
 			["possession cards", "the green ones: Pass, Dribble, Cross and Fancy Footwork"],
 			["power", "the large number on a card"],
 			["PowerShot", "a shot whose total, with all +2, is above 8"],
 			["draw pile", "the face-down rest of a side's deck"],
 		],
 		de: [
-			["Ballbesitz", "die Seite, die den Ball hat und angreift"],
+			["Ballbesitz", "wer den Ball hat und deshalb angreift"],
 			["Stärke", "die große Zahl auf einer Karte"],
-			["bleibt die Karte stehen", "sie wurde nicht geschlagen und zählt für diesen Angriff"],
+			[
+				"bleibt die Karte stehen",
+				"nicht geschlagen werden und für diesen Angriff zählen",
+				"stehen bleiben",
+			],
 			["Ballbesitzkarten", "die grünen: Pass, Dribbling, Flanke und Trick"],
 			["PowerShot", "ein Schuss, dessen Summe mit allen +2 über 8 liegt"],
-			["Nachziehstapel", "der verdeckte Rest des Decks einer Seite"],
+			["Nachziehstapels", "der verdeckte Rest des Decks einer Seite", "Nachziehstapel"],
 		],
 	},
 });

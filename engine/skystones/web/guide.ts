@@ -84,7 +84,7 @@ export const guide = guideOf({
 			limit:
 				"The totals of your hand may add up to 20 at most. A card is dimmed if you could not complete a hand of five with it. A strong card costs you elsewhere.",
 			place: (now) =>
-				`Now cards are placed in turn. ${gameOf(now).round === 1 ? `Chance let ${gameOf(now).starter === now.me ? "you" : "the other side"} begin. ` : ""}Choose a card, then an empty square. With a card chosen, a square shows what it would take.`,
+				`Now cards are placed in turn. ${gameOf(now).round === 1 ? `Chance let ${gameOf(now).starter === now.me ? "you" : "the other side"} begin. ` : ""}Choose a card, then an empty square. Point at a square to see what your card would take there.`,
 			field:
 				"This square is a special field. Blocked: no card may lie here. With the sign of an element: only cards of this element may. This lesson has one; a match has none unless you choose so.",
 			take: "A card that is placed takes every card of the other side directly beside it whose touching edge has fewer points. Equal points take nothing. Corners do not touch.",
@@ -122,7 +122,7 @@ export const guide = guideOf({
 			limit:
 				"Die Summen deiner Hand dürfen zusammen höchstens 20 ergeben. Eine Karte ist abgedunkelt, wenn du mit ihr keine Hand aus fünf mehr bilden könntest. Eine starke Karte fehlt dir woanders.",
 			place: (now) =>
-				`Jetzt wird abwechselnd gelegt. ${gameOf(now).round === 1 ? `Der Zufall lässt ${gameOf(now).starter === now.me ? "dich" : "die andere Seite"} beginnen. ` : ""}Wähle eine Karte, dann ein leeres Feld. Das Feld zeigt vorher, was die Karte dort nähme.`,
+				`Jetzt wird abwechselnd gelegt. ${gameOf(now).round === 1 ? `Der Zufall lässt ${gameOf(now).starter === now.me ? "dich" : "die andere Seite"} beginnen. ` : ""}Wähle eine Karte, dann ein leeres Feld. Zeig auf ein Feld, um zu sehen, was deine Karte dort nähme.`,
 			field:
 				"Dieses Feld ist ein Sonderfeld. Blockiert: Hier darf keine Karte liegen. Mit dem Zeichen eines Elements: nur Karten dieses Elements. Diese Lektion hat eines; eine Partie nur, wenn du es so einstellst.",
 			take: "Eine gelegte Karte nimmt jede gegnerische Karte direkt neben ihr, deren berührende Kante weniger Punkte hat. Gleich viele Punkte nehmen nichts. Über Eck berühren sich Karten nicht.",
@@ -192,18 +192,26 @@ export const guide = guideOf({
 	},
 	terms: {
 		en: [
-			["points on their four edges", "attack points: what a card takes others with"],
-			["whose points", "the totals: each card's attack points added up"],
+			["points on their four edges", "what a card takes others with", "attack points"],
+			["whose points", "the totals: each card's attack points added up", "points of a hand"],
 			["chips", "a chip on each card on the board shows who owns it"],
-			["gets a point", "a point for the match, one for each round"],
+			["gets a point", "a point for the match, one for each round", "point"],
 			["special fields", "an option of a match: up to nine squares with a sign"],
 		],
 		de: [
-			["Angriffspunkten", "womit eine Karte andere übernimmt"],
-			["deren Punkte", "die Summen: die Angriffspunkte jeder Karte zusammengezählt"],
+			["Angriffspunkten", "womit eine Karte andere übernimmt", "Angriffspunkte"],
+			[
+				"deren Punkte",
+				"die Summen: die Angriffspunkte jeder Karte zusammengezählt",
+				"Punkte einer Hand",
+			],
 			["Spielerchips", "ein Chip auf jeder Karte des Spielfelds zeigt, wem sie gehört"],
-			["einen Punkt", "ein Punkt für die Partie, einer je Runde"],
-			["Sonderfeldern", "eine Option der Partie: bis zu neun Felder mit einem Zeichen"],
+			["einen Punkt", "ein Punkt für die Partie, einer je Runde", "Punkt"],
+			[
+				"Sonderfeldern",
+				"eine Option der Partie: bis zu neun Felder mit einem Zeichen",
+				"Sonderfelder",
+			],
 		],
 	},
 });

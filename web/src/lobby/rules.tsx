@@ -84,9 +84,9 @@ function Paragraph({ text, terms }: { text: string; terms: readonly Term[] }) {
 			</p>
 			{terms.length > 0 && (
 				<dl class="terms">
-					{terms.map(([word, meaning]) => (
+					{terms.map(([word, meaning, head = word]) => (
 						<div key={word}>
-							<dt>{word}</dt>
+							<dt>{head}</dt>
 							<dd>{meaning}</dd>
 						</div>
 					))}

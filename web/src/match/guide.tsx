@@ -167,8 +167,11 @@ function freeSpot(coach: HTMLElement, anchor: HTMLElement | null) {
 			.map((each) => each.getBoundingClientRect())
 			.filter((box) => box.width > 0);
 	const taken: Box[] = boxes("button, a, input, select, summary, .face, .actions, .ending");
-	// A table of figures that is covered would be missed as well, but less than a card.
-	const soft: Box[] = boxes(".player, .boardhead, .board table, .board p, .board li, .panel");
+	// What else is worth seeing: figures more than the log.
+	const soft = [
+		...boxes(".top, .player, .boardhead, .board :is(table, p, li, svg), .handtitle"),
+	].map((box) => ({ box, weight: 1 / 10 }));
+	soft.push(...boxes(".panel").map((box) => ({ box, weight: 1 / 400 })));
 	const goal: Box = anchor?.getBoundingClientRect() ?? { left: 0, top: 0, right: 0, bottom: 0 };
 	if (anchor) taken.push(goal);
 	let best: { x: number; y: number } | undefined;
@@ -181,7 +184,8 @@ function freeSpot(coach: HTMLElement, anchor: HTMLElement | null) {
 				Math.max(goal.top - box.bottom, box.top - goal.bottom, 0),
 			);
 			if (far >= least || taken.some((other) => common(box, other, GAP / 2) > 0)) continue;
-			const cost = far + soft.reduce((sum, other) => sum + common(box, other, 0) / 40, 0);
+			const cost =
+				far + soft.reduce((sum, other) => sum + common(box, other.box, 0) * other.weight, 0);
 			if (cost < least) {
 				least = cost;
 				best = { x, y };

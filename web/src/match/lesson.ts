@@ -38,8 +38,8 @@ export interface Part {
 /** Whether a card is the one that is explained. */
 type IsCard = (card: CatalogCard, catalog: Catalog) => boolean;
 
-/** A term that the rules use, and what it means. */
-export type Term = readonly [word: string, meaning: string];
+/** A term as the rules first use it, what it means, and its own form if that is another. */
+export type Term = readonly [word: string, meaning: string, head?: string];
 
 export interface Guide {
 	/** The ruleset of the lesson; otherwise it is the game's own. */

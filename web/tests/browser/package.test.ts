@@ -142,6 +142,9 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 			expect(await audit(page)).toEqual([]);
 			await page.click(".tabs button:nth-child(3)");
 			await look("rules");
+			// Its rules show how to read a card, and nobody has written a lesson for it.
+			await page.waitForSelector(".anatomy .leaders circle", { state: "attached" });
+			expect(await page.locator("[data-testid^=learn-]").count()).toBe(0);
 			expect(await audit(page)).toEqual([]);
 			await page.click('.hand [data-key="card:17"]');
 			await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 2);

@@ -189,15 +189,9 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 				return new XMLSerializer().serializeToString(copy);
 			});
 		}, STYLES);
-		const names = await page.evaluate(async (name) => {
-			const response = await fetch("croupier.v1.CatalogService/GetGame", {
-				method: "POST",
-				headers: { "content-type": "application/json" },
-				body: JSON.stringify({ name: `games/${name}` }),
-			});
-			const { game } = (await response.json()) as { game: { cards: { id: string | number }[] } };
-			return game.cards.map(({ id }) => String(id));
-		}, game);
+		const names = await page
+			.locator(".gallery li")
+			.evaluateAll((all) => all.map((each) => (each as HTMLElement).dataset.card!));
 		expect(drawings.length).toBe(names.length);
 		mkdirSync(join(OUT, "cards", game), { recursive: true });
 		names.forEach((name, index) => {
