@@ -125,7 +125,7 @@ export const guide = guideOf({
 			stands:
 				"The card was not beaten: it stands. The ball moves towards the goal with each standing card. They are what a shot needs.",
 			bonus:
-				"A shot gets +2 for each standing card beyond those that it needs, and +2 if a Cross or Fancy Footwork was played just before it. Shoot now, or build on?",
+				"A shot gets +2 for each standing card beyond those that it needs, and +2 if a Cross or Fancy Footwork came just before it. A total above 8 is a PowerShot, which no Save can stop.",
 			special:
 				"The sign +2: a Cross is a Pass, and Fancy Footwork a Dribble, but a shot right after it gets +2. Play it last before you shoot.",
 			star: "The Star Player has power 8, and you say what it is: Pass, Dribble, Shoot, Tackle, Intercept or Save. Played as a Pass or Dribble, it gives no extra +2.",
@@ -169,7 +169,7 @@ export const guide = guideOf({
 			stands:
 				"Die Karte wurde nicht geschlagen: Sie bleibt stehen. Mit jeder stehenden Karte rückt der Ball vor. Ein Schuss braucht stehende Karten.",
 			bonus:
-				"Ein Schuss erhält +2 für jede stehende Karte, die er nicht braucht, und +2, wenn unmittelbar davor eine Flanke oder ein Trick gespielt wurde. Jetzt schießen oder weiter aufbauen?",
+				"Ein Schuss erhält +2 für jede stehende Karte, die er nicht braucht, und +2 gleich nach einer Flanke oder einem Trick. Eine Summe über 8 ist ein PowerShot, den keine Parade hält.",
 			special:
 				"Das Zeichen +2: Eine Flanke ist ein Pass und ein Trick ein Dribbling, aber ein Schuss unmittelbar danach erhält +2. Spiel sie als Letztes vor dem Schuss.",
 			star: "Der Starspieler hat Stärke 8, und du sagst, was er ist: Pass, Dribbling, Schuss, Grätsche, Abfangen oder Parade. Als Pass oder Dribbling gibt er kein zusätzliches +2.",
