@@ -42,6 +42,10 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			expect(await page.textContent("[data-testid=outcome]")).toMatch(
 				/You win!|You lose\.|A draw\./,
 			);
+			// The game tells what decided it.
+			const why = await page.textContent("[data-testid=why]");
+			expect(why).toMatch(/\.$/);
+			expect(why).not.toContain("played to its end");
 			expect(await audit(page)).toEqual([]);
 			expect(complaints).toEqual([]);
 			// The replay shows both hands step by step, and the browser verifies the deal.
