@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-LIMIT = 30.0  # Seconds that a session may take to its next prompt.
+LIMIT = 60.0  # Seconds that a session may take to its next prompt.
 PROMPTS = ("> ", "Enter: go on ", "(y or n) ")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -71,8 +72,16 @@ class Terminal:
             echo += os.read(self._master, 1)
 
     def interrupt(self) -> None:
-        """Types Ctrl-C."""
-        os.write(self._master, b"\x03")
+        """Interrupts the session, as Ctrl-C does.
+
+        If Python has printed a prompt but does not read yet, it can miss an interrupt and wait for
+        the line. A player then interrupts again, and so does this.
+        """
+        for _ in range(20):
+            self.process.send_signal(signal.SIGINT)
+            if select.select([self._master], [], [], LIMIT / 20)[0]:
+                return
+        raise AssertionError("the session cannot be interrupted")
 
     def close(self) -> None:
         """Ends the session, if it still runs."""

@@ -1,0 +1,144 @@
+"""Friends in the terminal: their names, what they agree on, invitations and rematches."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from croupier.client import HINT_POLICIES, INVITED, Client, NewMatch, Seat, bot, clock, open_seat
+from croupier.terminal import drawing
+from croupier.terminal.play import _opponent
+from croupier.v1 import game_pb2, match_pb2
+from tests.croupier.terminal.terminals import Terminal, terminal
+from tests.support.server_process import ServerProcess
+
+HOSTILE = "\x1b[31mEve\x1b]0;x\x07\r\n\u202e[bold]\u200b"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with ServerProcess("--store", "memory", "--allow-seeds") as server:
+        yield server.client.address
+
+
+@pytest.fixture
+def host(address: str) -> Iterator[Client]:
+    with Client(address) as client:
+        yield client
+
+
+def invite(host: Client, **options: object) -> NewMatch:
+    seats = (open_seat("Ann [bold]"), INVITED)
+    return host.create_match("champion_chess", seats, seed=5, **options)  # type: ignore[arg-type]
+
+
+def read_to(session: Terminal, prompt: str) -> str:
+    lines = session.read(prompt)
+    assert lines[-1].endswith(prompt), lines
+    return "\n".join(lines)
+
+
+def test_nothing_of_a_strangers_text_acts_on_the_terminal() -> None:
+    shown = drawing.printable(HOSTILE)
+    assert shown == "[31mEve ]0;x [bold]"
+    assert shown.isprintable()
+    for field in ("display_name", "key_name"):
+        assert _opponent(game_pb2.Player(open={}, **{field: HOSTILE})) == shown  # type: ignore[arg-type]
+        assert _opponent(game_pb2.Player(open={}, **{field: "\x1b\n"})) == "friend"  # type: ignore[arg-type]
+
+
+def test_an_invitation_is_shown_before_it_is_used(
+    address: str, host: Client, tmp_path: Path
+) -> None:
+    match = invite(host, time_control=clock(900))
+    words = ("--join", match.invitations[1], "--name", "Ben")
+    with terminal(address, *words, state=tmp_path) as session:
+        asked = read_to(session, "Join? (y or n) ")
+        assert "Champion Chess: Ann [bold] invites you to play Black" in asked
+        assert "Each of you has 900 seconds for a decision." in asked
+        assert "There are no hints before the end." in asked
+        session.type("n")
+        session.read()
+        assert session.process.wait(10) == 0
+    assert host.get_invitation(words[1]).state == match_pb2.INVITATION_STATE_OPEN
+    with terminal(address, *words, "--yes", state=tmp_path) as session:
+        shown = read_to(session, "> ")
+        assert "you are Black against White, Ann [bold]" in shown
+        session.type("h")
+        assert "No hint: in this match nobody may ask for hints" in read_to(session, "> ")
+    assert match.seats[0].view().players[1].display_name == "Ben"
+    with terminal(address, *words, state=tmp_path) as session:
+        assert "this invitation was used before" in " ".join(session.read())
+
+
+def test_hints_are_agreed_on_with_the_match(address: str, host: Client, tmp_path: Path) -> None:
+    match = invite(host, hint_policy=HINT_POLICIES["allowed"])
+    assert match.seats[0].view().hint_policy == game_pb2.HINT_POLICY_ALLOWED
+    assert invite(host).seats[0].view().hint_policy == game_pb2.HINT_POLICY_AFTER_END
+    words = ("champion_chess", "--seed", "5", "--hints", "after-end", "--auto")
+    with terminal(address, *words, state=tmp_path) as session:
+        assert "so --auto cannot play it" in " ".join(session.read())
+
+
+def end(host: Client, address: str, session: Terminal, match: NewMatch) -> Seat:
+    """Lets the host resign while the guest decides, and the guest find out."""
+    session.read("> ")
+    match.seats[0].resign()
+    session.type("#1")
+    assert "resignation" in read_to(session, "Rematch? (y or n) ")
+    return match.seats[0]
+
+
+def test_a_rematch_that_the_other_player_asks_for_is_played(
+    address: str, host: Client, tmp_path: Path
+) -> None:
+    match = invite(host)
+    words = ("--join", match.invitations[1], "--yes")
+    with terminal(address, *words, state=tmp_path) as session:
+        seat = end(host, address, session, match)
+        again = seat.rematch()
+        assert "Ann [bold] asks for a rematch." in read_to(session, "Rematch? (y or n) ")
+        session.type("y")
+        # The seats are exchanged.
+        assert "you are White against Black, Ann [bold]" in read_to(session, "> ")
+    offer = seat.rematch_offer()
+    assert offer is not None
+    assert (offer.name, offer.state) == (again.name, match_pb2.REMATCH_STATE_ACCEPTED)
+
+
+def test_a_rematch_is_declined_by_either_side(address: str, host: Client, tmp_path: Path) -> None:
+    for asks in ("host", "guest"):
+        match = invite(host)
+        words = ("--join", match.invitations[1], "--yes")
+        with terminal(address, *words, state=tmp_path / asks) as session:
+            seat = end(host, address, session, match)
+            assert seat.rematch_offer() is None
+            offers = (c.rematch for c in seat.watch(follow_rematch=True) if c.HasField("rematch"))
+            if asks == "host":
+                seat.rematch()
+                read_to(session, "Rematch? (y or n) ")
+                session.type("n")
+                session.read()
+            else:
+                session.type("y")
+                assert next(offers).state == match_pb2.REMATCH_STATE_OFFERED
+                seat.decline_rematch()
+                assert "(declined)" in " ".join(session.read())
+            assert session.process.wait(10) == 0
+            assert list(offers)[-1].state == match_pb2.REMATCH_STATE_DECLINED
+
+
+def test_a_bot_plays_again(address: str, tmp_path: Path) -> None:
+    with terminal(address, "champion_chess", "--seed", "5", state=tmp_path) as session:
+        session.read("> ")
+        session.type("r")
+        read_to(session, "Resign? (y or n) ")
+        session.type("y")
+        read_to(session, "Rematch? (y or n) ")
+        session.type("y")
+        assert "you are Black against White, a casual bot" in read_to(session, "> ")
+
+
+def test_a_bot_has_no_name(host: Client) -> None:
+    match = host.create_match("skystones", (open_seat("Ann"), bot("random")))
+    assert [p.display_name for p in match.seats[0].view().players] == ["Ann", ""]
