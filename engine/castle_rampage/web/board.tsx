@@ -1,6 +1,6 @@
 // The board of Castle Rampage: two Gates and two Castles, and the last attack between them.
 import type { Event } from "@app/api/types";
-import { CardBack } from "@app/cards/frame";
+import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
 import { type BoardProps, type Context, cardOf } from "@app/games/module";
 import {
@@ -15,11 +15,13 @@ import {
 } from "@app/gen/croupier/v1/castle_rampage_pb";
 import { t } from "@app/i18n";
 import { Pile } from "@app/ui/pile";
-import { CastleCard } from "./card";
+import type { ComponentChildren } from "preact";
+import { CastleCard, StandingCard } from "./card";
 import { say } from "./texts";
 
 export const idOf = (card: CastleRampageCard) => CastleRampageCard[card] ?? "";
 
+const CLASHES = 3; // Of an attack, so many cards that it met last are drawn; the log has all.
 const SHOWN = 12; // Cards of a stack that are drawn; beyond, only their number.
 
 export function CastleBoard({ view, events, context, picker, near }: BoardProps) {
@@ -27,85 +29,87 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 	const options = view.ruleset?.game.case === "castleRampage" ? view.ruleset.game.value : undefined;
 	const far = 1 - near;
 	const settingUp = game.phase === CastleRampagePhase.SET_UP;
+	const newest = strengthened(events);
+	const fort = (seat: number) => ({ side: game.sides[seat]!, seat, context, newest });
 	return (
-		<div class="castleboard">
-			<div class="boardhead">
-				<span>
-					{settingUp
-						? say().setUp(game.setUps + 1, options?.setUps ?? 2)
-						: say().turn(game.turn, options?.turns ?? 200)}
-				</span>
-				<span class="piles">
-					<span class="pilelabel">
-						{say().draw} <b>{game.drawSize}</b>
+		<div class={`castleboard ${settingUp ? "settingup" : ""}`}>
+			<Fort {...fort(far)} />
+			<div class="court">
+				<div class="boardhead">
+					<span>
+						{settingUp
+							? say().setUp(game.setUps + 1, options?.setUps ?? 2)
+							: say().turn(game.turn, options?.turns ?? 200)}
 					</span>
-					<Pile
-						title={say().discards}
-						cards={game.discards.map(idOf)}
-						context={context}
-						Card={CastleCard}
-					/>
-				</span>
-			</div>
-			<Side side={game.sides[far]!} seat={far} context={context} />
-			{settingUp ? (
-				<SetUp
-					context={context}
-					picker={picker}
-					kept={game.kept}
-					mine={context.me !== undefined && view.deciders.includes(near)}
-				/>
-			) : (
-				<LastPlay events={events} context={context} near={near} />
-			)}
-			<Side side={game.sides[near]!} seat={near} context={context} own />
-		</div>
-	);
-}
-
-function Side(props: { side: CastleRampageSide; seat: number; context: Context; own?: boolean }) {
-	const { side, seat, context, own } = props;
-	return (
-		<div class={`fort ${own ? "own" : "other"}`}>
-			<Stack
-				title={say().castle}
-				glyph="CASTLE"
-				stack={side.castle!}
-				{...{ seat, context }}
-				own={own}
-			/>
-			<Stack title={say().gate} glyph="GATE" stack={side.gate!} {...{ seat, context }} own={own} />
-			<div class="permanents">
-				{(["CATAPULT", "GRANARY"] as const).map((card) => {
-					const count = card === "CATAPULT" ? side.catapults : side.granaries;
-					if (count === 0) return null;
-					const title = context.catalog.cards.get(card)?.title ?? card;
-					return (
-						<span
-							key={card}
-							class="inplay"
-							data-flip={`permanent${seat}${card}${count}`}
-							title={title}
-						>
-							<Glyph name={card} label={title} /> {count}
+					<span class="piles">
+						<span class="pilelabel">
+							{say().draw} <b>{game.drawSize}</b>
 						</span>
-					);
-				})}
+						<Pile
+							title={say().discards}
+							cards={game.discards.map(idOf)}
+							context={context}
+							Card={CastleCard}
+						/>
+					</span>
+				</div>
+				{settingUp ? (
+					<SetUp
+						context={context}
+						picker={picker}
+						kept={game.kept}
+						mine={context.me !== undefined && view.deciders.includes(near)}
+					/>
+				) : (
+					<LastPlay events={events} context={context} near={near} />
+				)}
 			</div>
+			<Fort {...fort(near)} own />
 		</div>
 	);
 }
 
-function Stack(props: {
-	title: string;
-	glyph: string;
-	stack: CastleRampageStack;
+interface FortProps {
+	side: CastleRampageSide;
 	seat: number;
 	context: Context;
-	own: boolean | undefined;
-}) {
-	const { title, glyph, stack, seat, context, own } = props;
+	/** The structures that were strengthened last, as "0GATE". */
+	newest: ReadonlySet<string>;
+	own?: boolean;
+}
+
+function Fort(props: FortProps) {
+	const { side, seat, context, own } = props;
+	const inPlay = (["CATAPULT", "GRANARY"] as const).map((card) => {
+		const count = card === "CATAPULT" ? side.catapults : side.granaries;
+		if (count === 0) return null;
+		const title = context.catalog.cards.get(card)?.title ?? card;
+		return (
+			<span key={card} class="inplay" data-flip={`permanent${seat}${card}${count}`} title={title}>
+				<Glyph name={card} label={title} /> {count}
+			</span>
+		);
+	});
+	return (
+		<div class={`fort ${own ? "own" : "other"}`}>
+			<Stack {...props} structure="CASTLE" stack={side.castle!}>
+				{inPlay}
+			</Stack>
+			<Stack {...props} structure="GATE" stack={side.gate!} />
+		</div>
+	);
+}
+
+function Stack(
+	props: FortProps & {
+		structure: "GATE" | "CASTLE";
+		stack: CastleRampageStack;
+		children?: ComponentChildren;
+	},
+) {
+	const { structure, stack, seat, context, own, newest } = props;
 	const { standing } = stack;
+	const title = structure === "GATE" ? say().gate : say().castle;
 	// The top card, which is attacked next, lies last and hides none of its numbers.
 	const shown = standing.slice(0, SHOWN).reverse();
 	return (
@@ -113,10 +117,22 @@ function Stack(props: {
 			class={`stack ${standing.length === 0 ? "razed" : ""}`}
 			aria-label={`${context.catalog.game.seatTitles[seat]}, ${title}: ${t().cards(standing.length)}`}
 		>
-			<h2>
-				<Glyph name={glyph} /> {title} <b>{standing.length}</b>
-			</h2>
-			<ol class="standing">
+			<div class="stackhead">
+				<h2>
+					<Glyph name={structure} /> {title} <b>{standing.length}</b>
+				</h2>
+				{props.children}
+				{stack.fallen.length > 0 && (
+					<Pile
+						title={say().fallen}
+						cards={stack.fallen.map(idOf)}
+						context={context}
+						Card={CastleCard}
+					/>
+				)}
+				{shown.length > 1 && <p class="ends">{say().bottomToTop}</p>}
+			</div>
+			<ol class="standing" ref={counted(shown.length)}>
 				{shown.map((each, index) => {
 					const id = idOf(each.card);
 					const seen =
@@ -127,33 +143,49 @@ function Stack(props: {
 								: "";
 					// From the bottom, a card keeps its place while those above it fall.
 					const place = standing.length - shown.length + index;
+					const added = index === 0 && newest.has(`${seat}${structure}`);
+					const top = index === shown.length - 1;
 					return (
 						<li
 							key={place}
-							title={seen}
-							data-flip={`stack${seat}${title}${place}`}
-							class={`${seen ? "known" : ""} ${own ? "down" : ""}`}
+							title={[top && say().top, added && say().newest, seen].filter(Boolean).join(", ")}
+							data-flip={`stack${seat}${structure}${place}`}
+							class={`${seen ? "known" : ""} ${added ? "added" : ""} ${own ? "down" : ""}`}
 						>
 							{each.card ? (
-								<CastleCard card={context.catalog.cards.get(id)} catalog={context.catalog} />
+								<StandingCard
+									card={context.catalog.cards.get(id)}
+									catalog={context.catalog}
+									structure={structure}
+									seen={seen !== ""}
+								/>
 							) : (
 								<CardBack label={t().faceDown} />
 							)}
 							{seen && <Glyph name="EYE" class="seen" label={seen} />}
+							{added && <span class="sr">{say().newest}</span>}
+							{top && <b class="toptag">{say().topTag}</b>}
 						</li>
 					);
 				})}
 			</ol>
-			{stack.fallen.length > 0 && (
-				<Pile
-					title={say().fallen}
-					cards={stack.fallen.map(idOf)}
-					context={context}
-					Card={CastleCard}
-				/>
-			)}
 		</section>
 	);
+}
+
+/** The structures that were strengthened in this turn or in the one before. */
+function strengthened(events: readonly Event[]): Set<string> {
+	const found = new Set<string>();
+	let turns = 0;
+	for (let at = events.length - 1; at >= 0 && turns < 2; at--) {
+		const { event } = events[at]!;
+		if (event.case !== "castleRampage") continue;
+		const { seat, event: what } = event.value as CastleRampageEvent;
+		if (what.case === "turnStarted") turns++;
+		if (what.case === "strengthened")
+			found.add(seat + (what.value.structure === CastleRampageStructure.GATE ? "GATE" : "CASTLE"));
+	}
+	return found;
 }
 
 /** The five places of a set-up, filled in order. */
@@ -168,21 +200,23 @@ function SetUp(props: {
 	return (
 		<div class="setup">
 			{mine && (
-				<ol>
-					{say().slots.map((slot, index) => (
-						<li key={slot} class={index === chosen.length ? "next" : ""}>
-							<span class="slotname">{slot}</span>
-							<span class="slotcard">
-								{chosen[index] && (
-									<CastleCard
-										card={context.catalog.cards.get(chosen[index]!)}
-										catalog={context.catalog}
-									/>
-								)}
-							</span>
-						</li>
-					))}
-				</ol>
+				<div class="setupbox">
+					<ol class="fit" ref={counted(say().slots.length)}>
+						{say().slots.map((slot, index) => (
+							<li key={slot} class={index === chosen.length ? "next" : ""}>
+								<span class="slotname">{slot}</span>
+								<span class="slotcard">
+									{chosen[index] && (
+										<CastleCard
+											card={context.catalog.cards.get(chosen[index]!)}
+											catalog={context.catalog}
+										/>
+									)}
+								</span>
+							</li>
+						))}
+					</ol>
+				</div>
 			)}
 			{kept !== 0 && (
 				<p class="muted">{say().kept(context.catalog.cards.get(idOf(kept))?.title ?? "")}</p>
@@ -253,10 +287,10 @@ function LastPlay(props: { events: readonly Event[]; context: Context; near: num
 					<b class={`who ${player === near ? "mine" : "theirs"}`}>
 						{player === context.me ? t().you : context.catalog.game.seatTitles[player ?? 0]}
 					</b>{" "}
-					{say().played(title(card))}
+					{player === context.me ? t().toMe(say().played(title(card))) : say().played(title(card))}
 				</p>
 				<ol>
-					{clashes.map((clash, index) => (
+					{clashes.slice(-CLASHES).map((clash, index) => (
 						<li key={index} class={clash.end} data-flip={`clash${from}.${index}`}>
 							<span class="mini">
 								<CastleCard

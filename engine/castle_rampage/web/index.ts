@@ -12,12 +12,10 @@ import {
 } from "@app/gen/croupier/v1/castle_rampage_pb";
 import { list, t } from "@app/i18n";
 import { CastleBoard, idOf, structureName } from "./board";
-import { CastleCard } from "./card";
-import { deal } from "./deal";
+import { CastleCard, numbersOf, SCHEMES } from "./card";
 import { guide } from "./guide";
-import { follow } from "./replay";
+import { deal, follow } from "./replay";
 import { say } from "./texts";
-import "./glyphs";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as CastleRampageView;
@@ -71,6 +69,22 @@ export const game: GameModule = {
 			}
 		}),
 	hand: (view) => [{ title: t().yourHand, cards: gameOf(view).hand.map(idOf) }],
+	why: (card, clicks, context) => {
+		const game = gameOf(context.view);
+		if (game.phase === CastleRampagePhase.SET_UP) return undefined;
+		if (clicks.length > 0) return say().notForThat;
+		const others = game.hand.length - 1;
+		const { cost } = numbersOf(card, context.catalog.cards.get(card)?.numbers ?? []);
+		const reason =
+			(cost?.value ?? 0) > others
+				? say().tooDear(cost!.value, others)
+				: SCHEMES.includes(card)
+					? say().unitsMissing
+					: card === "SABOTEUR"
+						? say().noTarget
+						: say().notNow;
+		return game.strengthened ? `${reason} ${say().strengthenedToo}` : reason;
+	},
 	prompt: (view, clicks) => {
 		const game = gameOf(view);
 		if (game.phase === CastleRampagePhase.SET_UP)

@@ -1,12 +1,13 @@
-// The table of Castle Rampage after each event of a record.
+// The table of Castle Rampage after each event of a record, and the deal derived again from chance.
 import { create, ViewSchema } from "@app/api/types";
-import type { Follower } from "@app/games/module";
+import type { Deal, Follower } from "@app/games/module";
 import {
 	CastleRampageCard,
 	type CastleRampageEvent,
 	CastleRampagePhase,
 	CastleRampageStructure,
 } from "@app/gen/croupier/v1/castle_rampage_pb";
+import { deckByCard, pile } from "@app/replay/deal";
 import { take } from "@app/replay/states";
 
 export function follow(): Follower {
@@ -108,3 +109,17 @@ export function follow(): Follower {
 		nameOf: (card) => CastleRampageCard[card] ?? "",
 	};
 }
+
+export const deal: Deal = {
+	derive: (draws, cards) => [`starter ${draws.below(2)}`, ...pile(draws, deckByCard(cards), "-")],
+	told: (happened) => {
+		let shuffled = false;
+		return happened.flatMap((each) => {
+			const { seat, event } = each as CastleRampageEvent;
+			if (event.case === "starterDrawn") return [`starter ${seat}`];
+			if (event.case !== "shuffled" || shuffled) return [];
+			shuffled = true;
+			return event.value.cards.map((card) => `- ${card}`);
+		});
+	},
+};

@@ -5,16 +5,14 @@ import {
 	type ChampionChessAction,
 	ChampionChessCard,
 	type ChampionChessEvent,
+	ChampionChessPhase,
 	type ChampionChessView,
 } from "@app/gen/croupier/v1/champion_chess_pb";
 import { list, t } from "@app/i18n";
-import { ChessBoard, idOf } from "./board";
-import { ChessCard } from "./card";
-import { deal } from "./deal";
+import { ChessBoard, ChessCard, idOf, isNoble } from "./board";
 import { guide } from "./guide";
-import { follow } from "./replay";
+import { deal, follow } from "./replay";
 import { say } from "./texts";
-import "./glyphs";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as ChampionChessView;
@@ -53,6 +51,10 @@ export const game: GameModule = {
 		});
 	},
 	hand: (view) => [{ title: t().yourHand, cards: gameOf(view).hand.map(idOf) }],
+	why: (card, _clicks, { view }) => {
+		if (gameOf(view).phase === ChampionChessPhase.CHAMPION) return say().onlyNobles;
+		return isNoble(card) ? say().onlyAid : say().onlyOnce;
+	},
 	prompt: (view) => say().prompts[gameOf(view).phase] ?? "",
 	button: (key) => {
 		if (key === "do:castle") return { label: say().castle, primary: true };

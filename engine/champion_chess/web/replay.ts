@@ -1,11 +1,12 @@
-// The table of Champion Chess after each event of a record.
+// The table of Champion Chess after each event of a record, and the deal derived again from chance.
 import { create, ViewSchema } from "@app/api/types";
-import type { Follower } from "@app/games/module";
+import type { Deal, Follower } from "@app/games/module";
 import {
 	ChampionChessCard,
 	type ChampionChessEvent,
 	ChampionChessPhase,
 } from "@app/gen/croupier/v1/champion_chess_pb";
+import { deckByCard, pile } from "@app/replay/deal";
 import { sorted, take } from "@app/replay/states";
 
 const KING = ChampionChessCard.KING;
@@ -86,3 +87,19 @@ export function follow(): Follower {
 		nameOf: (card) => ChampionChessCard[card] ?? "",
 	};
 }
+
+export const deal: Deal = {
+	derive: (draws, cards) => {
+		const deck = deckByCard(cards);
+		return [0, 1].flatMap((seat) => pile(draws, deck, `${seat}`));
+	},
+	told: (happened) => {
+		const seats = new Set<number>();
+		return happened.flatMap((each) => {
+			const { seat, event } = each as ChampionChessEvent;
+			if (event.case !== "shuffled" || seats.has(seat)) return [];
+			seats.add(seat);
+			return event.value.cards.map((card) => `${seat} ${card}`);
+		});
+	},
+};

@@ -10,7 +10,7 @@ import {
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { decides, guideOf, type Moment, told } from "@app/match/lesson";
-import { roleOf } from "./card";
+import { roleOf } from "./board";
 
 const gameOf = (now: Moment) => now.view.game.value as PowerShotSoccerView;
 const attacking = (now: Moment) =>

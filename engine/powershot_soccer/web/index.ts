@@ -5,17 +5,15 @@ import {
 	type PowerShotSoccerAction,
 	type PowerShotSoccerEvent,
 	PowerShotSoccerOutcome,
+	PowerShotSoccerPhase,
 	PowerShotSoccerRole,
 	type PowerShotSoccerView,
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { list, t } from "@app/i18n";
-import { SoccerBoard } from "./board";
-import { roleOf, SoccerCard } from "./card";
-import { deal } from "./deal";
+import { roleOf, SoccerBoard, SoccerCard } from "./board";
 import { guide } from "./guide";
-import { follow } from "./replay";
+import { deal, follow } from "./replay";
 import { say } from "./texts";
-import "./glyphs";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as PowerShotSoccerView;
@@ -51,7 +49,23 @@ export const game: GameModule = {
 		const hand = [...gameOf(view).hand].sort((a, b) => place(a) - place(b));
 		return [{ title: t().yourHand, cards: hand.map(String) }];
 	},
-	prompt: (view) => say().prompts[gameOf(view).phase] ?? "",
+	mark: (card, { view }) => {
+		const roles = rolesOf(view, card);
+		const challenge = roles.find((each) => each in say().challenges);
+		if (challenge) return { glyph: challenge, label: say().challenges[challenge]! };
+		return roles.length === 1 && roles[0] === "GIVE_UP"
+			? { glyph: "GIVE_UP", label: say().givesUp }
+			: undefined;
+	},
+	prompt: (view) => {
+		const { hand, phase } = gameOf(view);
+		const challenging = hand.some((card) =>
+			rolesOf(view, `${card}`).some((each) => each in say().challenges),
+		);
+		if (phase === PowerShotSoccerPhase.DEFEND)
+			return challenging ? say().defend : say().defenceless;
+		return say().attackNow;
+	},
 	button: (key) =>
 		key.startsWith("role:")
 			? { label: `${say().playAs}: ${say().roles[key.slice(5)]}` }
@@ -130,6 +144,13 @@ export const game: GameModule = {
 	deal,
 	guide,
 };
+
+/** As what a card may be played now. */
+const rolesOf = (view: View, card: string) =>
+	view.legalActions.flatMap((action) => {
+		const play = (action.game.value as PowerShotSoccerAction).action.value;
+		return `${play?.card}` === card ? [role(play!.role)] : [];
+	});
 
 function describe({ action }: PowerShotSoccerAction, context: Context): string {
 	if (action.case !== "playCard") return "";

@@ -1,20 +1,58 @@
-// The board of Skystones: the squares, whose chip lies where, and what a placement would take.
-
-import { Glyph } from "@app/cards/glyphs";
-import type { BoardProps } from "@app/games/module";
-import { SkystonesPhase, type SkystonesView } from "@app/gen/croupier/v1/skystones_pb";
+// The board and the cards of Skystones: whose chip lies where, and what a placement would take.
+import type { CatalogCard, Event } from "@app/api/types";
+import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
+import type { BoardProps, CardProps } from "@app/games/module";
+import {
+	SkystonesElement,
+	type SkystonesEvent,
+	SkystonesPhase,
+	type SkystonesView,
+} from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
+import type { Catalog } from "@app/state/catalog";
 import { Share } from "@app/ui/share";
 import { useState } from "preact/hooks";
-import { edgesOf, SkyCard } from "./card";
 import { say } from "./texts";
 
-export const FIELDS = ["", "FIRE", "EARTH", "ELECTRO", "WATER", "AIR", "BLOCKED"];
+addGlyphs({
+	FIRE: "M26 2c1 9 13 13 13 26 0 10-7 17-15 17S9 38 9 29c0-7 5-10 6-18 4 2 6 6 6 10 4-4 6-12 5-19zM24 27c-1 5-6 6-6 11 0 3 3 5 6 5s6-2 6-5c0-5-5-6-6-11z",
+	EARTH: "M2 42L18 10l6 11 4-5 18 26zM18 17l-5 10 4-2 3 3 3-2z",
+	ELECTRO: "M29 2L8 27h12l-5 19 24-27H26z",
+	WATER:
+		"M24 2c8 12 15 20 15 28a15 15 0 0 1-30 0C9 22 16 14 24 2zM15 30c0 6 4 9 8 10v-4c-3-1-4-3-4-6z",
+	AIR: "M3 17h24a4 4 0 1 0-4-5h-5a9 9 0 1 1 9 10H3zM3 25h34a7.500 7.500 0 1 1-7 10h5a3 3 0 1 0 2-5H3zM3 33h18a6 6 0 1 1-6 8h5a1.500 1.500 0 1 0 1-3H3z",
+});
+
+const FIELDS = ["", "FIRE", "EARTH", "ELECTRO", "WATER", "AIR", "BLOCKED"];
+const letterOf = (column: number) => "abc"[column] ?? `${column + 1}`;
 
 export const squareName = (square: number, size: number) =>
-	say().squareShort(Math.floor(square / size) + 1, (square % size) + 1);
+	`${letterOf(square % size)}${Math.floor(square / size) + 1}`;
 
-export function SkyBoard({ view, context, picker, near }: BoardProps) {
+type Square = Pick<SkystonesView["board"][number], "field" | "card" | "owner">;
+
+/** The cards that were placed last: on an empty board they are those of the round before. */
+function lastRound(game: SkystonesView, events: readonly Event[]) {
+	const bare = (): Square[] => game.board.map(({ field }) => ({ field }));
+	let board = bare();
+	let begun = false;
+	let newest: number | undefined;
+	for (const { event } of events) {
+		if (event.case !== "skystones") continue;
+		const what = (event.value as SkystonesEvent).event;
+		if (what.case === "roundStarted") begun = true;
+		if (what.case !== "placed") continue;
+		if (begun) board = bare();
+		begun = false;
+		const { seat, card, square, taken } = what.value;
+		board[square] = { ...board[square]!, card, owner: seat };
+		for (const each of taken) board[each]!.owner = seat;
+		newest = square;
+	}
+	return { board, newest };
+}
+
+export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 	const game = view.game.value as SkystonesView;
 	const size = Math.round(Math.sqrt(game.board.length)) || 3;
 	const [hover, setHover] = useState<number | undefined>();
@@ -23,19 +61,28 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 		hover !== undefined && held !== undefined && picker.can(`square:${hover}`)
 			? taken(game, context, held, hover, size, near)
 			: [];
-	const chips = [0, 1].map((seat) => game.board.filter((square) => square.owner === seat).length);
+	const empty = game.board.every((square) => square.card === undefined);
+	const last = lastRound(game, events);
+	const past = empty && last.newest !== undefined && game.phase !== SkystonesPhase.PLACE;
+	const board: Square[] = past ? last.board : game.board;
+	const newest = past || !empty ? last.newest : undefined;
+	const chips = [0, 1].map((seat) => board.filter((square) => square.owner === seat).length);
 	return (
-		<div class={`skyboard ${game.phase === SkystonesPhase.PICK ? "picking" : ""}`}>
+		<div class={`skyboard ${game.phase === SkystonesPhase.PICK && !view.result ? "picking" : ""}`}>
 			<div class="boardhead">
-				<span>{say().round(game.round)}</span>
+				<span>{past ? say().lastBoard : say().round(game.round)}</span>
 				<span class="chips" title={say().chips}>
 					<span class={`chip ${near === 0 ? "mine" : "theirs"}`}>{chips[0]}</span>
 					<span class="muted"> : </span>
 					<span class={`chip ${near === 1 ? "mine" : "theirs"}`}>{chips[1]}</span>
 				</span>
 			</div>
-			<div class={`squares size${size}`} role="group" aria-label={say().chips}>
-				{game.board.map((square, index) => {
+			<div
+				class={`squares size${size}`}
+				role="group"
+				aria-label={past ? say().lastBoard : say().board}
+			>
+				{board.flatMap((square, index) => {
 					const key = `square:${index}`;
 					const card =
 						square.card === undefined ? undefined : context.catalog.cards.get(`${square.card}`);
@@ -46,18 +93,16 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 							: square.field
 								? say().only(say().fields[square.field]!)
 								: "";
-					const where = say().square(Math.floor(index / size) + 1, (index % size) + 1);
 					const owner = square.owner === undefined ? "" : square.owner === near ? "mine" : "theirs";
 					const label = [
-						where,
+						squareName(index, size),
 						fieldText,
 						card
 							? `${card.title}, ${ownerName(context, square.owner)}, ${say().edges(...(edgesOf(card) as [number, number, number, number]))}`
 							: t().empty,
-					]
-						.filter(Boolean)
-						.join(", ");
-					return (
+						index === newest ? say().newest : "",
+					];
+					const drawn = (
 						<button
 							key={index}
 							type="button"
@@ -65,13 +110,14 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 							data-key={key}
 							data-can={picker.can(key) || undefined}
 							aria-disabled={!picker.can(key)}
-							aria-label={label}
+							title={card?.title}
 							onClick={() => picker.pick(key)}
 							onMouseEnter={() => setHover(index)}
 							onMouseLeave={() => setHover(undefined)}
 							onFocus={() => setHover(index)}
 							onBlur={() => setHover(undefined)}
 						>
+							<span class="sr">{label.filter(Boolean).join(", ")}</span>
 							{field && <Glyph name={field} class="field" />}
 							{card && (
 								<span
@@ -82,12 +128,26 @@ export function SkyBoard({ view, context, picker, near }: BoardProps) {
 								>
 									<SkyCard card={card} catalog={context.catalog} small />
 									<span class={`chip ${owner}`} aria-hidden="true" />
+									{index === newest && <span class="newest" title={say().newest} />}
 								</span>
 							)}
 							<Share of={picker.share(key)} />
 						</button>
 					);
+					if (index % size > 0) return [drawn];
+					return [
+						<span key={`row${index}`} class="coordinate" aria-hidden="true">
+							{index / size + 1}
+						</span>,
+						drawn,
+					];
 				})}
+				<span aria-hidden="true" />
+				{Array.from({ length: size }, (_, column) => (
+					<span key={column} class="coordinate" aria-hidden="true">
+						{letterOf(column)}
+					</span>
+				))}
 			</div>
 		</div>
 	);
@@ -125,4 +185,99 @@ function taken(
 		const theirs = context.catalog.cards.get(`${other.card}`);
 		return theirs && edgesOf(theirs)[(edge + 2) % 4]! < points[edge]! ? [at] : [];
 	});
+}
+
+/** The element of a character, as the name of its drawing. */
+export function elementOf(catalog: Catalog, card: CatalogCard): string {
+	const ruleset = catalog.game.defaultRuleset?.game;
+	const spec = ruleset?.case === "skystones" ? ruleset.value.cards[Number(card.id)] : undefined;
+	return SkystonesElement[spec?.element ?? 0] ?? "";
+}
+
+/** The points of the edges: north, east, south, west. */
+export const edgesOf = (card: CatalogCard) => card.numbers.slice(1, 5).map((each) => each.value);
+export const totalOf = (card: CatalogCard) => card.numbers[0]?.value ?? 0;
+
+export function SkyCard({ card, catalog, small }: CardProps) {
+	if (!card) return null;
+	const [north = 0, east = 0, south = 0, west = 0] = edgesOf(card);
+	const element = elementOf(catalog, card);
+	const fitting = 86 / (card.title.length * 0.53);
+	const label = `${card.title}, ${card.kind}, ${card.numbers.map((n) => `${n.title} ${n.value}`).join(", ")}`;
+	return (
+		<svg
+			class={`face sky ${element.toLowerCase()}`}
+			viewBox={small ? "0 0 100 100" : "0 0 100 124"}
+			role={small ? undefined : "img"}
+			aria-label={small ? undefined : label}
+			aria-hidden={small}
+		>
+			<rect class="paper" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
+			<Emblem id={Number(card.id)} />
+			<GlyphAt class="element" name={element} x={50} y={50} size={22} />
+			<Edge value={north} x={50} y={15} />
+			<Edge value={east} x={85} y={50} />
+			<Edge value={south} x={50} y={85} />
+			<Edge value={west} x={15} y={50} />
+			{!small && (
+				<>
+					<rect class="plate" x="1.500" y="100" width="97" height="22.500" rx="8" />
+					<text
+						class="title"
+						x="50"
+						y="115"
+						text-anchor="middle"
+						font-size={Math.max(11.5, Math.min(13, fitting)).toFixed(1)}
+						// A long title is squeezed a little rather than printed too small.
+						textLength={fitting < 11.5 ? 90 : undefined}
+						lengthAdjust="spacingAndGlyphs"
+					>
+						{card.title}
+					</text>
+					<circle class="total" cx="84" cy="16" r="11" />
+					<text class="totaltext" x="84" y="20.500" text-anchor="middle" font-size="13">
+						{totalOf(card)}
+					</text>
+				</>
+			)}
+			<rect class="edge" x="1.500" y="1.500" width="97" height={small ? 97 : 121} rx="10" />
+		</svg>
+	);
+}
+
+function Edge({ value, x, y }: { value: number; x: number; y: number }) {
+	return (
+		<g class={value === 0 ? "points none" : "points"}>
+			<rect
+				x={x - 12}
+				y={y - 12}
+				width="24"
+				height="24"
+				rx="7"
+				transform={`rotate(45 ${x} ${y})`}
+			/>
+			<text x={x} y={y + 7.5} text-anchor="middle" font-size="21">
+				{value}
+			</text>
+		</g>
+	);
+}
+
+/** A rosette whose folds, depth and turn follow from the number of the card: no two are alike. */
+function Emblem({ id }: { id: number }) {
+	const folds = 5 + (id % 7);
+	const depth = 0.45 + ((id * 37) % 11) / 24;
+	const turn = ((id * 53) % 90) - 45;
+	const radius = 31;
+	const points = Array.from({ length: folds * 2 }, (_, index) => {
+		const angle = (Math.PI * index) / folds;
+		const length = index % 2 ? radius * depth : radius;
+		return `${(50 + length * Math.sin(angle)).toFixed(1)},${(50 - length * Math.cos(angle)).toFixed(1)}`;
+	});
+	return (
+		<g class="emblem" transform={`rotate(${turn} 50 50)`}>
+			<polygon points={points.join(" ")} />
+			<circle cx="50" cy="50" r={(radius * depth).toFixed(1)} />
+		</g>
+	);
 }

@@ -1,6 +1,6 @@
 // Skystones: a board, hidden hands, and a limit on what a hand may weigh.
 import type { View } from "@app/api/types";
-import { type Context, cardKey, type GameModule, titleOf } from "@app/games/module";
+import { type Context, cardKey, cardOf, type GameModule, titleOf } from "@app/games/module";
 import {
 	type SkystonesAction,
 	type SkystonesEvent,
@@ -8,13 +8,10 @@ import {
 	type SkystonesView,
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
-import { SkyBoard, squareName } from "./board";
-import { SkyCard, totalOf } from "./card";
-import { deal } from "./deal";
+import { SkyBoard, SkyCard, squareName, totalOf } from "./board";
 import { guide } from "./guide";
-import { follow } from "./replay";
+import { deal, follow } from "./replay";
 import { say } from "./texts";
-import "./glyphs";
 import "./style.css";
 
 const gameOf = (view: View) => view.game.value as SkystonesView;
@@ -49,20 +46,52 @@ export const game: GameModule = {
 		}),
 	hand: (view) => {
 		const game = gameOf(view);
-		const hand = { title: t().yourHand, cards: game.hand.map(String), note: undefined };
+		const hand = { title: t().yourHand, cards: game.hand.map(String) };
+		// The last board is all that is left to be seen in the end.
+		if (view.result) return [];
 		if (game.phase !== SkystonesPhase.PICK) return [hand];
-		return [hand, { title: say().pile, cards: game.pile.map(String) }];
+		const pile = { title: say().pile, cards: game.pile.map(String) };
+		return game.hand.length > 0 ? [hand, pile] : [pile];
+	},
+	series: (view, context) => {
+		const game = gameOf(view);
+		if (game.phase !== SkystonesPhase.PICK) return undefined;
+		const { hand, limit } = sizes(view);
+		const size = hand - game.hand.length;
+		return {
+			size,
+			// As the server has it: the cheapest of the other cards must be able to complete the hand.
+			allows: (chosen, key) => {
+				const picked = [...chosen, key].map(cardOf);
+				const rest = game.pile.map(String);
+				for (const card of picked) rest.splice(rest.indexOf(card), 1);
+				const missing = rest
+					.map((card) => pointsOf(context, [card]))
+					.sort((a, b) => a - b)
+					.slice(0, Math.max(0, size - picked.length));
+				const sum = pointsOf(context, [...game.hand.map(String), ...picked]);
+				return missing.reduce((total, each) => total + each, sum) <= limit;
+			},
+			confirm: say().takeHand,
+			sending: say().sending,
+			stopped: say().stopped,
+		};
+	},
+	why: (card, clicks, context) => {
+		const game = gameOf(context.view);
+		if (game.phase !== SkystonesPhase.PICK) return say().noSquare;
+		const { hand, limit } = sizes(context.view);
+		return game.hand.length + clicks.length >= hand
+			? say().handFull
+			: say().tooHeavy(pointsOf(context, [card]), hand, limit);
 	},
 	prompt: (view, clicks, context) => {
 		const game = gameOf(view);
-		if (game.phase === SkystonesPhase.PICK) {
-			const sum = game.hand.reduce(
-				(total, card) => total + totalOf(context.catalog.cards.get(`${card}`)!),
-				0,
-			);
-			return `${say().prompts[1]} ${say().handTotal(sum, handLimit(view))}`;
-		}
-		return clicks.length > 0 ? say().chooseSquare : (say().prompts[2] ?? "");
+		if (game.phase !== SkystonesPhase.PICK)
+			return clicks.length > 0 ? say().chooseSquare : say().placeCard;
+		const { hand, limit } = sizes(view);
+		const picked = [...game.hand.map(String), ...clicks.map(({ key }) => cardOf(key))];
+		return say().pickHand(picked.length, hand, pointsOf(context, picked), limit);
 	},
 	button: () => undefined,
 	confirm: (action, context) => describe(action.game.value as SkystonesAction, context),
@@ -145,7 +174,11 @@ function describe({ action }: SkystonesAction, context: Context): string {
 	return "";
 }
 
-const handLimit = (view: View) => {
-	const ruleset = view.ruleset?.game;
-	return (ruleset?.case === "skystones" ? ruleset.value.handLimit : undefined) ?? 20;
-};
+/** How many cards a hand has, and how many points they may have together. */
+function sizes(view: View) {
+	const ruleset = view.ruleset?.game.case === "skystones" ? view.ruleset.game.value : undefined;
+	return { hand: ruleset?.handSize ?? 5, limit: ruleset?.handLimit ?? 20 };
+}
+
+const pointsOf = (context: Context, cards: readonly string[]) =>
+	cards.reduce((sum, card) => sum + totalOf(context.catalog.cards.get(card)!), 0);

@@ -1,7 +1,8 @@
-// The table of Skystones after each event of a record.
+// The table of Skystones after each event of a record, and the deal derived again from chance.
 import { create, type MatchRecord, ViewSchema } from "@app/api/types";
-import type { Follower } from "@app/games/module";
+import type { Deal, Follower } from "@app/games/module";
 import { type SkystonesEvent, SkystonesPhase } from "@app/gen/croupier/v1/skystones_pb";
+import { deckByIndex } from "@app/replay/deal";
 import { take } from "@app/replay/states";
 
 export function follow(record: MatchRecord): Follower {
@@ -71,3 +72,21 @@ export function follow(record: MatchRecord): Follower {
 		nameOf: String,
 	};
 }
+
+export const deal: Deal = {
+	derive: (draws, specs) => {
+		const cards = draws.shuffle(deckByIndex(specs));
+		const half = Math.floor(cards.length / 2);
+		return [
+			...cards.slice(0, half).map((card) => `0 ${card}`),
+			...cards.slice(half, 2 * half).map((card) => `1 ${card}`),
+			...cards.slice(2 * half).map((card) => `- ${card}`),
+		];
+	},
+	told: (happened) =>
+		happened.flatMap((each) => {
+			const { event } = each as SkystonesEvent;
+			if (event.case !== "dealt") return [];
+			return event.value.cards.map((card) => `${event.value.seat ?? "-"} ${card}`);
+		}),
+};

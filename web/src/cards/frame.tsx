@@ -26,6 +26,10 @@ export function CardFrame(props: {
 	);
 }
 
+/** Tells the style sheet how many things share a place, for a `ref`: `.fit` makes them as large as fits. */
+export const counted = (count: number) => (element: HTMLElement | null) =>
+	element?.style.setProperty("--n", `${Math.max(1, count)}`);
+
 /** A title in one line or two, as large as fits. */
 export function Title(props: {
 	text: string;

@@ -64,6 +64,27 @@ export interface CardProps {
 	small?: boolean;
 }
 
+/** Decisions of one kind that follow each other and are chosen together, such as the cards of a hand. */
+export interface Series {
+	/** How many of them are still to be made. */
+	size: number;
+	/** Whether the card may join those that were chosen, by the rules that the server keeps as well. */
+	allows(chosen: readonly Key[], key: Key): boolean;
+	/** The words on the button that confirms them all. */
+	confirm: string;
+	/** What to say while they are sent. */
+	sending(left: number): string;
+	/** What to say if one of them could not be made any more. */
+	stopped: string;
+}
+
+/** What a card of the hand would do now, as a sign on it. */
+export interface Mark {
+	/** The name of a drawing. */
+	glyph: string;
+	label: string;
+}
+
 /** A button of the action bar for a key that is not on the board. */
 export interface ButtonWords {
 	label: string;
@@ -116,6 +137,12 @@ export interface GameModule {
 	choices(view: View): Choice[];
 	/** The cards that lie in front of the viewer, in the order in which they are drawn. */
 	hand(view: View): { title: string; cards: string[]; note?: string }[];
+	/** The decisions that are chosen together now. */
+	series?(view: View, context: Context): Series | undefined;
+	/** Why a card of the hand cannot be chosen now; asked only if that is so. */
+	why?(card: string, clicks: readonly Click[], context: Context): string | undefined;
+	/** What a card of the hand would do now, if that is not to be seen from the card. */
+	mark?(card: string, context: Context): Mark | undefined;
 	/** What to do next, in words. */
 	prompt(view: View, clicks: readonly Click[], context: Context): string;
 	/** The words on the button of a key such as "role:TACKLE"; undefined if it needs none. */

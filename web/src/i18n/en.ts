@@ -242,6 +242,8 @@ export const en = {
 	empty: "empty",
 	keyboard: "Keys: Tab and arrows move, Enter chooses, Backspace undoes, H asks for a hint.",
 	// Events of every game
+	// A line of the log that begins with a verb, as it is said to the one who did it.
+	toMe: (text: string) => text,
 	joined: "took the seat",
 	decided: "decided",
 	expired: "ran out of time",

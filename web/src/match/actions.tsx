@@ -1,5 +1,5 @@
 // The bar below the board: whose turn it is, what to do, and the buttons that are no card or square.
-import type { Action } from "../api/types";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Context, GameModule } from "../games/module";
 import { cardOf } from "../games/module";
 import { t } from "../i18n";
@@ -13,7 +13,6 @@ export function ActionBar(props: {
 	chooser: Chooser;
 	state: "lost" | "submitting" | "busy" | "ready";
 	message: string | undefined;
-	submit: (action: Action) => void;
 }) {
 	const { game, context, chooser, state } = props;
 	const { view, me } = context;
@@ -21,36 +20,65 @@ export function ActionBar(props: {
 	const buttons = chooser.keys
 		.map((key) => ({ key, words: game.button(key, chooser.clicks, context) }))
 		.filter((each) => each.words);
-	const last = chooser.clicks.at(-1)?.key;
+	const { looked } = chooser;
+	const why =
+		mine && state === "ready" && looked && !chooser.can(looked) && !chooser.chosen(looked)
+			? game.why?.(cardOf(looked), chooser.clicks, context)
+			: undefined;
+	const last = why ? looked : chooser.clicks.at(-1)?.key;
 	const inspected = last?.startsWith("card:") ? context.catalog.cards.get(cardOf(last)) : undefined;
+	// On a phone the bar stays in sight, and what is scrolled to must stop above it.
+	const bar = useRef<HTMLElement>(null);
+	useLayoutEffect(() => {
+		const { style } = document.documentElement;
+		const sizes = new ResizeObserver(() =>
+			style.setProperty("--dock", `${bar.current?.offsetHeight ?? 0}px`),
+		);
+		sizes.observe(bar.current!);
+		return () => {
+			sizes.disconnect();
+			style.removeProperty("--dock");
+		};
+	}, []);
 	return (
-		<section class={`actions ${mine && state === "ready" ? "mine" : ""}`} aria-label={t().yourTurn}>
-			<p class="prompt" data-testid="prompt">
-				<Status {...props} mine={mine} />
-			</p>
-			{props.message && (
-				<p class="refusal" role="alert">
-					{props.message}
+		<section
+			class={`actions ${mine && state === "ready" ? "mine" : ""}`}
+			aria-label={t().yourTurn}
+			ref={bar}
+		>
+			<div class="says">
+				<p class="prompt" data-testid="prompt">
+					<Status {...props} mine={mine} />
 				</p>
-			)}
-			{inspected && (
-				<p class="inspected">
-					<b>{inspected.title}</b>{" "}
-					{inspected.numbers.map((each) => `${each.title} ${each.value}`).join(" · ")}
-					{inspected.text && ` — ${inspected.text}`}
-				</p>
-			)}
+				{(props.message ?? chooser.notice) && (
+					<p class={props.message ? "refusal" : "notice"} role="alert">
+						{props.message ?? chooser.notice}
+					</p>
+				)}
+				{why && (
+					<p class="why" role="status">
+						<b>{inspected?.title}:</b> {why}
+					</p>
+				)}
+				{inspected && (
+					<p class="inspected">
+						{!why && <b>{inspected.title} </b>}
+						{inspected.numbers.map((each) => `${each.title} ${each.value}`).join(" · ")}
+						{inspected.text && ` — ${inspected.text}`}
+					</p>
+				)}
+			</div>
 			{mine && (
 				<div class="buttons">
-					{chooser.complete && (
+					{chooser.label && (
 						<button
 							type="button"
 							class="primary"
 							data-confirm
 							disabled={state !== "ready"}
-							onClick={() => chooser.complete && props.submit(chooser.complete)}
+							onClick={chooser.confirm}
 						>
-							{game.confirm(chooser.complete, context)}
+							{chooser.label}
 						</button>
 					)}
 					{buttons.map(({ key, words }) => (

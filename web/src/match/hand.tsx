@@ -1,14 +1,22 @@
-// The cards that lie in front of the player.
-import type { Context, GameModule, Picker } from "../games/module";
+// The cards that lie in front of the player, as large as the screen has room for.
+import { counted } from "../cards/frame";
+import { Glyph } from "../cards/glyphs";
+import type { Context, GameModule } from "../games/module";
 import { cardKey } from "../games/module";
 import { Share } from "../ui/share";
+import type { Chooser } from "./picker";
 
-export function Hands(props: { game: GameModule; context: Context; picker: Picker; near: number }) {
+export function Hands(props: {
+	game: GameModule;
+	context: Context;
+	picker: Chooser;
+	near: number;
+}) {
 	const { game, context, picker, near } = props;
 	const groups = game.hand(context.view);
 	const seen = new Map<string, number>();
 	return (
-		<>
+		<div class="hands">
 			{groups.map(
 				(group, at) =>
 					(group.cards.length > 0 || at > 0) && (
@@ -17,7 +25,7 @@ export function Hands(props: { game: GameModule; context: Context; picker: Picke
 								{group.title}
 								{group.note && <span class="muted"> {group.note}</span>}
 							</h2>
-							<div class={`cards many${Math.min(group.cards.length, 30)}`}>
+							<div class="cards fit" ref={counted(group.cards.length)}>
 								{group.cards.map((card) => {
 									// Equal cards differ by how many of them came before.
 									const instance = seen.get(card) ?? 0;
@@ -34,14 +42,14 @@ export function Hands(props: { game: GameModule; context: Context; picker: Picke
 						</section>
 					),
 			)}
-		</>
+		</div>
 	);
 }
 
 function CardButton(props: {
 	game: GameModule;
 	context: Context;
-	picker: Picker;
+	picker: Chooser;
 	near: number;
 	card: string;
 	instance: number;
@@ -52,19 +60,32 @@ function CardButton(props: {
 	const chosen = picker.chosen(key, instance);
 	const can = picker.can(key) || chosen;
 	const order = picker.clicks.findIndex((c) => c.key === key && c.instance === instance);
+	const { me, view } = context;
+	const mine = me !== undefined && view.deciders.includes(me);
+	const mark = mine ? game.mark?.(card, context) : undefined;
+	const said = game.why !== undefined && mine;
 	return (
 		<button
 			type="button"
-			class={`card ${chosen ? "chosen" : ""}`}
+			class={`card ${chosen ? "chosen" : ""} ${mark ? "marked" : ""}`}
 			data-key={key}
 			data-can={can || undefined}
 			data-flip={`hand${card}.${instance}`}
 			aria-disabled={!can}
 			aria-pressed={chosen}
-			tabIndex={can ? 0 : -1}
-			onClick={() => can && picker.pick(key, instance)}
+			tabIndex={can || said ? 0 : -1}
+			onClick={() => (can ? picker.pick(key, instance) : picker.look(key))}
+			onMouseEnter={() => picker.look(key)}
+			onMouseLeave={() => picker.look(undefined)}
+			onFocus={() => picker.look(key)}
+			onBlur={() => picker.look(undefined)}
 		>
 			<game.Card card={context.catalog.cards.get(card)} catalog={context.catalog} side={near} />
+			{mark && (
+				<span class="mark" title={mark.label}>
+					<Glyph name={mark.glyph} label={mark.label} />
+				</span>
+			)}
 			{props.shared && !chosen && <Share of={picker.share(key)} />}
 			{chosen && picker.clicks.length > 1 && <span class="order">{order + 1}</span>}
 		</button>

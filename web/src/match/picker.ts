@@ -1,28 +1,45 @@
 // The choice that the player is putting together, with the shares of the hint on what comes next.
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Action, Hint, View } from "../api/types";
 import type { Context, GameModule, Picker } from "../games/module";
-import { type Choice, type Click, matching, nextKeys, sameOffer, without } from "./choices";
+import {
+	type Choice,
+	type Click,
+	type Key,
+	matching,
+	nextKeys,
+	sameOffer,
+	without,
+} from "./choices";
 
 export interface Chooser extends Picker {
-	/** The one action that the clicks make up, if any. */
-	complete: Action | undefined;
-	/** Whether more clicks could make another action of it. */
-	extendable: boolean;
+	/** The words on the button that submits what the clicks make up; undefined if that is nothing yet. */
+	label: string | undefined;
+	confirm(): void;
+	/** What to say about decisions that were chosen together and are sent one by one. */
+	notice: string | undefined;
+	/** The card of the hand that the player looks at. */
+	looked: Key | undefined;
+	look(key: Key | undefined): void;
 	/** The keys that may come next. */
 	keys: readonly string[];
 	undo(): void;
-	reset(): void;
 }
 
 export function useChooser(
 	game: GameModule,
 	view: View,
-	_context: Context,
-	enabled: boolean,
+	context: Context,
+	ready: boolean,
 	hint: Hint | undefined,
-	submit: (action: Action) => void,
+	/** Submits an action; says whether it was accepted. */
+	submit: (action: Action) => Promise<boolean>,
 ): Chooser {
+	// What was chosen together and is not submitted yet, and the version in which the last one was.
+	const [queue, setQueue] = useState<{ keys: Key[]; version?: bigint } | undefined>();
+	const [stopped, setStopped] = useState("");
+	const [looked, look] = useState<Key | undefined>();
+	const enabled = ready && !queue;
 	const [state, setState] = useState<{ choices: readonly Choice[]; clicks: Click[] }>({
 		choices: [],
 		clicks: [],
@@ -55,25 +72,56 @@ export function useChooser(
 		return found;
 	}, [hint, choices, view.version]);
 
+	const series = ready ? game.series?.(view, context) : undefined;
+	useEffect(() => {
+		if (!queue || !ready || view.version === queue.version) return;
+		const stop = () => {
+			setQueue(undefined);
+			setStopped(series?.stopped ?? "");
+		};
+		const [key = "", ...rest] = queue.keys;
+		const action = nextKeys(game.choices(view), NONE).get(key)?.[0]?.action;
+		// The server may have decided meanwhile, for a player whose time was up.
+		if (!action || series?.size !== queue.keys.length) return stop();
+		setQueue(rest.length > 0 ? { keys: rest, version: view.version } : undefined);
+		void submit(action).then((accepted) => accepted || stop());
+	}, [queue, ready, view]);
+
+	const full = series !== undefined && clicks.length === series.size;
+	const joins = (key: Key) =>
+		!full &&
+		first.has(key) &&
+		series!.allows(
+			clicks.map((click) => click.key),
+			key,
+		);
+	const action = complete[0]?.action;
 	return {
 		clicks,
-		can: (key) => next.has(key) || (clicks.length === 1 && first.has(key)),
+		can: (key) => (series ? joins(key) : next.has(key) || (clicks.length === 1 && first.has(key))),
 		chosen: (key, instance) =>
+			(queue?.keys.includes(key) ?? false) ||
 			clicks.some(
 				(click) => click.key === key && (instance === undefined || click.instance === instance),
 			),
 		share: (key) => {
-			const leading = next.get(key);
+			const leading = (series ? first : next).get(key);
 			if (!leading || shares.size === 0) return undefined;
 			return leading.reduce((sum, choice) => sum + (shares.get(choice.action) ?? 0), 0);
 		},
 		pick: (key, instance = 0) => {
 			const at = clicks.findIndex((click) => click.key === key && click.instance === instance);
+			if (series) {
+				setStopped("");
+				if (at >= 0) setClicks(clicks.filter((_, index) => index !== at));
+				else if (joins(key)) setClicks([...clicks, { key, instance }]);
+				return;
+			}
 			if (at >= 0) {
 				// A second click on the only card of a complete choice confirms it.
 				if (clicks.length === 1 && complete.length === 1 && open.length === 1) {
 					setClicks([]);
-					submit(complete[0]!.action);
+					void submit(complete[0]!.action);
 					return;
 				}
 				setClicks(without(choices, clicks, at));
@@ -87,14 +135,20 @@ export function useChooser(
 			const done = matching(choices, after);
 			if (done.complete.length === 1 && done.open.length === 1 && game.atOnce(after)) {
 				setClicks([]);
-				submit(done.complete[0]!.action);
+				void submit(done.complete[0]!.action);
 			} else setClicks(after);
 		},
-		complete: complete[0]?.action,
-		extendable: open.length > complete.length,
+		label: series ? (full ? series.confirm : undefined) : action && game.confirm(action, context),
+		confirm: () => {
+			if (full) setQueue({ keys: clicks.map((click) => click.key) });
+			else if (action && !series) void submit(action);
+			setClicks([]);
+		},
+		notice: queue ? game.series?.(view, context)?.sending(queue.keys.length) : stopped || undefined,
+		looked,
+		look,
 		keys: [...next.keys()],
 		undo: () => setClicks(clicks.slice(0, -1)),
-		reset: () => setClicks([]),
 	};
 }
 

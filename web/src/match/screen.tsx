@@ -85,9 +85,10 @@ function Table(props: {
 	const busy = session.busy.value;
 	const hint = hints.on.value ? hints.hint.value : undefined;
 	const root = useRef<HTMLDivElement>(null);
-	const submit = (action: View["legalActions"][number]) => {
+	const submit = async (action: View["legalActions"][number]) => {
 		hints.hide();
-		void session.submit(action);
+		await session.submit(action);
+		return session.refusal.value === undefined;
 	};
 	const chooser = useChooser(game, view, context, mine && !busy, hint, submit);
 	const [panel, setPanel] = useState<"log" | "hint" | "rules" | undefined>();
@@ -160,7 +161,6 @@ function Table(props: {
 						chooser={chooser}
 						state={state}
 						message={refusal ? (t().refused[refusal.reason] ?? refusal.message) : undefined}
-						submit={submit}
 					/>
 				)}
 			</div>

@@ -40,6 +40,12 @@ const GENERAL: readonly string[] = [
 ];
 
 export function describeEvent(game: GameModule, event: Event, context: Context): Line | undefined {
+	const line = lineOf(game, event, context);
+	if (line?.seat === undefined || line.seat !== context.me || line.name) return line;
+	return { ...line, text: t().toMe(line.text) };
+}
+
+function lineOf(game: GameModule, event: Event, context: Context): Line | undefined {
 	const what = event.event;
 	switch (what.case) {
 		case "seatDecided":

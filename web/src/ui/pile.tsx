@@ -11,8 +11,10 @@ export function Pile(props: {
 	context: Context;
 	Card: ComponentType<CardProps>;
 	side?: number;
+	/** How many of them were added last. */
+	gained?: number;
 }) {
-	const { title, cards, context, Card, side } = props;
+	const { title, cards, context, Card, side, gained } = props;
 	const [open, setOpen] = useState(false);
 	const counts = new Map<string, number>();
 	for (const card of cards) counts.set(card, (counts.get(card) ?? 0) + 1);
@@ -23,9 +25,10 @@ export function Pile(props: {
 				class="pile"
 				disabled={cards.length === 0}
 				onClick={() => setOpen(true)}
-				aria-label={`${title}: ${t().cards(cards.length)}`}
+				aria-label={`${title} ${cards.length}${gained ? ` +${gained}` : ""}`}
 			>
 				{title} <b>{cards.length}</b>
+				{gained ? <b class="gained"> +{gained}</b> : null}
 			</button>
 			{open && (
 				<Dialog title={`${title}: ${t().cards(cards.length)}`} onClose={() => setOpen(false)} wide>
