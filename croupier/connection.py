@@ -18,6 +18,7 @@ TIMEOUT = 30.0  # Seconds that a call may take, not counting the time of a searc
 PATIENCE = 30.0  # Seconds for which a call or a stream is tried again after a loss.
 KEY_HEADER, PLAYER_HEADER = "x-api-key", "x-player-id"
 WHOLE = 0.9  # The share of its timeout after which a call is late, not lost.
+ASKS_FOR = 0.4  # Seconds for which the library goes on asking about a connection; it says 0.2.
 MAX_SEARCH_SECONDS = 60.0  # The server's limit.
 
 _CHANNEL = (
@@ -75,6 +76,8 @@ class Connection:
             if value
         )
         self._closed = False
+        self._asking: list[Callable[[grpc.ChannelConnectivity], None]] = []
+        self._asked_at = float("-inf")
         self._channel = open_channel(address, Security(tls, ca, cert, key, insecure), _CHANNEL)
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
@@ -94,6 +97,10 @@ class Connection:
     def close(self) -> None:
         """Closes the connection; its streams end."""
         self._closed = True
+        if self._asking or time.monotonic() - self._asked_at < ASKS_FOR:
+            for each in list(self._asking):
+                self._channel.unsubscribe(each)
+            time.sleep(ASKS_FOR)  # A thread of the library would fail at a closed channel.
         self._channel.close()
 
     def metadata(self, token: str | None = None) -> tuple[tuple[str, str], ...]:
@@ -147,7 +154,22 @@ class Connection:
         """Returns when it is time for the next try; raises `error` if there should be none."""
         if self._closed:  # By another thread.
             raise error
-        retry.wait(error)
+        if not retry.lasts:
+            retry.wait(error)
+            return
+
+        def ignore(_: grpc.ChannelConnectivity) -> None:
+            pass
+
+        # While no call is under way, the library connects only if somebody asks how it goes.
+        self._asking.append(ignore)
+        self._channel.subscribe(ignore, try_to_connect=True)
+        try:
+            retry.wait(error)
+        finally:
+            self._channel.unsubscribe(ignore)
+            self._asking.remove(ignore)
+            self._asked_at = time.monotonic()
 
     def search(
         self,

@@ -26,6 +26,7 @@ LOST = frozenset(
 )
 FIRST_PAUSE = 0.1  # Seconds; each further pause is twice as long, up to MAX_PAUSE.
 MAX_PAUSE = 2.0
+LASTING_PAUSE = 0.5
 # Pauses vary by this share, so that all clients of a lost server do not return at the same moment.
 JITTER = 0.2
 
@@ -82,6 +83,11 @@ class Retry:
         """Starts the time over, because the server has answered."""
         self._pause = FIRST_PAUSE
         self._lost_at: float | None = None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the server has been lost for several tries."""
+        return self._pause > LASTING_PAUSE
 
     def wait(self, error: CroupierError) -> None:
         """Returns when it is time for the next try; raises `error` if there should be none."""

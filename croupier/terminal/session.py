@@ -331,6 +331,9 @@ class Session:
 
     def _show(self, view: game_pb2.View) -> None:
         # Shows the events, and the view if it has changed enough since it was last drawn.
+        if view.WhichOneof("game") is None:  # It ended before the cards were dealt.
+            self._show_events()
+            return
         scene = self.draw.scene(view)
         if view.HasField("result") or (scene is not None and scene != self.scene):
             self._draw(view)

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import itertools
+import queue
 import select
 import socket
 import subprocess
@@ -500,6 +501,49 @@ def test_an_action_is_tried_until_the_server_is_up_again(
         assert not pauses
         assert client.create_match("champion_chess").name != match.name
         assert len(pauses) >= 2
+
+
+def test_streams_live_soon_after_a_killed_server_is_back(
+    replicas: Callable[..., Replica], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = replicas("--store", "sqlite", "--data", str(tmp_path / "data"))
+    server.ready()
+    tried_for_long = threading.Semaphore(0)
+
+    def pause(seconds: float) -> None:
+        time.sleep(seconds)
+        tried_for_long.release()
+
+    clock = SimpleNamespace(sleep=pause, monotonic=time.monotonic)
+    monkeypatch.setattr("croupier.retry.time", clock)
+    with Client(server.address) as client, Client(server.address) as other:
+        match = client.create_match("champion_chess")
+        seats = match.seats[0], Seat(other, match.name, match.seats[1].token)
+        lives: list[queue.Queue[float]] = [queue.Queue(), queue.Queue()]
+
+        def follow(seat: Seat, told: queue.Queue[float]) -> None:
+            for response in seat.watch(heartbeats=True, patience=10 * LIMIT):
+                if response.up_to_date:
+                    told.put(time.monotonic())
+
+        followers = [
+            threading.Thread(target=follow, args=each) for each in zip(seats, lives, strict=True)
+        ]
+        for follower in followers:
+            follower.start()
+        for told in lives:
+            told.get(timeout=LIMIT)
+        server.kill()
+        for _ in range(12):  # Until the pauses are as long as they get.
+            assert tried_for_long.acquire(timeout=LIMIT)
+        server.start()
+        server.ready()
+        back = time.monotonic()
+        assert max(told.get(timeout=LIMIT) for told in lives) - back < 5
+        seats[0].resign()
+        for follower in followers:
+            follower.join(LIMIT)
+            assert not follower.is_alive()
 
 
 def test_the_client_imports_nothing_of_the_server() -> None:

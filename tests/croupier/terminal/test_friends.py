@@ -100,10 +100,11 @@ def test_a_rematch_that_the_other_player_asks_for_is_played(
         assert "Ann [bold] asks for a rematch." in read_to(session, "Rematch? (y or n) ")
         session.type("y")
         # The seats are exchanged.
-        assert "you are White against Black, Ann [bold]" in read_to(session, "> ")
-    offer = seat.rematch_offer()
-    assert offer is not None
-    assert (offer.name, offer.state) == (again.name, match_pb2.REMATCH_STATE_ACCEPTED)
+        heading = "\n".join(session.read("> ", "decides", "waiting for Ann [bold]"))
+        assert "you are White against Black, Ann [bold]" in heading
+        offers = [c.rematch for c in seat.watch(follow_rematch=True) if c.HasField("rematch")]
+    assert (offers[-1].name, offers[-1].state) == (again.name, match_pb2.REMATCH_STATE_ACCEPTED)
+    assert seat.rematch_offer() == offers[-1]
 
 
 def test_a_rematch_is_declined_by_either_side(address: str, host: Client, tmp_path: Path) -> None:
@@ -136,7 +137,8 @@ def test_a_bot_plays_again(address: str, tmp_path: Path) -> None:
         session.type("y")
         read_to(session, "Rematch? (y or n) ")
         session.type("y")
-        assert "you are Black against White, a casual bot" in read_to(session, "> ")
+        heading = "\n".join(session.read("> ", "decides", "go on "))
+        assert "you are Black against White, a casual bot" in heading
 
 
 def test_a_bot_has_no_name(host: Client) -> None:

@@ -274,7 +274,7 @@ def read_prompt(session: subprocess.Popen[str]) -> None:
 
 def test_two_friends_play_a_match_through_an_invitation(server: str) -> None:
     auto = ("--auto", "--hint-iterations", "30")
-    words = ("skystones", "--invite", "--seat", "1", "--option", "hand_size=2")
+    words = ("skystones", "--invite", "--hints", "allow", "--seat", "1", "--option", "hand_size=2")
     with start_play(server, *words, "--clock", "900", *auto) as host, ThreadPoolExecutor() as pool:
         invitation = invitation_of(host, server)
         joining = pool.submit(run_play, server, "--join", invitation, *auto)
