@@ -88,7 +88,7 @@ export function SoccerBoard({ view, context, picker, near }: BoardProps) {
 			</div>
 			<div class="attackpanel">
 				<h2 class="attacktitle">
-					{past ? say().lastAttack : say().attack}
+					{past?.length ? say().lastAttack : say().attack}
 					{!past && <span class="muted"> {say().standing(game.standing)}</span>}
 				</h2>
 				<div class="attackbox">
