@@ -177,7 +177,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	});
 
 	it("play a rematch that one offers and the other accepts", async () => {
-		const { anna, bert } = await pair();
+		const { anna, bert } = await pair({}, { colorScheme: "dark" });
 		await resign(bert);
 		await anna.waitForSelector("[data-testid=ask]");
 		const before = anna.url();
