@@ -12,6 +12,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 // The long form restarts the server at each kind of decision; the short one at the first few.
 const RESTARTS = process.env.TEST_LONG ? 30 : 2;
 const CLICKS = process.env.TEST_LONG ? 400 : 60;
+const TEST_MS = process.env.TEST_LONG ? 900_000 : undefined;
 const LIVE_MS = 5000;
 
 const CAN = ".tablearea [data-can]:not(:disabled), [data-confirm]:not(:disabled)";
@@ -98,35 +99,41 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 		await server?.stop();
 	});
 
-	it.each(GAMES)("leaves both players of %s at the table", async (game) => {
-		const random = chance(SEED);
-		const host = await visit(browser, server.url);
-		await deal(host.page, game, { opponent: "friend", seat: "0" });
-		const guest = await visit(browser, await host.page.inputValue(".invite [data-testid=link]"));
-		await guest.page.click("[data-testid=join]");
-		const pages = [host.page, guest.page];
-		await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
-		const seen = new Set<string>();
-		for (let click = 0; click < CLICKS && seen.size < RESTARTS; click++) {
-			await Promise.any(pages.map((page) => page.waitForSelector(`${CAN}, [data-testid=ending]`)));
-			const kind = await decision(pages);
-			if (kind?.includes("over")) break;
-			if (kind && !seen.has(kind)) {
-				await server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
-				seen.add(kind);
-				await Promise.all(pages.map((page) => waitFor(page, "lost")));
-				expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
-				await server.again();
-				await Promise.all(pages.map((page) => waitFor(page, "live", LIVE_MS)));
+	it.each(GAMES)(
+		"leaves both players of %s at the table",
+		async (game) => {
+			const random = chance(SEED);
+			const host = await visit(browser, server.url);
+			await deal(host.page, game, { opponent: "friend", seat: "0" });
+			const guest = await visit(browser, await host.page.inputValue(".invite [data-testid=link]"));
+			await guest.page.click("[data-testid=join]");
+			const pages = [host.page, guest.page];
+			await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
+			const seen = new Set<string>();
+			for (let click = 0; click < CLICKS && seen.size < RESTARTS; click++) {
+				await Promise.any(
+					pages.map((page) => page.waitForSelector(`${CAN}, [data-testid=ending]`)),
+				);
+				const kind = await decision(pages);
+				if (kind?.includes("over")) break;
+				if (kind && !seen.has(kind)) {
+					await server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
+					seen.add(kind);
+					await Promise.all(pages.map((page) => waitFor(page, "lost")));
+					expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
+					await server.again();
+					await Promise.all(pages.map((page) => waitFor(page, "live", LIVE_MS)));
+				}
+				const able: Page[] = [];
+				for (const page of pages) if (await page.$(CAN)) able.push(page);
+				const page = able[Math.floor(random() * able.length)];
+				if (page) await clickOne(page, random());
 			}
-			const able: Page[] = [];
-			for (const page of pages) if (await page.$(CAN)) able.push(page);
-			const page = able[Math.floor(random() * able.length)];
-			if (page) await clickOne(page, random());
-		}
-		expect(seen.size).toBeGreaterThanOrEqual(2);
-		await Promise.all(pages.map((page) => page.context().close()));
-	});
+			expect(seen.size).toBeGreaterThanOrEqual(2);
+			await Promise.all(pages.map((page) => page.context().close()));
+		},
+		TEST_MS,
+	);
 
 	it("sends a decision that was made while the server was away", async () => {
 		const { page } = await visit(browser, server.url);
