@@ -26,7 +26,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def leave(session: Terminal) -> str:
     """Leaves at the prompt; returns the last line."""
-    assert session.read()[-1] == "> "
+    while session.read()[-1] != "> ":
+        session.type("")
     session.type("q")
     return rest(session)
 
@@ -77,6 +78,7 @@ def test_of_several_matches_the_player_chooses_one(address: str, state: Path) ->
         assert [line.split()[1] for line in lines[1:3]] == ["champion_chess", "skystones"]
         session.type("2")
         assert "Skystones" in "\n".join(session.read())
+        assert [seat.game for seat in SavedSeats().read()] == ["skystones", "champion_chess"]
 
 
 def test_a_seat_is_not_saved_against_the_will_of_the_player(address: str, state: Path) -> None:
