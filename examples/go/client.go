@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,8 +17,14 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	croupier "croupier.example/client/croupier/v1"
+)
+
+const (
+	heartbeat  = 5 * time.Second
+	maxSilence = heartbeat * 5 / 2
 )
 
 // client calls the services of one server. One goroutine uses it.
@@ -43,7 +50,7 @@ func dial(options options) (*client, error) {
 		secure = credentials.NewTLS(nil)
 	}
 	reconnect := backoff.DefaultConfig
-	reconnect.MaxDelay = 2 * time.Second // Find a server that is up again while there is patience.
+	reconnect.MaxDelay = time.Second // A call waits for the next attempt, besides its own pause.
 	client := &client{}
 	connection, err := grpc.NewClient(options.server,
 		grpc.WithTransportCredentials(secure),
@@ -77,16 +84,19 @@ type match struct {
 
 // --8<-- [start:create]
 // create creates a match with the default ruleset: this client against a bot.
-func (c *client) create(ctx context.Context, game *croupier.Game, seed *uint64) (*match, error) {
+func (c *client) create(ctx context.Context, game *croupier.Game, options options) (*match, error) {
 	created, err := c.matches.CreateMatch(ctx, &croupier.CreateMatchRequest{
 		Ruleset: game.DefaultRuleset,
 		Seats: []*croupier.SeatConfig{
-			{Occupant: &croupier.SeatConfig_Open{Open: &croupier.OpenSeat{}}},
+			{
+				Occupant:    &croupier.SeatConfig_Open{Open: &croupier.OpenSeat{}},
+				DisplayName: options.name,
+			},
 			{Occupant: &croupier.SeatConfig_Bot{
 				Bot: &croupier.Bot{Strength: croupier.BotStrength_BOT_STRENGTH_CASUAL},
 			}},
 		},
-		Seed:      seed,
+		Seed:      options.seed,
 		RequestId: uuid.NewString(), // A repeated call then creates no second match.
 	})
 	if err != nil {
@@ -96,6 +106,19 @@ func (c *client) create(ctx context.Context, game *croupier.Game, seed *uint64) 
 	return &match{client: c, name: created.Name, token: created.SeatTokens[0].Token}, nil
 }
 
+// join takes the seat that an invitation is for.
+func (c *client) join(ctx context.Context, options options) (*match, error) {
+	joined, err := c.matches.JoinMatch(ctx, &croupier.JoinMatchRequest{
+		Invitation:  options.invitation,
+		DisplayName: options.name,
+		RequestId:   uuid.NewString(), // A repeated call then gets the same token.
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &match{client: c, name: joined.Name, token: joined.SeatToken.Token}, nil
+}
+
 // authorize returns a context whose calls speak for the seat.
 func (m *match) authorize(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+m.token)
@@ -103,27 +126,39 @@ func (m *match) authorize(ctx context.Context) context.Context {
 
 // --8<-- [end:create]
 
-// watch yields every version of the match until it is over, or one error. When the stream breaks, it
-// is resumed after the last version that came.
+// watch yields every version of the match until it is over, or one error. When the stream breaks or
+// falls silent, it is resumed after the last version that came.
 func (m *match) watch(ctx context.Context) iter.Seq2[*croupier.WatchMatchResponse, error] {
 	return func(yield func(*croupier.WatchMatchResponse, error) bool) {
 		ctx, cancel := context.WithCancel(m.authorize(ctx))
 		defer cancel() // Ends the stream if the loop was left early.
-		request := &croupier.WatchMatchRequest{Name: m.name}
+		request := &croupier.WatchMatchRequest{
+			Name:              m.name,
+			HeartbeatInterval: durationpb.New(heartbeat),
+		}
 		var losses patience
 		for {
-			stream, err := m.client.matches.WatchMatch(ctx, request)
+			attempt, end := context.WithCancel(ctx)
+			stream, err := m.client.matches.WatchMatch(attempt, request)
+			silence := time.Duration(math.MaxInt64) // An older server has no heartbeats.
 			for err == nil {
+				// A proxy can lose the server without a word, and keep its connection to this client.
+				alarm := time.AfterFunc(silence, end)
 				var change *croupier.WatchMatchResponse
-				if change, err = stream.Recv(); err != nil {
+				change, err = stream.Recv()
+				alarm.Stop()
+				if err != nil {
 					break
 				}
 				request.AfterVersion = proto.Uint64(change.Version)
 				losses = patience{} // The server has answered: the time starts over.
-				if !yield(change, nil) {
+				if change.UpToDate {
+					silence = maxSilence
+				} else if !yield(change, nil) {
 					return
 				}
 			}
+			end()
 			if errors.Is(err, io.EOF) {
 				return // The match is over.
 			}

@@ -19,6 +19,9 @@ func main() {
 	flag.StringVar(&options.server, "server", "127.0.0.1:50051", "the server, as `HOST:PORT`")
 	flag.BoolVar(&options.tls, "tls", false, "use TLS, and trust the authorities of this system")
 	flag.StringVar(&options.ca, "ca", "", "use TLS, and trust the authorities in this PEM `FILE`")
+	flag.StringVar(&options.name, "name", "", "the `NAME` that the other players see")
+	flag.StringVar(&options.invitation, "join", "",
+		"play in the match of this `INVITATION`, which is of --game and allows hints")
 	game := flag.String("game", "all", "what to play: a `NAME` such as skystones, or all")
 	seed := flag.Uint64("seed", 0, "make the match reproducible (for a server with --allow-seeds)")
 	iterations := flag.Uint("iterations", 200, "how long to search for each hint")
@@ -42,6 +45,8 @@ type options struct {
 	server     string
 	tls        bool
 	ca         string
+	name       string
+	invitation string
 	seed       *uint64
 	iterations uint32
 }
@@ -90,7 +95,12 @@ func play(ctx context.Context, client *client, name string, options options) err
 	}
 	game := described.Game
 	fmt.Printf("%s: %d cards, rules version %d\n", game.Title, len(game.Cards), game.RulesVersion)
-	match, err := client.create(ctx, game, options.seed)
+	var match *match
+	if options.invitation != "" {
+		match, err = client.join(ctx, options)
+	} else {
+		match, err = client.create(ctx, game, options)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fs;
 use std::time::Duration;
 
+use tokio::time::timeout;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
@@ -18,14 +19,17 @@ use crate::croupier::search::{Effort, Position};
 use crate::croupier::seat_config::Occupant;
 use crate::croupier::{
     Bot, BotStrength, CreateMatchRequest, Game, GetGameRequest, GetViewRequest, Hint,
-    ListGamesRequest, MatchAction, OpenSeat, Search, SearchLimits, SeatConfig, SubmitActionRequest,
-    SuggestActionRequest, View, WatchMatchRequest, WatchMatchResponse,
+    JoinMatchRequest, ListGamesRequest, MatchAction, OpenSeat, Search, SearchLimits, SeatConfig,
+    SeatToken, SubmitActionRequest, SuggestActionRequest, View, WatchMatchRequest,
+    WatchMatchResponse,
 };
 use crate::errors::{self, Patience};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Besides `CALL_TIMEOUT`: the longest search of a server.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(60);
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const MAX_SILENCE: Duration = Duration::from_millis(12_500); // 2.5 heartbeats.
 
 /// The services of one server.
 pub struct Client {
@@ -121,17 +125,21 @@ impl Client {
 
     // --8<-- [start:create]
     /// Creates a match with the default ruleset: this client against a bot.
-    pub async fn create_match(&self, game: &Game, seed: Option<u64>) -> Result<Seat<'_>, Status> {
+    pub async fn create_match(&self, game: &Game, options: &Options) -> Result<Seat<'_>, Status> {
+        let me = SeatConfig {
+            occupant: Some(Occupant::Open(OpenSeat {})),
+            display_name: options.name.clone(),
+            ..Default::default()
+        };
         let strength = BotStrength::Casual.into();
-        let seats = [Occupant::Open(OpenSeat {}), Occupant::Bot(Bot { strength })];
+        let bot = SeatConfig {
+            occupant: Some(Occupant::Bot(Bot { strength })),
+            ..Default::default()
+        };
         let message = CreateMatchRequest {
             ruleset: game.default_ruleset.clone(),
-            seats: seats
-                .map(|each| SeatConfig {
-                    occupant: Some(each),
-                })
-                .into(),
-            seed,
+            seats: vec![me, bot],
+            seed: options.seed,
             request_id: Uuid::new_v4().to_string(), // A repeated call then creates no second match.
             ..Default::default()
         };
@@ -142,15 +150,35 @@ impl Client {
             })
             .await?;
         // There is one token for each open seat, and only seat 0 is open.
-        let token = &created.seat_tokens.first().ok_or_else(missing)?.token;
-        let bearer = format!("Bearer {token}");
+        self.seat(created.name, created.seat_tokens.first())
+    }
+    // --8<-- [end:create]
+
+    /// Takes the seat that an invitation is for.
+    pub async fn join(&self, invitation: &str, options: &Options) -> Result<Seat<'_>, Status> {
+        let message = JoinMatchRequest {
+            invitation: invitation.to_string(),
+            display_name: options.name.clone(),
+            request_id: Uuid::new_v4().to_string(), // A repeated call then gets the same token.
+            ..Default::default()
+        };
+        let joined = self
+            .persist(async || {
+                let request = limited(message.clone(), CALL_TIMEOUT);
+                self.matches.clone().join_match(request).await
+            })
+            .await?;
+        self.seat(joined.name, joined.seat_token.as_ref())
+    }
+
+    fn seat(&self, name: String, token: Option<&SeatToken>) -> Result<Seat<'_>, Status> {
+        let bearer = format!("Bearer {}", token.ok_or_else(missing)?.token);
         Ok(Seat {
             client: self,
-            name: created.name,
+            name,
             bearer: bearer.parse().map_err(|_| missing())?,
         })
     }
-    // --8<-- [end:create]
 }
 
 /// A match, with the token of this client's seat.
@@ -173,6 +201,7 @@ impl Seat<'_> {
         Changes {
             seat: self,
             stream: None,
+            max_silence: Duration::MAX,
             after_version: None,
             patience: Patience::default(),
         }
@@ -250,10 +279,11 @@ impl Seat<'_> {
     // --8<-- [end:submit]
 }
 
-/// The versions of a match, from a stream that is resumed when it breaks.
+/// The versions of a match, from a stream that is resumed when it breaks or falls silent.
 pub struct Changes<'a> {
     seat: &'a Seat<'a>,
     stream: Option<Streaming<WatchMatchResponse>>,
+    max_silence: Duration,
     after_version: Option<u64>,
     patience: Patience,
 }
@@ -265,12 +295,17 @@ impl Changes<'_> {
             match self.receive().await {
                 Ok(change) => {
                     self.patience = Patience::default();
-                    return Ok(change);
+                    if !change.as_ref().is_some_and(|change| change.up_to_date) {
+                        return Ok(change);
+                    }
+                    self.max_silence = MAX_SILENCE;
                 }
-                Err(status) => self.patience.wait(status).await?,
+                Err(status) => {
+                    self.patience.wait(status).await?;
+                    let resumes = &self.seat.client.resumes;
+                    resumes.update(|count| count + 1);
+                }
             }
-            let resumes = &self.seat.client.resumes;
-            resumes.update(|count| count + 1);
         }
     }
 
@@ -281,13 +316,18 @@ impl Changes<'_> {
                 let request = self.seat.authorized(Request::new(WatchMatchRequest {
                     name: self.seat.name.clone(),
                     after_version: self.after_version,
+                    heartbeat_interval: HEARTBEAT.try_into().ok(),
                     ..Default::default()
                 }));
+                self.max_silence = Duration::MAX; // An older server has no heartbeats.
                 let mut matches = self.seat.client.matches.clone();
                 matches.watch_match(request).await?.into_inner()
             }
         };
-        let change = stream.message().await?;
+        // A proxy can lose the server without a word, and keep its connection to this client.
+        let change = timeout(self.max_silence, stream.message())
+            .await
+            .map_err(|_| Status::deadline_exceeded("the stream has fallen silent"))??;
         if let Some(change) = &change {
             self.after_version = Some(change.version);
         }

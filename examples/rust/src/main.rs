@@ -30,6 +30,12 @@ struct Options {
     /// Use TLS, and trust the authorities in this PEM file
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
+    /// The name that the other players see
+    #[arg(long, default_value = "")]
+    name: String,
+    /// Play in the match of this invitation, which is of --game and allows hints
+    #[arg(long, value_name = "INVITATION")]
+    join: Option<String>,
     /// What to play, such as skystones
     #[arg(long, value_name = "NAME", default_value = "all")]
     game: String,
@@ -75,7 +81,10 @@ async fn play(client: &Client, name: &str, options: &Options) -> Result<(), Stat
         game.cards.len(),
         game.rules_version
     );
-    let seat = client.create_match(&game, options.seed).await?;
+    let seat = match &options.join {
+        Some(invitation) => client.join(invitation, options).await?,
+        None => client.create_match(&game, options).await?,
+    };
 
     let mut decisions = 0;
     // --8<-- [start:watch]

@@ -26,12 +26,16 @@ const HELP = `Plays whole matches at a Croupier server by its hints, against a b
   --server HOST:PORT  the server (default: 127.0.0.1:50051)
   --tls               use TLS, and trust the authorities that Node knows
   --ca FILE           use TLS, and trust the authorities in this PEM file
+  --name NAME         the name that the other players see
+  --join INVITATION   play in the match of this invitation, which is of --game and allows hints
   --game NAME         what to play, such as skystones (default: all)
   --seed N            make the match reproducible (for a server with --allow-seeds)
   --iterations N      how long to search for each hint (default: 200)
 `;
 
 interface Options {
+	name?: string;
+	join?: string;
 	seed?: bigint;
 	iterations: number;
 }
@@ -65,7 +69,7 @@ class Player {
 		const created = await this.matches.createMatch({
 			ruleset: game.defaultRuleset,
 			seats: [
-				{ occupant: { case: "open", value: {} } },
+				{ occupant: { case: "open", value: {} }, displayName: options.name },
 				{ occupant: { case: "bot", value: { strength: BotStrength.CASUAL } } },
 			],
 			seed: options.seed,
@@ -75,6 +79,16 @@ class Player {
 		return { name: created.name, token: created.seatTokens[0]!.token };
 	}
 	// --8<-- [end:create]
+
+	/** Takes the seat that an invitation is for. */
+	async join(invitation: string, options: Options): Promise<Access> {
+		const joined = await this.matches.joinMatch({
+			invitation,
+			displayName: options.name,
+			requestId: crypto.randomUUID(), // A repeated call then gets the same token.
+		});
+		return { name: joined.name, token: joined.seatToken!.token };
+	}
 
 	// --8<-- [start:hint]
 	/** Asks what to play; the server searches with what the seat knows. */
@@ -119,7 +133,9 @@ class Player {
 		this.retries = this.resumes = 0;
 		const game = (await this.catalog.getGame({ name })).game!;
 		console.log(`${game.title}: ${game.cards.length} cards, rules version ${game.rulesVersion}`);
-		const access = await this.create(game, options);
+		const access = options.join
+			? await this.join(options.join, options)
+			: await this.create(game, options);
 
 		let decisions = 0;
 		// --8<-- [start:watch]
@@ -161,6 +177,8 @@ async function main() {
 			server: { type: "string", default: "127.0.0.1:50051" },
 			tls: { type: "boolean" },
 			ca: { type: "string" },
+			name: { type: "string" },
+			join: { type: "string" },
 			game: { type: "string", default: "all" },
 			seed: { type: "string" },
 			iterations: { type: "string", default: "200" },
@@ -172,6 +190,8 @@ async function main() {
 	}
 	const player = new Player(values.server, values);
 	const options = {
+		name: values.name,
+		join: values.join,
 		seed: values.seed === undefined ? undefined : BigInt(values.seed),
 		iterations: Number(values.iterations),
 	};

@@ -8,6 +8,7 @@ import com.croupier.v1.CreateMatchRequest;
 import com.croupier.v1.Game;
 import com.croupier.v1.GetGameRequest;
 import com.croupier.v1.HintServiceGrpc;
+import com.croupier.v1.JoinMatchRequest;
 import com.croupier.v1.ListGamesRequest;
 import com.croupier.v1.MatchServiceGrpc;
 import com.croupier.v1.MatchServiceGrpc.MatchServiceBlockingStub;
@@ -125,11 +126,14 @@ final class Client implements AutoCloseable {
 
   // --8<-- [start:create]
   /** Creates a match with the default ruleset: this client against a bot. */
-  Seat createMatch(Game game, Long seed) {
+  Seat createMatch(Game game, Long seed, String displayName) {
     var request =
         CreateMatchRequest.newBuilder()
             .setRuleset(game.getDefaultRuleset())
-            .addSeats(SeatConfig.newBuilder().setOpen(OpenSeat.getDefaultInstance()))
+            .addSeats(
+                SeatConfig.newBuilder()
+                    .setOpen(OpenSeat.getDefaultInstance())
+                    .setDisplayName(displayName))
             .addSeats(
                 SeatConfig.newBuilder()
                     .setBot(Bot.newBuilder().setStrength(BotStrength.BOT_STRENGTH_CASUAL)))
@@ -144,6 +148,19 @@ final class Client implements AutoCloseable {
   }
 
   // --8<-- [end:create]
+
+  /** Takes the seat that an invitation is for. */
+  Seat joinMatch(String invitation, String displayName) {
+    var request =
+        JoinMatchRequest.newBuilder()
+            .setInvitation(invitation)
+            .setDisplayName(displayName)
+            // A repeated call then gets the same token.
+            .setRequestId(UUID.randomUUID().toString())
+            .build();
+    var joined = persist(() -> limited(matches).joinMatch(request));
+    return new Seat(this, joined.getName(), joined.getSeatToken().getToken());
+  }
 
   /** Returns a stub whose next call has a deadline. */
   static <S extends io.grpc.stub.AbstractStub<S>> S limited(S stub) {

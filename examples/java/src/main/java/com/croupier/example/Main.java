@@ -32,6 +32,18 @@ public final class Main implements Callable<Integer> {
       description = "use TLS, and trust the authorities in this PEM file")
   private File authorities;
 
+  @Option(
+      names = "--name",
+      paramLabel = "NAME",
+      description = "the name that the other players see")
+  private String displayName = "";
+
+  @Option(
+      names = "--join",
+      paramLabel = "INVITATION",
+      description = "play in the match of this invitation, which is of --game and allows hints")
+  private String invitation;
+
   @Option(names = "--game", paramLabel = "NAME", description = "what to play, such as skystones")
   private String game = "all";
 
@@ -72,7 +84,10 @@ public final class Main implements Callable<Integer> {
     System.out.printf(
         "%s: %d cards, rules version %d%n",
         described.getTitle(), described.getCardsCount(), described.getRulesVersion());
-    Seat seat = client.createMatch(described, seed);
+    Seat seat =
+        invitation != null
+            ? client.joinMatch(invitation, displayName)
+            : client.createMatch(described, seed, displayName);
 
     int decisions = 0;
     // --8<-- [start:watch]
