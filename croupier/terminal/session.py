@@ -17,6 +17,7 @@ from croupier.terminal.screen import Left, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
+RESULT_LINES = 4  # The ending in at most three, and the result.
 ROWS = 8  # Actions that a hint shows.
 STEPS = 4  # Actions that a hint expects, one after the other.
 TRIES = 10  # How often a hint is asked for while the server is too busy.
@@ -355,7 +356,7 @@ class Session:
             for shown, menu in self.draw.screens(view, width)
         ]
         left = self.screen.left
-        reserve = 0 if asks else 1  # For the result.
+        reserve = 0 if asks else RESULT_LINES
         fits = [s for s in screens if left is None or len(told) + len(s) + reserve <= left]
         self.screen.print_lines(told)
         if not fits:

@@ -11,7 +11,7 @@ export function ActionBar(props: {
 	game: GameModule;
 	context: Context;
 	chooser: Chooser;
-	state: "lost" | "submitting" | "busy" | "ready";
+	state: "submitting" | "busy" | "ready";
 	message: string | undefined;
 }) {
 	const { game, context, chooser, state } = props;
@@ -115,7 +115,6 @@ function Status(props: {
 }) {
 	const { game, context, state } = props;
 	const { view, me } = context;
-	if (state === "lost") return <>{t().reconnecting}</>;
 	if (state === "submitting") return <>{t().submitting}</>;
 	if (view.result) return <>{t().over}</>;
 	if (me === undefined) {
