@@ -43,7 +43,7 @@ const score = (now: Moment) => now.view.result?.scores[now.me];
 
 export const guide = guideOf({
 	tips: {
-		goal: { when: (now) => early(now) && phase(now) === CHAMPION, anchor: ".arena" },
+		goal: { when: (now) => early(now) && phase(now) === CHAMPION, anchor: ".chessboard" },
 		card: { when: early, anchor: ".hand .card" },
 		champion: { when: (now) => phase(now) === CHAMPION && decides(now), anchor: ".hand" },
 		castling: {
@@ -60,18 +60,18 @@ export const guide = guideOf({
 		},
 		aid: { when: (now) => phase(now) === AID && decides(now), anchor: ".hand" },
 		sums: { when: (now) => phase(now) === AID && decides(now), anchor: ".compare" },
-		outcome: { when: (now) => phase(now) === END, anchor: ".arena" },
-		fate: { when: (now) => phase(now) === END, anchor: ".chessboard > .piles" },
+		outcome: { when: (now) => phase(now) === END, anchor: ".chessboard .middle" },
+		fate: { when: (now) => phase(now) === END, anchor: ".chessboard > .piles:last-child" },
 		discard: { when: (now) => phase(now) === END && decides(now), anchor: ".hand" },
-		tied: { when: tied, anchor: ".arena" },
-		piles: { when: (now) => gameOf(now).challenge >= 2, anchor: ".boardhead .piles" },
+		tied: { when: tied, anchor: ".chessboard .middle" },
+		piles: { when: (now) => gameOf(now).challenge >= 2, anchor: ".chessboard > .piles" },
 		castled: {
 			when: (now) =>
 				events(now, "championRevealed").some(
 					({ seat, event }) =>
 						seat !== now.me && event.case === "championRevealed" && event.value.castled,
 				),
-			anchor: ".arena",
+			anchor: ".chessboard .middle",
 		},
 		mulligan: { when: (now) => events(now, "mulligan").length > 0, anchor: ".hand" },
 		reshuffle: {
@@ -79,9 +79,9 @@ export const guide = guideOf({
 				events(now, "shuffled").some(
 					({ event }) => event.case === "shuffled" && event.value.fromReserve,
 				),
-			anchor: ".boardhead .piles",
+			anchor: ".chessboard > .piles",
 		},
-		end: { when: () => false, anchor: ".arena" },
+		end: { when: () => false, anchor: ".chessboard .middle" },
 	},
 	words: {
 		en: {

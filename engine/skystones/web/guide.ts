@@ -50,9 +50,9 @@ export const guide = guideOf({
 	},
 	tips: {
 		goal: { when: (now) => gameOf(now).round === 1 && picking(now), anchor: ".squares" },
-		card: { when: (now) => gameOf(now).round === 1 && picking(now), anchor: ".hand1 .card" },
-		pick: { when: (now) => picking(now) && decides(now), anchor: ".hand1" },
-		limit: { when: (now) => picking(now) && gameOf(now).hand.length > 0, anchor: ".prompt" },
+		card: { when: (now) => gameOf(now).round === 1, anchor: ".hand .card" },
+		pick: { when: (now) => picking(now) && decides(now), anchor: ".hands" },
+		limit: { when: (now) => picking(now) && decides(now), anchor: ".prompt" },
 		place: { when: (now) => placing(now) && decides(now), anchor: ".squares" },
 		field: {
 			when: (now) => placing(now) && gameOf(now).board.some(({ field }) => field > 0),
@@ -70,7 +70,7 @@ export const guide = guideOf({
 		},
 		passed: { when: happened("passed"), anchor: ".player.far" },
 		round: { when: happened("roundEnded"), anchor: ".player.near .score" },
-		aside: { when: (now) => gameOf(now).round >= 2 && picking(now), anchor: ".hand1" },
+		aside: { when: (now) => gameOf(now).round >= 2 && picking(now), anchor: ".hands" },
 		memory: { when: (now) => gameOf(now).round >= 2 && picking(now), anchor: ".player.far" },
 		starter: { when: (now) => gameOf(now).round >= 2 && placing(now), anchor: ".boardhead" },
 		length: { when: (now) => gameOf(now).round >= 2 && placing(now), anchor: ".boardhead" },
@@ -80,7 +80,7 @@ export const guide = guideOf({
 		en: {
 			goal: "A match has several rounds. In each, both sides place cards on this board and take each other's. Whoever owns more cards at the end of a round gets a point, and more points win.",
 			card: "The numbers on the four edges are the card's attack points. The small one in the corner is their total, which counts for your hand. The colour and the sign in the middle are its element.",
-			pick: "Pick five cards of your pile for your hand, one after the other. The other side does the same. Nobody sees which cards the other picks, only how many.",
+			pick: "Pick five cards of your pile for your hand. The other side does the same. Nobody sees which cards the other picks, only how many.",
 			limit:
 				"The totals of your hand may add up to 20 at most. A card is dimmed if you could not complete a hand of five with it. A strong card costs you elsewhere.",
 			place: (now) =>
@@ -118,7 +118,7 @@ export const guide = guideOf({
 		de: {
 			goal: "Eine Partie hat mehrere Runden. In jeder legen beide Seiten Karten auf dieses Spielfeld und nehmen sich welche ab. Wem am Ende mehr Karten gehören, bekommt einen Punkt. Mehr Punkte gewinnen.",
 			card: "Die Zahlen an den vier Kanten sind die Angriffspunkte. Die kleine in der Ecke ist ihre Summe, die für deine Hand zählt. Farbe und Zeichen in der Mitte zeigen das Element.",
-			pick: "Wähle nacheinander fünf Karten aus deinem Stapel für deine Hand. Die andere Seite tut dasselbe. Niemand sieht, welche Karten die andere Seite wählt, nur wie viele.",
+			pick: "Wähle fünf Karten aus deinem Stapel für deine Hand. Die andere Seite tut dasselbe. Niemand sieht, welche Karten die andere Seite wählt, nur wie viele.",
 			limit:
 				"Die Summen deiner Hand dürfen zusammen höchstens 20 ergeben. Eine Karte ist abgedunkelt, wenn du mit ihr keine Hand aus fünf mehr bilden könntest. Eine starke Karte fehlt dir woanders.",
 			place: (now) =>
