@@ -4,8 +4,9 @@ The server has a SQLite log in a temporary folder. In each match it is stopped o
 killed once (SIGKILL), and started again with the same port and the same log. It allows a seat few
 calls per second, and every second match is played over TLS. The matches of a game have the same
 seed, so they must end alike in every language. Then each client must show what some errors come
-with, and the one in TypeScript must also play with the packed package. At the end there is a table
-of what each match came to.
+with, and the one in TypeScript must also play with the packed package. Each client must resume a
+stream that falls silent, and answer soon after a restart at every kind of decision of the other
+player. At the end there is a table of what each match came to.
 
 A language whose tools are not installed is left out, and a line says so.
 Exit status: 0 if every match that was played has ended as it should, else 1.
@@ -21,78 +22,35 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
-from lab.service_bench.ports import free_port
+from example_clients import (
+    BIN,
+    ENVIRONMENT,
+    LANGUAGES,
+    ROOT,
+    Certificate,
+    FailedError,
+    Server,
+    Step,
+    command_of,
+    serving,
+)
+from example_restarts import play_with_restarts
+from example_silence import check_silence
 
-ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 SCHEMAS = EXAMPLES / "schemas"
 LOGS = ROOT / "build/examples"
-BIN = ROOT / ".venv/bin"
 GAMES = ("castle_rampage", "champion_chess", "powershot_soccer", "skystones")
 SEED = 7
 STOP_AT, KILL_AT = 3, 6  # After which decision of the client; every match has more.
 MATCH_SECONDS = 180  # Far more than a match takes: a client that hangs fails.
 CALLS_PER_SECOND = 25  # Few enough that a long match has to wait for its budget.
+SHORT_RESTARTS = 2  # In a match of the short form: one stop and one kill.
 REFUSAL_SECONDS = 20  # Less than a client tries again when nobody answers.
-ENVIRONMENT = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}  # For its protoc.
-
-
-class Step(NamedTuple):
-    """One command of a build."""
-
-    folder: str
-    command: Sequence[str]
-
-
-class Language(NamedTuple):
-    """How the client in one language is built and run."""
-
-    tools: Sequence[str]
-    build: Sequence[Step]
-    run: Sequence[str]
-
-
-LANGUAGES = {
-    "go": Language(
-        tools=("go",),
-        build=(
-            Step("examples/go", ("go", "generate")),
-            Step("examples/go", ("go", "vet", "./...")),
-            Step("examples/go", ("go", "build", "-o", "bin/", ".")),
-        ),
-        run=("examples/go/bin/client",),
-    ),
-    "typescript": Language(
-        tools=("node", "npm"),
-        build=(
-            Step("clients/typescript", ("npm", "ci", "--no-audit", "--no-fund")),
-            Step("clients/typescript", ("npm", "run", "check")),
-            Step("clients/typescript", ("npm", "run", "build")),
-            Step("examples/typescript", ("npm", "ci", "--no-audit", "--no-fund")),
-            Step("examples/typescript", ("npm", "run", "check")),
-            Step("examples/typescript", ("npm", "run", "build")),
-        ),
-        run=("node", "examples/typescript/dist/main.js"),
-    ),
-    "java": Language(
-        tools=("java", "mvn"),
-        build=(Step("examples/java", ("mvn", "--batch-mode", "package")),),
-        run=("java", "-jar", "examples/java/target/croupier-client.jar"),
-    ),
-    "rust": Language(
-        tools=("cargo",),
-        build=(Step("examples/rust", ("cargo", "build", "--locked")),),
-        run=("examples/rust/target/debug/croupier-client",),
-    ),
-}
-
-
-class FailedError(Exception):
-    """A build or a match that did not end as it should."""
 
 
 def main() -> int:
@@ -114,7 +72,7 @@ def main() -> int:
 
     outcomes: dict[tuple[str, str], str] = {}
     endings: dict[str, object] = {}  # Of each game, how its first match ended.
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, silences(built, Path(folder)) as silent:
         certificate = Certificate(Path(folder))
         for number, (language, game) in enumerate(matches(built, chosen.games, chosen.short)):
             try:
@@ -130,8 +88,10 @@ def main() -> int:
                 check_errors(language, Path(folder), certificate)
                 if language == "typescript":
                     check_package(Path(folder))
+                print(f"{language}: {silent[language].result()}", flush=True)
             except FailedError as error:
                 failures.append(f"{language}: {error}")
+        failures += check_restarts(built, chosen.games, Path(folder), chosen.short)
 
     print_table(outcomes, built, chosen.games)
     for failure in failures:
@@ -226,82 +186,6 @@ def matches(
             yield languages[index % len(languages)], games[index % len(games)]
 
 
-class Certificate:
-    """The certificate of a server on this machine, and of the authority that has issued it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.authority, self.cert, self.key = (
-            folder / name for name in ("authority.pem", "server.pem", "server.key")
-        )
-        issuer = folder / "authority.key"
-        self._issue(issuer, self.authority, "authority", "basicConstraints=critical,CA:TRUE")
-        self._issue(
-            *(self.key, self.cert, "server", "basicConstraints=critical,CA:FALSE"),
-            *("-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-CA", str(self.authority), "-CAkey", str(issuer)),
-        )
-
-    def _issue(self, key: Path, cert: Path, name: str, kind: str, *options: str) -> None:
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-days", "2", "-nodes"]
-        command += ["-pkeyopt", "ec_paramgen_curve:P-256", "-subj", f"/CN={name}", "-addext", kind]
-        command += ["-keyout", str(key), "-out", str(cert), *options]
-        subprocess.run(command, check=True, capture_output=True)
-
-
-class Server:
-    """A server that can be killed and started again with the same port and the same log."""
-
-    def __init__(self, folder: Path, certificate: Certificate | None, budgets: str) -> None:
-        callers = folder / "callers.toml"
-        callers.write_text(budgets)
-        self.address = f"127.0.0.1:{free_port()}"
-        self._command = [str(BIN / "croupier"), "serve", "--listen", self.address, "--web", "off"]
-        self._command += ["--metrics-port", "0", "--allow-seeds"]
-        self._command += ["--data", str(folder / "data"), "--callers-file", str(callers)]
-        if certificate:
-            self._command += ["--tls-cert", str(certificate.cert)]
-            self._command += ["--tls-key", str(certificate.key)]
-        self.start()
-
-    def start(self) -> None:
-        """Starts the server; returns when it serves."""
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert self._process.stdout
-        said = self._process.stdout.readline()
-        if self.address not in said:
-            raise FailedError(f"the server did not start: {said}")
-
-    def stop(self) -> None:
-        """Stops the server in order."""
-        self._process.terminate()
-        self._process.communicate()
-
-    def kill(self) -> None:
-        """Kills the server, like a crash."""
-        self._process.kill()
-        self._process.communicate()
-
-
-@contextmanager
-def serving(folder: Path, certificate: Certificate | None, budgets: str) -> Iterator[Server]:
-    """Serves until the block is left; `budgets` are those of a callers file."""
-    server = Server(folder, certificate, budgets)
-    try:
-        yield server
-    finally:
-        server.kill()
-
-
-def command_of(language: str) -> list[str]:
-    """Returns the command of a client, with absolute paths."""
-    return [
-        str(ROOT / part) if part.startswith("examples/") else part
-        for part in LANGUAGES[language].run
-    ]
-
-
 def play(
     language: str, game: str, folder: Path, certificate: Certificate | None
 ) -> tuple[object, str]:
@@ -359,6 +243,48 @@ def check_errors(language: str, folder: Path, certificate: Certificate) -> None:
     with serving(folder, certificate, "") as server:
         check_error(language, server, ("--tls",), ("certificat",))
     print(f"{language}: shows errors", flush=True)
+
+
+@contextmanager
+def silences(languages: Sequence[str], folder: Path) -> Iterator[dict[str, Future[str]]]:
+    """Checks beside the block, as it takes long waiting, how each client takes silent streams."""
+
+    def check(language: str) -> str:
+        silence = check_silence(language, server.address)
+        return f"resumed a silent stream after {silence:.1f} s"
+
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as own,
+        serving(Path(own), None, "") as server,
+        ThreadPoolExecutor() as pool,
+    ):
+        yield {language: pool.submit(check, language) for language in languages}
+
+
+def check_restarts(
+    languages: Sequence[str], games: Sequence[str], folder: Path, short: bool
+) -> list[str]:
+    """Restarts a server at every kind of decision of the other player; returns what failed."""
+    failures = []
+    endings: dict[str, object] = {}
+    slowest: dict[str, float] = {}
+    with serving(folder, None, "") as server:
+        for language, game in matches(languages, games, short):
+            try:
+                found = play_with_restarts(
+                    language, game, server, SEED, SHORT_RESTARTS if short else None
+                )
+                if endings.setdefault(game, found.ending) != found.ending:
+                    raise FailedError(f"ended with {found.ending}, not {endings[game]}")
+            except FailedError as error:
+                failures.append(f"{language}, {game}, restarts: {error}")
+                continue
+            slowest[language] = max(slowest.get(language, 0), found.slowest)
+            print(f"{language}, {game}: answered within {found.slowest:.1f} s at", flush=True)
+            print("".join(f"    {kind}\n" for kind in found.kinds), end="", flush=True)
+    for language, seconds in slowest.items():
+        print(f"{language}: answered at the latest {seconds:.1f} s after the server was back")
+    return failures
 
 
 def check_package(folder: Path) -> None:
