@@ -89,7 +89,10 @@ class Attacker:
     ) -> match_pb2.CreateMatchResponse | None:
         """Creates a match."""
         stub = match_pb2_grpc.MatchServiceStub(own)
-        request = match_pb2.CreateMatchRequest(**parameters)  # type: ignore[arg-type]
+        request = match_pb2.CreateMatchRequest(
+            hint_policy="HINT_POLICY_ALLOWED",
+            **parameters,  # type: ignore[arg-type]
+        )
         return await self.call(stub.CreateMatch(request, metadata=self.metadata, timeout=30))
 
 

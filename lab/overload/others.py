@@ -128,7 +128,9 @@ class Others:
         person = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
         bot = match_pb2.SeatConfig(bot=match_pb2.Bot(strength=match_pb2.BOT_STRENGTH_CASUAL))
         request = match_pb2.CreateMatchRequest(
-            ruleset=_ruleset(game), seats=[person, bot if with_bot else person]
+            ruleset=_ruleset(game),
+            seats=[person, bot if with_bot else person],
+            hint_policy="HINT_POLICY_ALLOWED",
         )
         stub = match_pb2_grpc.MatchServiceStub(own)
         response: match_pb2.CreateMatchResponse = await stub.CreateMatch(

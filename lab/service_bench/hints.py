@@ -21,7 +21,7 @@ import grpc
 
 from ai.results import Parameters
 from ai.search import Search
-from croupier.client import Client
+from croupier.client import HINT_POLICIES, Client
 from croupier.v1 import hint_pb2, hint_pb2_grpc
 from croupier.v1.game_pb2 import View
 from engine.model import learned
@@ -73,7 +73,9 @@ def measure(directory: Path, games: Sequence[str], rounds: int, seconds: float) 
 
 def _position(server: Running, game_id: str) -> _Position:
     with Client(server.address) as client:
-        for seat in client.create_match(game_id, seed=_SEED).seats.values():
+        allowed = HINT_POLICIES["allowed"]
+        match = client.create_match(game_id, seed=_SEED, hint_policy=allowed)
+        for seat in match.seats.values():
             view = seat.view()
             if view.seat in view.deciders:
                 request = hint_pb2.SuggestActionRequest(

@@ -24,6 +24,7 @@ from grpc_status import rpc_status
 
 from croupier.client import (
     END_REASONS,
+    HINT_POLICIES,
     INVITED,
     OPEN,
     Client,
@@ -74,7 +75,8 @@ def client(address: str) -> Iterator[Client]:
 
 @pytest.fixture
 def match(client: Client) -> NewMatch:
-    return client.create_match("champion_chess", seed=1)
+    allowed = HINT_POLICIES["allowed"]
+    return client.create_match("champion_chess", seed=1, hint_policy=allowed)
 
 
 def test_the_catalog_is_listed_and_a_game_has_its_cards(client: Client) -> None:
@@ -555,7 +557,8 @@ def test_the_client_imports_nothing_of_the_server() -> None:
 
 def test_an_analysis_can_be_followed_and_given_up(address: str) -> None:
     with Client(address) as client:
-        seat = client.create_match("skystones", seed=1).seats[0]
+        allowed = HINT_POLICIES["allowed"]
+        seat = client.create_match("skystones", seed=1, hint_policy=allowed).seats[0]
         reports = list(seat.analyze(iterations=2000, seed=1))
         assert [report.final_report for report in reports[-1:]] == [True]
         assert reports[-1].hint == seat.suggest(iterations=2000, seed=1)

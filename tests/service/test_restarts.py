@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from croupier.client import Client
+from croupier.client import OPEN, Client, bot
 from croupier.v1 import hint_pb2
 from tests.support.certificates import Authority
 from tests.support.chaos import ChaosRun, stop
@@ -48,7 +48,7 @@ class Requester:
     def _ask(self, address):
         # On a busy machine the server may be down for most of the time.
         with Client(address, patience=300) as client:
-            seat = client.create_match("skystones").seats[0]
+            seat = client.create_match("skystones", (OPEN, bot("random"))).seats[0]
             while not self._ended.is_set():
                 hint = seat.suggest(seconds=1)
                 if hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 
-from croupier.client import OPEN, Client, Seat, bot
+from croupier.client import HINT_POLICIES, OPEN, Client, Seat, bot
 from service import wire
 from tests.support.play import note_on_failure
 
@@ -93,7 +93,8 @@ class Road:
             Client(self._address, ca=self._ca) as first,
             Client(self._address, ca=self._ca) as second,
         ):
-            match = first.create_match(game, (OPEN, bot("beginner") if against_bot else OPEN))
+            seats = (OPEN, bot("beginner") if against_bot else OPEN)
+            match = first.create_match(game, seats, hint_policy=HINT_POLICIES["allowed"])
             players = [Player(self, match.seats[0], rng.random(), streams=True)]
             if not against_bot:
                 seat = Seat(second, match.name, match.seats[1].token)

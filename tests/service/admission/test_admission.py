@@ -89,7 +89,9 @@ def client(start):
 
 
 def create(client, metadata, ruleset=RULES, request_id=""):
-    request = match_pb2.CreateMatchRequest(ruleset=ruleset, request_id=request_id)
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset, request_id=request_id, hint_policy="HINT_POLICY_ALLOWED"
+    )
     return client.matches.CreateMatch(request, metadata=metadata, timeout=TIMEOUT)
 
 

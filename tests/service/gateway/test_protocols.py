@@ -109,12 +109,17 @@ def test_every_method(caller, grpc_client):
         )
     )
     created = call(
-        "MatchService.CreateMatch", ruleset=ruleset_of("skystones"), seats=[OPEN, INVITED]
+        "MatchService.CreateMatch",
+        ruleset=ruleset_of("skystones"),
+        seats=[OPEN, INVITED],
+        hint_policy="HINT_POLICY_ALLOWED",
     )
     token = created.seat_tokens[0].token
+    invitation = created.invitations[0].invitation
+    assert call("MatchService.GetInvitation", invitation=invitation).seat == 1
     joined = call(
         "MatchService.JoinMatch",
-        invitation=created.invitations[0].invitation,
+        invitation=invitation,
         request_id=str(uuid.uuid4()),
     )
     replaced = call(
@@ -153,6 +158,8 @@ def test_every_method(caller, grpc_client):
     assert call("MatchService.GetRecord", token, name=created.name).record.HasField("result")
     rematch = call("MatchService.Rematch", token, name=created.name)
     assert rematch.seat_token.seat == 1
+    declined = call("MatchService.DeclineRematch", replaced.seat_token.token, name=created.name)
+    assert declined.rematch.name == rematch.name
     for name, fields, reason in (
         ("ContributeEntropy", {"name": created.name, "entropy": bytes(16)}, None),
         ("ListMatches", {}, "NOT_OPERATOR"),

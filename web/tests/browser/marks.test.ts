@@ -1,0 +1,166 @@
+// What a board says by itself: what is new, what counts, what can be played, and why something cannot.
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { chance, playWithMouse } from "./players";
+import { type Server, startServer } from "./server";
+import { browserIsHere, deal, launch, visit } from "./visitor";
+
+const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
+const LONG = Boolean(process.env.TEST_LONG);
+const SEED = Number(process.env.SEED ?? 7);
+const CAN = ".hand .card[data-can]";
+
+describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
+	let server: Server;
+	let browser: Browser;
+	afterEach(async () => {
+		for (const context of browser.contexts()) await context.close();
+	});
+	beforeAll(async () => {
+		[server, browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await browser?.close();
+		await server?.stop();
+	});
+
+	/** A match against a bot, played until the page shows something. */
+	async function playUntil(game: string, selector: string) {
+		const { page } = await visit(browser, server.url);
+		await deal(page, game);
+		await playWithMouse(page, chance(SEED), async () => (await page.$(selector)) !== null);
+		await page.waitForSelector(selector);
+		return page;
+	}
+
+	/** Chooses the five cards of a round, without confirming them. */
+	async function chooseHand(page: Page) {
+		for (let chosen = 0; chosen < 5; chosen++) {
+			await page.click(`${CAN}:not(.chosen)`);
+			await page.waitForFunction(
+				(count) => document.querySelectorAll(".hand .chosen").length > count,
+				chosen,
+			);
+		}
+	}
+
+	it.each([
+		["skystones", ".tile .newest"],
+		["powershot_soccer", ".exchange.latest"],
+		["castle_rampage", ".standing .added"],
+	])("the newest card of %s is marked and named", async (game, selector) => {
+		const page = await playUntil(game, selector);
+		const named = await page
+			.locator(selector)
+			.first()
+			.evaluate((mark) => {
+				const holder = mark.closest("[title*='newest'], [aria-label*='newest']");
+				return holder?.getAttribute("title") ?? holder?.getAttribute("aria-label");
+			});
+		expect(named).toMatch(/newest/);
+	});
+
+	it("a card in the Castle or the Gate shows the number that counts there, and one is the top", async () => {
+		const page = await playUntil("castle_rampage", ".standing .counts");
+		const shown = await page.$$eval(".standing svg[aria-label]:has(.counts)", (cards) =>
+			cards.map((card) => ({
+				label: card.getAttribute("aria-label")!,
+				counts: card.querySelector(".counts")!.textContent!.trim(),
+				structure: card.closest("[aria-label*='Castle:']") ? "castle" : "gate",
+			})),
+		);
+		expect(shown.length).toBeGreaterThan(0);
+		for (const { label, counts, structure } of shown) {
+			expect(label.toLowerCase()).toMatch(structure);
+			expect(label.split(" ").at(-1)).toBe(counts);
+		}
+		const stacks = await page.$$eval("ol.standing", (all) =>
+			all
+				.filter((stack) => stack.children.length > 0)
+				.map((stack) => [
+					stack.querySelectorAll(".toptag").length,
+					stack.lastElementChild!.querySelectorAll(".toptag").length,
+				]),
+		);
+		for (const stack of stacks) expect(stack).toEqual([1, 1]);
+	});
+
+	it("the five cards of a round are chosen together, and taken back before they are confirmed", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones", { seat: "0" });
+		await page.waitForSelector(CAN);
+		const before = await page.getAttribute("[data-testid=match]", "data-version");
+		await chooseHand(page);
+		await page.locator(".hand .chosen").first().click();
+		expect(await page.locator(".hand .chosen").count()).toBe(4);
+		expect(await page.$("[data-confirm]")).toBeNull();
+		await page.click(`${CAN}:not(.chosen)`);
+		// Nothing has been sent so far.
+		expect(await page.getAttribute("[data-testid=match]", "data-version")).toBe(before);
+		await page.click("[data-confirm]");
+		await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
+	});
+
+	it("a hand of which the server refuses a card is told, and can be completed", async () => {
+		const { page } = await visit(browser, server.url);
+		await deal(page, "skystones", { seat: "0" });
+		await page.waitForSelector(CAN);
+		await chooseHand(page);
+		let sent = 0;
+		await page.route("**/croupier.v1.MatchService/SubmitAction", async (route) => {
+			sent += 1;
+			// As the server answers a card that is gone.
+			if (sent === 3)
+				await route.fulfill({
+					status: 400,
+					contentType: "application/json",
+					body: JSON.stringify({ code: "failed_precondition", message: "the card is gone" }),
+				});
+			else await route.continue();
+		});
+		await page.click("[data-confirm]");
+		await page.waitForSelector(".actions .refusal");
+		expect(sent).toBe(3);
+		await page.waitForSelector(`${CAN}:not(.chosen)`);
+		for (let chosen = 0; chosen < 3; chosen++) await page.click(`${CAN}:not(.chosen)`);
+		await page.click("[data-confirm]");
+		await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
+	});
+
+	it("the cards that can challenge are marked, and no others", async () => {
+		const page = await playUntil("powershot_soccer", ".hand .card.marked[data-can]");
+		const labels = await page.$$eval(".hand .card.marked .mark", (marks) =>
+			marks.map((mark) => mark.getAttribute("title")),
+		);
+		expect(labels.every(Boolean)).toBe(true);
+		const prompt = await page.textContent("[data-testid=prompt]");
+		const all = await page.locator(".hand .card").count();
+		expect(labels.length).toBeLessThan(all);
+		expect(prompt).not.toMatch(/None of your cards/);
+	});
+
+	it.each(["champion_chess", "skystones", "castle_rampage"])(
+		"a card of %s that cannot be chosen says why",
+		async (game) => {
+			const turn = game === "castle_rampage" ? "[data-key='do:end']" : "[data-testid=prompt]";
+			const closed = `.match:has(.actions.mine ${turn}) .hand .card[aria-disabled=true]`;
+			const page = await playUntil(game, closed);
+			await page.locator(closed).first().focus();
+			const why = await page.textContent(".actions .why");
+			expect(why?.trim().length).toBeGreaterThan(10);
+		},
+	);
+
+	it.each(LONG ? GAMES : GAMES.slice(0, 2))(
+		"the last board of %s stays beside the result",
+		async (game) => {
+			const { page } = await visit(browser, server.url);
+			await deal(page, game);
+			await playWithMouse(page, chance(SEED));
+			await page.waitForSelector("[data-testid=ending]");
+			const cards = await page.locator("[data-testid=board] .face").count();
+			expect(cards).toBeGreaterThan(0);
+			expect((await page.textContent("[data-testid=why]"))?.length).toBeGreaterThan(10);
+		},
+	);
+});
