@@ -228,6 +228,7 @@ async function playLesson(page: Page, random: () => number, scrolls: boolean): P
 			tips.push(tip);
 			expect(await page.textContent(".coachtext"), tip).toMatch(/\S+ \S+/);
 			expect(await page.locator("[data-coached]").count(), `the anchor of ${tip}`).toBe(1);
+			if (tip !== "end") expect(await page.evaluate(inSight), `${tip} is in sight`).toBe(true);
 			expect(await page.evaluate(covered, scrolls), `covered by ${tip}`).toEqual([]);
 			if (tip === "end") {
 				expect(await audit(page)).toEqual([]);
@@ -251,6 +252,16 @@ async function playLesson(page: Page, random: () => number, scrolls: boolean): P
 			.catch(() => undefined);
 	}
 	throw new Error("The lesson does not end.");
+}
+
+/** Whether all of the coach can be read at once. */
+function inSight(): boolean {
+	const { left, top, width, height } = document.querySelector(".coach")!.getBoundingClientRect();
+	return [0.05, 0.5, 0.95].every((x) =>
+		[0.05, 0.5, 0.95].every((y) =>
+			document.elementFromPoint(left + x * width, top + y * height)?.closest(".coach"),
+		),
+	);
 }
 
 /** What the coach covers of all that a player needs now. */
