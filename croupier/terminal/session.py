@@ -280,8 +280,7 @@ class Session:
         line = Text("Play ").append(self.draw.action(hint.action), style="bold green")
         line.append(f"   expected score {hint.expected_score:.2f}", style="default")
         line.append(
-            f"   win {hint.win:.0%}  draw {hint.draw:.0%}  loss {hint.loss:.0%}"
-            f"   {hint.iterations:,} iterations",
+            f"   win {hint.win:.0%}  draw {hint.draw:.0%}  loss {hint.loss:.0%}",
             style="dim",
         )
         table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
@@ -306,7 +305,8 @@ class Session:
         if len(hint.actions) > len(shown):
             rest.append(Text(f"  and {len(hint.actions) - len(shown)} more", style="dim"))
         rest += self._line(hint)
-        self.screen.print(line, table, *rest, Text("p plays it.", style="dim"))
+        end = f"{hint.iterations:,} iterations. p plays it."
+        self.screen.print(line, table, *rest, Text(end, style="dim"))
 
     def _line(self, hint: hint_pb2.Hint) -> Sequence[Text]:
         # The actions that are expected to follow the suggested one.
