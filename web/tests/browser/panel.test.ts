@@ -27,7 +27,7 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 			"de-DE",
 			/^(Bester Zug:|In \d von 10 Fällen) „.+“.* etwa .*(Punkt|nichts)/,
 			"Zahlen der Suche",
-			"Ich:",
+			"Du:",
 		],
 	])("a hint says in words what to do, %s", async (locale, sentence, figures, me) => {
 		const { page } = await visit(browser, server.url, { locale });
