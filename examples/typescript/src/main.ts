@@ -143,7 +143,8 @@ class Player {
 		const onRetry = () => {
 			this.resumes++;
 		};
-		for await (const { view } of watchMatch(this.matches, access, { onRetry })) {
+		const watch = { onRetry, heartbeatMs: 5_000 };
+		for await (const { view } of watchMatch(this.matches, access, watch)) {
 			// No view: the next version follows at once. No actions: it is the other seat's turn. An old
 			// version: from before this seat's last decision.
 			if (!view?.legalActions.length || view.version < newest) continue;
