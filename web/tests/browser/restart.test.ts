@@ -137,7 +137,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 
 	it("sends a decision that was made while the server was away", async () => {
 		const { page } = await visit(browser, server.url);
-		await deal(page, "skystones");
+		await deal(page, "champion_chess");
 		await page.waitForSelector(CAN);
 		await server.kill("SIGKILL");
 		await waitFor(page, "lost");
