@@ -270,6 +270,7 @@ export const de: Texts = {
 		"Während dieser Partie gibt es keine Tipps: So wurde es in der Einladung vereinbart.",
 	hintsAfterwards:
 		"Nach der Partie zeigt das Nachspielen, wie gut deine Aussichten bei jeder Entscheidung waren.",
+	hintOnly: (move) => `„${move}“ ist dein einziger Zug.`,
 	hintAlways: (move) => `Bester Zug: „${move}“.`,
 	hintMixed: (move, tenths, other) => `In ${tenths} von 10 Fällen „${move}“, sonst „${other}“.`,
 	hintMixedMore: (move, tenths, other, tenthsOther) =>

@@ -260,6 +260,7 @@ export const en = {
 	hintsForbidden:
 		"There are no hints during this match: that is what was agreed in the invitation.",
 	hintsAfterwards: "After the match, the replay shows how good your chances were at each decision.",
+	hintOnly: (move: string) => `“${move}” is your only move.`,
 	hintAlways: (move: string) => `Best move: “${move}”.`,
 	hintMixed: (move: string, tenths: number, other: string) =>
 		`Choose “${move}” in ${tenths} of 10 cases, otherwise “${other}”.`,

@@ -120,8 +120,9 @@ function advice(hint: Hint, game: GameModule, context: Context): string {
 	const [best, next] = hint.actions;
 	const title = (which: typeof best) => game.describeAction(which!.action!, context);
 	const worth = t().points(best!.expectedScore);
-	if (!next || !isMixed(hint)) {
-		const others = next?.tied ? ` ${t().hintOthers}` : "";
+	if (!next) return `${t().hintOnly(title(best))} ${t().hintWorth(worth)}`;
+	if (!isMixed(hint)) {
+		const others = next.tied ? ` ${t().hintOthers}` : "";
 		return `${t().hintAlways(title(best))} ${t().hintWorth(worth)}${others}`;
 	}
 	const tenths = (probability: number) => Math.min(9, Math.max(1, Math.round(10 * probability)));

@@ -139,6 +139,16 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 		expect(prompt).not.toMatch(/None of your cards/);
 	});
 
+	it("a pile that is opened hides the table behind it", async () => {
+		const page = await playUntil("champion_chess", ".tablearea .pile:not(:disabled)");
+		await page.locator(".tablearea .pile:not(:disabled)").first().click();
+		const behind = await page
+			.locator("dialog[open]")
+			.evaluate((dialog) => getComputedStyle(dialog).backgroundColor);
+		expect(behind).toMatch(/^(rgb\(|color\((?!.*\/))/);
+		await page.context().close();
+	});
+
 	it.each(["champion_chess", "skystones", "castle_rampage"])(
 		"a card of %s that cannot be chosen says why",
 		async (game) => {
