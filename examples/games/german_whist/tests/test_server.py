@@ -39,7 +39,9 @@ class Client:
         if bot is not None:
             seats[1] = match_pb2.SeatConfig(bot=match_pb2.Bot(strength=bot))
         ruleset = wire.write_ruleset(GermanWhist({"cards_per_hand": size}))
-        request = match_pb2.CreateMatchRequest(ruleset=ruleset, seats=seats)
+        request = match_pb2.CreateMatchRequest(
+            ruleset=ruleset, seats=seats, hint_policy="HINT_POLICY_ALLOWED"
+        )
         created = self.matches.CreateMatch(request, timeout=TIMEOUT)
         return created.name, {each.seat: each.token for each in created.seat_tokens}
 
