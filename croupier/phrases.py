@@ -21,7 +21,7 @@ def fill(
 
     `seats` are the titles of the seats, `cards` those of the cards by their ids.
     """
-    words = {value.name: _word(value, seats, cards) for value in ending.values}
+    words = {value.field: _word(value, seats, cards) for value in ending.values}
     return _FIELD.sub(lambda field: words[field[1]], phrase)
 
 
@@ -30,7 +30,7 @@ def ending_sentence(game: catalog_pb2.Game, ending: game_pb2.Ending) -> str:
 
     It is in English if the description does not have this ending.
     """
-    phrase = game.phrases.get(f"ending.{ending.name}")
+    phrase = game.phrases.get(f"ending.{ending.id}")
     if not phrase:
         return ending.text
     try:

@@ -277,7 +277,7 @@ def write_ending(view: SeatView, happened: Iterable[events.Event]) -> Ending | N
     name, values = told
     phrase = translation.endings[name]
     fields = dict.fromkeys(field for _, field in pieces(phrase) if field)
-    ending = Ending(name=name, values=[_ending_value(field, values[field]) for field in fields])
+    ending = Ending(id=name, values=[_ending_value(field, values[field]) for field in fields])
     ending.text = fill(
         phrase, ending, game.seat_titles, {card["id"]: card["title"] for card in game.cards()}
     )
@@ -288,7 +288,7 @@ def _ending_value(name: str, value: Any) -> EndingValue:
     kind = name.rpartition("_")[2]
     if kind not in ("seat", "card"):
         kind = "text" if isinstance(value, str) else "number"
-    return EndingValue(name=name, **{kind: value})
+    return EndingValue(field=name, **{kind: value})
 
 
 # Refusals

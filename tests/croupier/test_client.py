@@ -166,9 +166,9 @@ def test_what_decided_a_match_is_said_in_the_language_of_the_catalog(client: Cli
         word = {"seat": german.seat_titles[value.seat], "card": titles.get(value.card)}
         assert (word.get(kind) or str(value.number)) in said
     # A catalog of another version has another phrase, or none.
-    german.phrases[f"ending.{ending.name}"] = "{nothing}"
+    german.phrases[f"ending.{ending.id}"] = "{nothing}"
     assert ending_sentence(german, ending) == ending.text
-    del german.phrases[f"ending.{ending.name}"]
+    del german.phrases[f"ending.{ending.id}"]
     assert ending_sentence(german, ending) == ending.text
 
 

@@ -79,8 +79,7 @@ def test_a_field_with_a_name_refers_to_its_resource():
     for message in messages():
         for field in message.fields:
             reference = field.GetOptions().Extensions[resource_pb2.resource_reference].type
-            # The name of an ending, or of one of its values, is that of a phrase or a field.
-            if field.name == "name" and (message in RESOURCES or message.name.startswith("Ending")):
+            if message in RESOURCES and field.name == "name":
                 assert not reference
             elif field.name in ("name", "match_name"):
                 assert reference in types, field.full_name

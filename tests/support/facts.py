@@ -203,7 +203,7 @@ class StanzaRunner:
 
     def do_ending(self, rest):
         ending = wire.write_ending(self.position.view(SPECTATOR), self.events)
-        return wrap(f"{ending.name}: {ending.text}")
+        return wrap(f"{ending.id}: {ending.text}")
 
     def do_state(self, rest):
         return pick(self.facts.show_state(self.game, self.position.fields), rest)

@@ -212,7 +212,7 @@ def test_a_record_of_the_first_rules_is_verified():
     assert record.rules_version == 1
     written = write_record(verify(record))
     # It is from before there were endings.
-    assert written.result.ending.name == "castle_stormed"
+    assert written.result.ending.id == "castle_stormed"
     written.result.ClearField("ending")
     written.digest = digest(written)
     assert written == record
@@ -259,7 +259,7 @@ def test_a_match_of_the_first_rules_is_a_draw_when_a_history_is_full():
         common = position.fields["common"]
         if common["winner"] == DRAW and common["turn"] < MAX_TURNS:
             turns.append(common["turn"])
-            assert wire.write_ending(position.view(SPECTATOR), events).name == "too_long"
+            assert wire.write_ending(position.view(SPECTATOR), events).id == "too_long"
             sides = common["sides"]
             assert max(first_length(side) for side in sides) >= MAX_HISTORY
             assert (

@@ -101,7 +101,7 @@ def test_a_record_may_leave_the_ending_out_or_word_it_otherwise(game_id):
 
 def test_a_record_cannot_say_what_decided_a_match_that_ended_early():
     record = record_of(0, resign_at=3)
-    record.result.ending.name = "castle_stormed"
+    record.result.ending.id = "castle_stormed"
     assert rejected(with_new_digest(record)).field == "result.ending"
 
 

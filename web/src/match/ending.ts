@@ -6,13 +6,13 @@ import { type Context, titleOf } from "../games/module";
 export function sentence(context: Context, ending: Ending): string {
 	const { phrases, seatTitles } = context.catalog.game;
 	const words = new Map<string, string>();
-	for (const { name, value } of ending.values) {
-		if (value.case === "seat") words.set(name, seatTitles[value.value] ?? `${value.value}`);
-		else if (value.case === "card") words.set(name, titleOf(context, value.value));
-		else words.set(name, `${value.value ?? ""}`);
+	for (const { field, value } of ending.values) {
+		if (value.case === "seat") words.set(field, seatTitles[value.value] ?? `${value.value}`);
+		else if (value.case === "card") words.set(field, titleOf(context, value.value));
+		else words.set(field, `${value.value ?? ""}`);
 	}
 	let complete = true;
-	const said = phrases[`ending.${ending.name}`]?.replace(/\{(\w+)\}/g, (_braced, name: string) => {
+	const said = phrases[`ending.${ending.id}`]?.replace(/\{(\w+)\}/g, (_braced, name: string) => {
 		complete &&= words.has(name);
 		return words.get(name) ?? "";
 	});

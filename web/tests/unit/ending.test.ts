@@ -13,12 +13,12 @@ const contextWith = (phrases: Record<string, string>): Context => {
 };
 
 const ending = create(EndingSchema, {
-	name: "king_captured",
+	id: "king_captured",
 	values: [
-		{ name: "seat", value: { case: "seat", value: 1 } },
-		{ name: "card", value: { case: "card", value: "KNIGHT" } },
-		{ name: "attack", value: { case: "number", value: 0 } },
-		{ name: "how", value: { case: "text", value: "8-6" } },
+		{ field: "seat", value: { case: "seat", value: 1 } },
+		{ field: "card", value: { case: "card", value: "KNIGHT" } },
+		{ field: "attack", value: { case: "number", value: 0 } },
+		{ field: "how", value: { case: "text", value: "8-6" } },
 	],
 	text: "Black's Knight captured the King with attack 0, 8-6.",
 });
