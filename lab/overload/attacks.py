@@ -245,7 +245,8 @@ async def watchers(attacker: Attacker) -> None:
         created = await attacker.create(own, ruleset=_ruleset("skystones"))
         assert created is not None, attacker.outcomes
         stub = match_pb2_grpc.MatchServiceStub(own)
-        request = match_pb2.WatchMatchRequest(name=created.name)
+        # As often as the schema allows.
+        request = match_pb2.WatchMatchRequest(name=created.name, heartbeat_interval={"seconds": 1})
         bearer = attacker.bearer(created.spectator_token)
 
         async def watch() -> None:

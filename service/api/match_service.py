@@ -330,8 +330,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
                         return
                 known = rematch
                 if rematch is None:
-                    # Another server may have created it, and nothing has happened in it since.
-                    rematch = await watch.any(interval) or await self._matches.find(match_id)
+                    rematch = await watch.any(interval)
                 else:
                     rematch = await watch.newer(rematch, interval)
                 if rematch is known and interval is not None:

@@ -1,7 +1,6 @@
 """The state of a match as its log tells it, and how each kind of entry changes it."""
 
 import hashlib
-import logging
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,15 +12,13 @@ from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
 from service import wire
-from service.common.errors import Refusal
+from service.common.errors import Refusal, log_failure
 from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import History, read_snapshot, write_snapshot
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
-
-_log = logging.getLogger(__name__)
 
 _GAMES_KEPT = 256
 _RESULT = "result"  # In `MatchState.written`.
@@ -231,8 +228,9 @@ class MatchState(NamedTuple):
     def _ending(self) -> game_pb2.Ending | None:
         try:
             return wire.write_ending(self.dealt().view(SPECTATOR), self.events(self.version))
-        except Exception:  # A sentence is not worth a match: the code may be that of a package.
-            _log.exception("the ending of a match of %s cannot be told", self.game.id)
+        # A sentence is not worth a match, and the code may be that of a package.
+        except Exception as error:
+            log_failure(f"telling the ending of a match of {self.game.id}", error)
             return None
 
     @property

@@ -197,12 +197,10 @@ def write_rematch(rematch: MatchState | None) -> match_pb2.RematchOffer:
     header, seats = rematch.header, rematch.seats
     state = match_pb2.REMATCH_STATE_ACCEPTED
     if seats.missing:
-        over = rematch.over
-        state = match_pb2.REMATCH_STATE_DECLINED if over else match_pb2.REMATCH_STATE_OFFERED
+        ended = match_pb2.REMATCH_STATE_DECLINED
+        state = ended if rematch.over else match_pb2.REMATCH_STATE_OFFERED
     # The seats are exchanged.
-    asking = [
-        1 - seat for seat in (1, 0) if not header.bots[seat] and seat not in rematch.seats.missing
-    ]
+    asking = [1 - seat for seat in (1, 0) if not header.bots[seat] and seat not in seats.missing]
     return match_pb2.RematchOffer(
         name=f"matches/{header.match_id}", state=state, asking_seats=asking
     )
@@ -220,10 +218,8 @@ def write_invitation(state: MatchState, seat: int) -> match_pb2.GetInvitationRes
         state=match_pb2.INVITATION_STATE_USED,
     )
     if seat in state.seats.missing:
-        over = state.over
-        response.state = (
-            match_pb2.INVITATION_STATE_EXPIRED if over else match_pb2.INVITATION_STATE_OPEN
-        )
+        expired = match_pb2.INVITATION_STATE_EXPIRED
+        response.state = expired if state.over else match_pb2.INVITATION_STATE_OPEN
     if header.time_control:
         response.time_control.MergeFromString(header.time_control)
     response.create_time.FromMilliseconds(header.created)
