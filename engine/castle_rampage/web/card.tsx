@@ -1,5 +1,5 @@
 // The cards of Castle Rampage: attack, defence, cost and figure; and what counts of them in a structure.
-import { CardFrame, Title } from "@app/cards/frame";
+import { CardFrame, sizeOf, Title } from "@app/cards/frame";
 import { addGlyphs, GlyphAt } from "@app/cards/glyphs";
 import type { CardProps } from "@app/games/module";
 
@@ -142,11 +142,9 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 	if (!card) return null;
 	const { gate, castle } = numbersOf(card.id, card.numbers);
 	const counts = structure === "GATE" ? gate : castle;
-	const length = seen ? 72 : 88;
-	const size = Math.min(13.5, length / (card.title.length * 0.56));
 	return (
 		<CardFrame
-			class={`castle standing ${familyOf(card.id)}`}
+			class={`castle inwall ${familyOf(card.id)}`}
 			label={`${card.title}, ${counts?.title} ${counts?.value}`}
 		>
 			<path class="banner" d="M10 1h18v138H10a9 9 0 0 1-9-9V10a9 9 0 0 1 9-9z" />
@@ -156,7 +154,7 @@ export function StandingCard(props: CardProps & { structure: "GATE" | "CASTLE"; 
 			<text
 				class="side"
 				transform={`translate(19 ${seen ? 115 : 131}) rotate(-90)`}
-				font-size={size.toFixed(1)}
+				font-size={sizeOf(card.title, seen ? 72 : 88, 13.5)}
 			>
 				{card.title}
 			</text>

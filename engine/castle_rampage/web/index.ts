@@ -13,7 +13,6 @@ import {
 import { list, t } from "@app/i18n";
 import { CastleBoard, idOf, structureName } from "./board";
 import { CastleCard, numbersOf, SCHEMES } from "./card";
-import { guide } from "./guide";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
 import "./style.css";
@@ -215,7 +214,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
-	guide,
+	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
 function describe({ action }: CastleRampageAction, context: Context): string {

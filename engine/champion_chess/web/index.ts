@@ -10,7 +10,6 @@ import {
 } from "@app/gen/croupier/v1/champion_chess_pb";
 import { list, t } from "@app/i18n";
 import { ChessBoard, ChessCard, idOf, isNoble } from "./board";
-import { guide } from "./guide";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
 import "./style.css";
@@ -134,7 +133,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
-	guide,
+	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
 function describe({ action }: ChampionChessAction, context: Context): string {

@@ -11,7 +11,6 @@ import {
 } from "@app/gen/croupier/v1/powershot_soccer_pb";
 import { list, t } from "@app/i18n";
 import { roleOf, SoccerBoard, SoccerCard } from "./board";
-import { guide } from "./guide";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
 import "./style.css";
@@ -142,7 +141,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
-	guide,
+	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
 /** As what a card may be played now. */

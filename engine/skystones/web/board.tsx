@@ -1,5 +1,6 @@
 // The board and the cards of Skystones: whose chip lies where, and what a placement would take.
 import type { CatalogCard, Event } from "@app/api/types";
+import { sizeOf } from "@app/cards/frame";
 import { addGlyphs, Glyph, GlyphAt } from "@app/cards/glyphs";
 import type { BoardProps, CardProps } from "@app/games/module";
 import {
@@ -202,7 +203,7 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 	if (!card) return null;
 	const [north = 0, east = 0, south = 0, west = 0] = edgesOf(card);
 	const element = elementOf(catalog, card);
-	const fitting = 86 / (card.title.length * 0.53);
+	const fitting = sizeOf(card.title, 88, 13);
 	const label = `${card.title}, ${card.kind}, ${card.numbers.map((n) => `${n.title} ${n.value}`).join(", ")}`;
 	return (
 		<svg
@@ -227,7 +228,7 @@ export function SkyCard({ card, catalog, small }: CardProps) {
 						x="50"
 						y="115"
 						text-anchor="middle"
-						font-size={Math.max(11.5, Math.min(13, fitting)).toFixed(1)}
+						font-size={Math.max(11.5, fitting)}
 						// A long title is squeezed a little rather than printed too small.
 						textLength={fitting < 11.5 ? 90 : undefined}
 						lengthAdjust="spacingAndGlyphs"

@@ -9,7 +9,6 @@ import {
 } from "@app/gen/croupier/v1/skystones_pb";
 import { t } from "@app/i18n";
 import { SkyBoard, SkyCard, squareName, totalOf } from "./board";
-import { guide } from "./guide";
 import { deal, follow } from "./replay";
 import { say } from "./texts";
 import "./style.css";
@@ -161,7 +160,7 @@ export const game: GameModule = {
 	blurb: () => say().blurb,
 	follow,
 	deal,
-	guide,
+	guide: () => import("./guide").then(({ guide }) => guide),
 };
 
 function describe({ action }: SkystonesAction, context: Context): string {

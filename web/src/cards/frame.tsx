@@ -30,6 +30,26 @@ export function CardFrame(props: {
 export const counted = (count: number) => (element: HTMLElement | null) =>
 	element?.style.setProperty("--n", `${Math.max(1, count)}`);
 
+const RULER = 100;
+const widths = new Map<string, number>();
+
+/** How wide a title of size 1 is, in the visitor's font. */
+function widthOf(text: string): number {
+	const known = widths.get(text);
+	if (known) return known;
+	const pen = document.createElement("canvas").getContext("2d");
+	const font = getComputedStyle(document.documentElement).getPropertyValue("--serif");
+	if (pen) pen.font = `700 ${RULER}px ${font}`;
+	const SPACING = 0.01; // The style sheet's, after each letter.
+	const width = (pen?.measureText(text).width ?? 0) / RULER + SPACING * text.length;
+	widths.set(text, width);
+	return width;
+}
+
+/** The font size, at most `max`, with which a title is at most `width` wide. */
+export const sizeOf = (text: string, width: number, max: number) =>
+	Math.floor(10 * Math.min(max, width / widthOf(text))) / 10;
+
 /** A title in one line or two, as large as fits. */
 export function Title(props: {
 	text: string;
@@ -40,11 +60,10 @@ export function Title(props: {
 }) {
 	const { text, y, width = 88, max = 14 } = props;
 	const lines = props.lines === 1 ? [text] : split(text);
-	const longest = Math.max(...lines.map((line) => line.length));
-	const size = Math.min(max, width / (longest * 0.56));
+	const size = Math.min(...lines.map((line) => sizeOf(line, width, max)));
 	const first = y - ((lines.length - 1) * size * 1.05) / 2;
 	return (
-		<text class="title" x="50" text-anchor="middle" font-size={size.toFixed(1)}>
+		<text class="title" x="50" text-anchor="middle" font-size={size}>
 			{lines.map((line, index) => (
 				<tspan key={line} x="50" y={(first + index * size * 1.05).toFixed(1)}>
 					{line}

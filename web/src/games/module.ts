@@ -172,7 +172,7 @@ export interface GameModule {
 	/** Follows the events of a record; without it a replay has no board. */
 	follow?(record: MatchRecord): Follower;
 	/** The lesson, and what the rules explain with pictures; without it there is no lesson. */
-	guide?: Guide;
+	guide?(): Promise<Guide>;
 	/** How the deal is checked; without it only the hash of the secret is. */
 	deal?: Deal;
 }

@@ -13,6 +13,7 @@ import { catalogOf, gameOf } from "../state/catalog";
 import { linkTo, replacePlace } from "../state/router";
 import { addSeat, idOf, opponentOf, seatOf, seats } from "../state/seats";
 import { displayName } from "../state/settings";
+import { read, write } from "../state/storage";
 import { NameField } from "../ui/settings";
 import { Cover } from "./cover";
 import { RulesDialog } from "./rulesdialog";
@@ -21,28 +22,17 @@ const RETRY_MS = 2000;
 
 const attemptKey = (invitation: string) => `croupier.join.${invitation}`;
 
-/** Does something with the storage, which may be forbidden: a reload is then another attempt. */
-function stored<T>(act: (storage: Storage) => T): T | undefined {
-	try {
-		return act(localStorage);
-	} catch {
-		return undefined;
-	}
-}
-
 /** The id of the request to join, if it was sent before: its response may have been lost. */
-const attempted = (invitation: string) =>
-	stored((storage) => storage.getItem(attemptKey(invitation))) ?? undefined;
+const attempted = (invitation: string) => read(attemptKey(invitation));
 
 /** The id of the request, the same after a reload, so that a lost response is not a lost seat. */
 function requestIdFor(invitation: string): string {
 	const id = attempted(invitation) ?? uuid();
-	stored((storage) => storage.setItem(attemptKey(invitation), id));
+	write(attemptKey(invitation), id);
 	return id;
 }
 
-const forgetAttempt = (invitation: string) =>
-	stored((storage) => storage.removeItem(attemptKey(invitation)));
+const forgetAttempt = (invitation: string) => write(attemptKey(invitation), undefined);
 
 /** What the invitation is for; nothing about it from a server that cannot tell. */
 function useInvitation(invitation: string) {
@@ -121,7 +111,8 @@ export function Join({ invitation }: { invitation: string }) {
 				</a>
 			</div>
 		);
-	if (!found)
+	// Without the catalog, the game has no name yet.
+	if (!found || (found.game && !catalogOf(found.game)))
 		return (
 			<div class="notice">
 				<p role={unknown ? "alert" : "status"}>
@@ -181,9 +172,8 @@ const Back = () => (
 
 /** The game, who invites, the clock and the hints. */
 function About({ about, game }: { about: GetInvitationResponse; game: string }) {
-	const catalog = catalogOf(game);
+	const catalog = catalogOf(game)!;
 	const host = about.players[1 - about.seat];
-	const title = catalog?.game.title ?? game;
 	const who =
 		host?.kind.case === "bot"
 			? botOf(host.kind.value.strength)
@@ -191,12 +181,12 @@ function About({ about, game }: { about: GetInvitationResponse; game: string }) 
 	return (
 		<>
 			<div class="cover" aria-hidden="true">
-				{catalog && <Cover catalog={catalog} />}
+				<Cover catalog={catalog} />
 			</div>
-			<h1 data-testid="invitation">{t().invitesYou(who, title)}</h1>
+			<h1 data-testid="invitation">{t().invitesYou(who, catalog.game.title)}</h1>
 			<dl>
 				<dt>{t().yourSeat}</dt>
-				<dd>{catalog?.game.seatTitles[about.seat]}</dd>
+				<dd>{catalog.game.seatTitles[about.seat]}</dd>
 				<dt>{t().clock}</dt>
 				<dd>{clockInWords(about.timeControl)}</dd>
 				<dt>{t().hints}</dt>

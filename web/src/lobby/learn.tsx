@@ -24,8 +24,9 @@ export function Learn({ catalog }: { catalog: Catalog }) {
 		setUnderway(true);
 		const standard = catalog.game.defaultRuleset;
 		try {
+			const lesson = await guide?.();
 			const created = await createMatch({
-				ruleset: (standard && guide?.ruleset?.(standard)) ?? rulesetOf(id, {}),
+				ruleset: (standard && lesson?.ruleset?.(standard)) ?? rulesetOf(id, {}),
 				opponent: { kind: "bot", strength: BotStrength.BEGINNER },
 				seat: 0,
 				displayName: displayName.value.trim(),

@@ -154,7 +154,7 @@ export function MyMatches() {
 
 const titleOf = (seat: Seat) => catalogOf(seat.game)?.game.title ?? seat.game;
 
-const opponentOf = (seat: Seat) =>
+const whoOf = (seat: Seat) =>
 	seat.seat === undefined
 		? t().watching
 		: seat.bot
@@ -168,7 +168,7 @@ function when(moment: number): string {
 	return new Intl.DateTimeFormat(language.value, style).format(moment);
 }
 
-const nameOf = (seat: Seat) => `${titleOf(seat)}, ${opponentOf(seat)}`;
+const nameOf = (seat: Seat) => `${titleOf(seat)}, ${whoOf(seat)}`;
 
 function statusOf(seat: Seat, news: News | undefined): string {
 	if (news === "gone") return t().gone;
@@ -195,7 +195,7 @@ function MyMatch(props: { seat: Seat; news: News | undefined; onRemove: () => vo
 			<a href={linkTo.match(idOf(seat.match))}>
 				<b>{titleOf(seat)}</b>
 				<span class="muted">
-					<bdi>{opponentOf(seat)}</bdi> · {when(seat.created)}
+					<bdi>{whoOf(seat)}</bdi> · {when(seat.created)}
 				</span>
 				<span class="status">{statusOf(seat, news)}</span>
 			</a>

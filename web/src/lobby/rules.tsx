@@ -4,11 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { CatalogCard } from "../api/types";
 import { classOf, idOfGame } from "../games";
 import { t, texts } from "../i18n";
-import type { Guide, Term } from "../match/lesson";
+import { type Guide, type Term, useGuide } from "../match/lesson";
 import type { Catalog } from "../state/catalog";
 
 export function Rules({ catalog }: { catalog: Catalog }) {
-	const { Card, guide } = catalog.module;
+	const { Card } = catalog.module;
+	const guide = useGuide(catalog.module);
 	const cards = [...catalog.cards.values()];
 	const kinds = [...new Set(cards.map((card) => card.kind))];
 	const paragraphs = catalog.game.rules
@@ -31,7 +32,7 @@ export function Rules({ catalog }: { catalog: Catalog }) {
 				</div>
 				<section aria-label={t().howCardsRead} class="anatomy">
 					<h3>{t().howCardsRead}</h3>
-					{specimens(catalog).map((specimen) => (
+					{specimens(catalog, guide).map((specimen) => (
 						<Anatomy key={specimen.card.id} catalog={catalog} {...specimen} />
 					))}
 				</section>
@@ -107,8 +108,8 @@ interface Specimen {
 }
 
 /** The cards that are explained: as the game says, or else the one whose numbers tell the most. */
-function specimens(catalog: Catalog): Specimen[] {
-	const { guide } = catalog.module;
+function specimens(catalog: Catalog, guide: Guide | undefined): Specimen[] {
+	if (catalog.module.guide && !guide) return []; // It is being loaded.
 	const made = guide && explained(catalog, guide);
 	if (made && made.length > 0) return made;
 	const distinct = (card: CatalogCard) => new Set(card.numbers.map((each) => each.value)).size;

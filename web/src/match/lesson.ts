@@ -1,6 +1,8 @@
 // A match that teaches: what to tell the player next. Each game has its own tips, in engine/<game>/web/guide.ts.
+
+import { useEffect, useState } from "preact/hooks";
 import type { CatalogCard, Event, Ruleset, View } from "../api/types";
-import type { Context } from "../games/module";
+import type { Context, GameModule } from "../games/module";
 import { texts } from "../i18n";
 import type { Catalog } from "../state/catalog";
 import type { Click } from "./choices";
@@ -62,6 +64,23 @@ export const guideOf = <Id extends string, Name extends string>(
 		parts: Record<"en" | "de", Record<Name, string>>;
 	},
 ): Guide => guide as unknown as Guide;
+
+/** The guide of a game, which is loaded when it is needed; until then, and without one, undefined. */
+export function useGuide(game: GameModule | undefined): Guide | undefined {
+	const [guide, setGuide] = useState<Guide>();
+	useEffect(() => {
+		let current = true;
+		setGuide(undefined);
+		game?.guide?.().then(
+			(loaded) => current && setGuide(loaded),
+			() => undefined, // The server is away: the table and the rules do without it.
+		);
+		return () => {
+			current = false;
+		};
+	}, [game]);
+	return guide;
+}
 
 /** The events of the game itself. */
 export const told = <E>({ view, events }: Moment): E[] =>

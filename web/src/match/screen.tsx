@@ -23,6 +23,7 @@ import { Hands } from "./hand";
 import { HintPanel, hintsAllowed } from "./hintpanel";
 import { Hints } from "./hints";
 import { useKeys } from "./keys";
+import { useGuide } from "./lesson";
 import { Log } from "./log";
 import { useChooser } from "./picker";
 import { Session } from "./session";
@@ -80,6 +81,7 @@ function Table(props: {
 }) {
 	const { seat, context, session, hints, view } = props;
 	const game = context.catalog.module;
+	const guide = useGuide(seat.lesson && game);
 	const near = seat.seat ?? 0;
 	const mine = seat.seat !== undefined && view.deciders.includes(seat.seat);
 	const busy = session.busy.value;
@@ -141,10 +143,10 @@ function Table(props: {
 				{!waiting && seat.seat !== undefined && (
 					<Hands game={game} context={context} picker={chooser} near={near} />
 				)}
-				{seat.lesson && seat.seat !== undefined && game.guide && (
+				{seat.lesson && seat.seat !== undefined && guide && (
 					<Coach
 						{...{ seat, root }}
-						guide={game.guide}
+						guide={guide}
 						now={{
 							...{ view, context, me: seat.seat, events: session.events.value },
 							clicks: chooser.clicks,

@@ -2,6 +2,7 @@
 // tabs share and which outlives them.
 import { signal } from "@preact/signals";
 import { EndReason, type Player, type View } from "../api/types";
+import { read, readList, write } from "./storage";
 
 /** What was last known of a match. */
 export interface Known {
@@ -39,32 +40,20 @@ export interface Seat {
 const KEY = "croupier.seats";
 const FINISHED_KEPT = 20;
 
-function stored(storage: () => Storage): Seat[] | undefined {
-	try {
-		const list = JSON.parse(storage().getItem(KEY) ?? "[]");
-		return Array.isArray(list) ? list : [];
-	} catch {
-		return undefined; // Storage may be forbidden.
-	}
-}
+const stored = () => readList<Seat>(read(KEY));
+const keep = (list: Seat[]) => write(KEY, JSON.stringify(list));
 
 /** The seats, with those that an earlier version of the page kept for one tab. */
 function load(): Seat[] {
-	const list = stored(() => localStorage) ?? [];
-	const old = stored(() => sessionStorage) ?? [];
-	if (old.length === 0) return list;
-	const known = new Set(list.map(({ match }) => match));
-	const all = [...old.filter(({ match }) => !known.has(match)), ...list];
-	if (keep(all)) sessionStorage.removeItem(KEY);
-	return all;
-}
-
-function keep(list: Seat[]): boolean {
+	const list = stored();
 	try {
-		localStorage.setItem(KEY, JSON.stringify(list));
-		return true;
+		const old = readList<Seat>(sessionStorage.getItem(KEY) ?? undefined);
+		const known = new Set(list.map(({ match }) => match));
+		const all = [...old.filter(({ match }) => !known.has(match)), ...list];
+		if (keep(all)) sessionStorage.removeItem(KEY);
+		return all;
 	} catch {
-		return false; // Without storage the matches last as long as the page.
+		return list;
 	}
 }
 
@@ -72,11 +61,11 @@ export const seats = signal<Seat[]>(load());
 const storable = keep(seats.value);
 
 addEventListener("storage", (event) => {
-	if (event.key === KEY || event.key === null) seats.value = stored(() => localStorage) ?? [];
+	if (event.key === KEY || event.key === null) seats.value = stored();
 });
 
 /** What is stored now; where nothing can be stored, this page has the only list. */
-const current = () => (storable && stored(() => localStorage)) || seats.value;
+const current = () => (storable ? stored() : seats.value);
 
 /** Changes what is stored now, which another tab may have changed since this one read it. */
 function change(how: (list: Seat[]) => Seat[]) {

@@ -1,31 +1,20 @@
 // What the visitor has set: language, theme, name, sound and notifications. None of it is a secret.
 import { effect, type Signal, signal } from "@preact/signals";
+import { read, write } from "./storage";
 
 export type Language = "en" | "de";
 export type Theme = "system" | "light" | "dark";
 export type Switch = "on" | "off";
 
-function stored(key: string): string | undefined {
-	try {
-		return localStorage.getItem(key) ?? undefined;
-	} catch {
-		return undefined; // Storage may be forbidden.
-	}
-}
-
 /** A setting that is stored under a key, and lasts as long as the page where it cannot be. */
 function setting<T extends string>(key: string, otherwise: T, allowed?: readonly T[]): Signal<T> {
-	const value = stored(key) as T | undefined;
+	const value = read(key) as T | undefined;
 	const found = signal(
 		value !== undefined && (!allowed || allowed.includes(value)) ? value : otherwise,
 	);
 	effect(() => {
-		try {
-			// A setting that was never changed is not stored.
-			if (found.value !== (stored(key) ?? otherwise)) localStorage.setItem(key, found.value);
-		} catch {
-			// The setting then lasts as long as the page.
-		}
+		// A setting that was never changed is not stored.
+		if (found.value !== (read(key) ?? otherwise)) write(key, found.value);
 	});
 	return found;
 }

@@ -1,14 +1,12 @@
 // The web app in a real browser against a real server.
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { chance, playWithKeys, playWithMouse } from "./players";
-import { type Server, startServer } from "./server";
 import {
 	audit,
 	browserIsHere,
 	CHROMIUM,
 	deal,
-	launch,
+	openSite,
 	tokensOf,
 	version,
 	visit,
@@ -22,20 +20,12 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 if (!browserIsHere) console.log(`Skipped: no browser at ${CHROMIUM} (apt-get install chromium).`);
 
 describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	it.each(SHORT ? ["champion_chess"] : GAMES)(
 		"plays a whole match of %s with the mouse",
 		async (game) => {
-			const { page, complaints } = await visit(browser, server.url);
+			const { page, complaints } = await visit(site.browser, site.server.url);
 			await deal(page, game);
 			const clicks = await playWithMouse(page, chance(SEED));
 			expect(clicks).toBeGreaterThan(0);
@@ -80,7 +70,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	it.each(SHORT ? ["champion_chess"] : GAMES)(
 		"plays a whole match of %s with the keyboard alone",
 		async (game) => {
-			const { page, complaints } = await visit(browser, server.url);
+			const { page, complaints } = await visit(site.browser, site.server.url);
 			const tabTo = async (selector: string) => {
 				while (
 					!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector))
@@ -105,7 +95,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	);
 
 	it.each(["light", "dark"] as const)("has no barrier on any screen, %s", async (colorScheme) => {
-		const { page, complaints } = await visit(browser, server.url, { colorScheme });
+		const { page, complaints } = await visit(site.browser, site.server.url, { colorScheme });
 		await page.waitForSelector(".gametile .face");
 		expect(await audit(page)).toEqual([]);
 		for (const game of GAMES) {
@@ -129,7 +119,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	});
 
 	it("keeps a dialog that opens right after another was closed", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await page.click("[data-testid=play-skystones]");
 		await page.waitForSelector("dialog[open]");
 		const open = await page.evaluate(async () => {
@@ -150,7 +140,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	});
 
 	it("goes on after a reload in the middle of a match", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones");
 		let clicks = 0;
 		await playWithMouse(page, chance(SEED), async () => ++clicks > 12);
@@ -164,7 +154,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	});
 
 	it("resumes when the connection was lost", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "powershot_soccer");
 		await page.waitForSelector(".tablearea [data-can]");
 		await page.context().setOffline(true);
@@ -180,11 +170,11 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	});
 
 	it("takes two people from an invitation to the first decisions", async () => {
-		const host = await visit(browser, server.url);
+		const host = await visit(site.browser, site.server.url);
 		await deal(host.page, "champion_chess", { opponent: "friend", seat: "0" });
 		const link = await host.page.inputValue(".invite [data-testid=link]");
 		expect(new URL(link).hash).toMatch(/^#\/join\//);
-		const guest = await visit(browser, link);
+		const guest = await visit(site.browser, link);
 		expect(await audit(guest.page)).toEqual([]);
 		// The swiftest player clicks before the table is painted; the choice stays.
 		await host.page.evaluate(() => {
@@ -218,7 +208,10 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 		);
 		// A spectator sees the same board, and no hand.
 		await host.page.click(".more summary");
-		const watcher = await visit(browser, await host.page.inputValue(".more [data-testid=link]"));
+		const watcher = await visit(
+			site.browser,
+			await host.page.inputValue(".more [data-testid=link]"),
+		);
 		await watcher.page.waitForSelector("[data-testid=board]");
 		expect(await watcher.page.locator(".hand").count()).toBe(0);
 		expect(await watcher.page.locator("[data-testid=champion] .face:not(.back)").count()).toBe(2);
@@ -235,7 +228,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	});
 
 	it("shows a hint with shares, a graph and what the other may hold", async () => {
-		const { page, complaints } = await visit(browser, server.url);
+		const { page, complaints } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones");
 		await page.waitForSelector(".card[data-can]");
 		await page.click(".tabs button:nth-child(2)");
@@ -250,7 +243,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 	});
 
 	it("speaks German throughout", async () => {
-		const { page } = await visit(browser, server.url, { locale: "de-DE" });
+		const { page } = await visit(site.browser, site.server.url, { locale: "de-DE" });
 		await page.waitForSelector("text=Himmelssteine");
 		await deal(page, "skystones");
 		await page.waitForSelector(".card[data-can]");

@@ -1,9 +1,8 @@
 // What is needed lies under nothing: the browser is asked which element is on top, on screens of six sizes.
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { chance, playWithMouse } from "./players";
-import { type Server, startServer } from "./server";
-import { audit, browserIsHere, deal, launch, visit } from "./visitor";
+import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 const SIZES = [
 	[1920, 1080],
@@ -86,15 +85,7 @@ function faults(roomy: boolean): string[] {
 }
 
 describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	/** The faults at all sizes, each with where it was found. */
 	async function look(page: Page, when: string): Promise<string[]> {
@@ -116,7 +107,7 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 		(LONG ? languages : languages.slice(0, 1)).map((language) => [game, language] as const),
 	);
 	it.each(all)("of %s cover nothing that is needed, %s", async (game, language) => {
-		const { page, complaints } = await visit(browser, server.url, {
+		const { page, complaints } = await visit(site.browser, site.server.url, {
 			locale: language === "de" ? "de-DE" : "en-US",
 			viewport: { width: 1440, height: 900 },
 		});
@@ -124,7 +115,7 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 		await deal(page, game, { strength: "RANDOM", seat: "0" });
 		await page.waitForSelector(free);
 		const found = await look(page, "start");
-		let clicks = 24;
+		let clicks = 12; // No match is over by then.
 		await playWithMouse(page, chance(SEED), async () => {
 			if (clicks-- > 0 || (await page.locator(free).count()) === 0) return false;
 			// What is begun stays, whatever the other seat does meanwhile.
@@ -138,6 +129,7 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 		found.push(...(await look(page, "a card chosen")));
 		await page.keyboard.press("Backspace");
 		found.push(...(await look(page, "middle")));
+		await page.waitForSelector(free);
 		await page.keyboard.press("h");
 		await page.waitForSelector(".hintpanel .shares");
 		found.push(...(await look(page, "hint")));

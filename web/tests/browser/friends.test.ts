@@ -1,8 +1,7 @@
 // Two people in two browsers: seats that nobody loses, invitations, consent, endings and rematches.
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Server, startServer } from "./server";
-import { audit, browserIsHere, deal, launch, tokensOf, visit } from "./visitor";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { audit, browserIsHere, deal, openSite, tokensOf, visit } from "./visitor";
 
 const text = (page: Page, name: string) => page.locator(`[data-testid=${name}]`).innerText();
 
@@ -17,19 +16,11 @@ async function resign(page: Page) {
 }
 
 describe.skipIf(!browserIsHere)("friends", () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	/** Anna creates a match and has its invitation. */
 	async function invite(choices: Record<string, string> = {}, options: BrowserContextOptions = {}) {
-		const anna = await visit(browser, server.url, options);
+		const anna = await visit(site.browser, site.server.url, options);
 		await anna.page.evaluate(() => localStorage.setItem("name", "Anna"));
 		await anna.page.reload();
 		await deal(anna.page, "champion_chess", { opponent: "friend", seat: "0", ...choices });
@@ -39,7 +30,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	/** Anna and Bert at the same table. */
 	async function pair(choices: Record<string, string> = {}, options: BrowserContextOptions = {}) {
 		const { anna, link } = await invite(choices, options);
-		const bert = await visit(browser, link, options);
+		const bert = await visit(site.browser, link, options);
 		await bert.page.fill("input[name=displayname]", "Bert <b>");
 		await bert.page.click("[data-testid=join]");
 		await Promise.all([anna, bert].map(({ page }) => page.waitForSelector("[data-testid=board]")));
@@ -49,7 +40,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	const leave = (...pages: Page[]) => Promise.all(pages.map((page) => page.context().close()));
 
 	it("keep their seat when they close the tab", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones");
 		const address = page.url();
 		const context = page.context();
@@ -59,19 +50,19 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		await again.waitForSelector("[data-testid=board]");
 		// Another tab learns of a match that begins meanwhile.
 		const lobby = await context.newPage();
-		await lobby.goto(server.url);
+		await lobby.goto(site.server.url);
 		await lobby.waitForSelector(".mymatch");
-		await again.goto(server.url);
+		await again.goto(site.server.url);
 		await deal(again, "champion_chess");
 		await lobby.waitForFunction(() => document.querySelectorAll(".mymatch").length === 2);
 		// A browser that does not play is told the truth, and not that there is no such match.
-		const stranger = await visit(browser, address);
+		const stranger = await visit(site.browser, address);
 		expect(await text(stranger.page, "noseat")).toContain("This browser has no seat in this match");
 		await leave(stranger.page, again);
 	});
 
 	it("keep a seat that an earlier version of the page kept for the tab", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones");
 		await page.evaluate(() => {
 			sessionStorage.setItem("croupier.seats", localStorage.getItem("croupier.seats")!);
@@ -85,7 +76,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 	});
 
 	it("drop a running match only when they mean it", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones");
 		await page.waitForSelector("[data-testid=board]");
 		await page.click(".brand");
@@ -108,7 +99,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 
 	it("learn from an invitation what it is for", async () => {
 		const { anna, link } = await invite({ clock: "blitz" });
-		const bert = await visit(browser, link);
+		const bert = await visit(site.browser, link);
 		expect(await text(bert.page, "invitation")).toBe(
 			"Anna invites you to a match of Champion Chess",
 		);
@@ -124,7 +115,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		await anna.page.waitForSelector('.player.far:has-text("Bert")');
 		await bert.page.waitForSelector('.player.far:has-text("Anna")');
 		// The invitation is used; whoever used it is shown the way back.
-		const late = await visit(browser, link);
+		const late = await visit(site.browser, link);
 		expect(await text(late.page, "closed")).toContain("This invitation has been used");
 		await bert.page.goto(link);
 		await bert.page.reload();
@@ -141,7 +132,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		await anna.page.click(".more .danger");
 		await anna.page.click("dialog .primary.danger");
 		await anna.page.waitForSelector("[data-testid=ending]");
-		const bert = await visit(browser, link);
+		const bert = await visit(site.browser, link);
 		expect(await text(bert.page, "closed")).toContain("ended before anybody took the seat");
 		await leave(anna.page, bert.page);
 	});
@@ -250,7 +241,7 @@ describe.skipIf(!browserIsHere)("friends", () => {
 		});
 		expect(await page.title()).toBe("Champion Chess – Croupier");
 		expect(await page.getAttribute("link[rel=icon]", "href")).toBe("./icon.svg");
-		const bert = await visit(browser, link);
+		const bert = await visit(site.browser, link);
 		await bert.page.click("[data-testid=join]");
 		await page.waitForSelector("[data-testid=board]");
 		await page.waitForFunction(() => document.title === "Your turn – Champion Chess – Croupier");

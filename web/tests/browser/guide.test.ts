@@ -1,7 +1,7 @@
 // Lessons: every tip comes up in real matches, and no tip is in the way.
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
 	BotStrength,
@@ -16,9 +16,9 @@ import { type GameModule, rulesetOf } from "../../src/games/module";
 import { type Guide, type Moment, textOf } from "../../src/match/lesson";
 import type { Catalog } from "../../src/state/catalog";
 import { language } from "../../src/state/settings";
-import { chance, playWithKeys } from "./players";
+import { chance, clickOne, playWithKeys } from "./players";
 import { type Server, startServer } from "./server";
-import { audit, browserIsHere, CHROMIUM, launch, visit } from "./visitor";
+import { audit, browserIsHere, CHROMIUM, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const LONG = process.env.TEST_LONG === "1"; // Every lesson on a phone as well.
@@ -51,7 +51,7 @@ describe(`the tips of a lesson (SEED=${SEED})`, () => {
 			(["en", "de"] as const).map(async (languageCode) => {
 				const { game } = await catalogs.getGame({ name: `games/${id}`, languageCode });
 				const cards = new Map(game!.cards.map((card) => [card.id, card]));
-				const catalog: Catalog = { game: game!, cards, module: { guide } as GameModule };
+				const catalog: Catalog = { game: game!, cards, module: {} as GameModule };
 				return { languageCode, catalog };
 			}),
 		);
@@ -118,15 +118,7 @@ const DESKTOP = { viewport: { width: 1440, height: 900 } };
 const PHONE = { viewport: { width: 360, height: 640 } };
 
 describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	const begin = async (page: Page, game: string) => {
 		await page.click(`[data-testid=learn-${game}]`);
@@ -138,7 +130,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		...(LONG || index === 3 ? [{ game, screen: "phone", options: PHONE }] : []),
 	]);
 	it.each(SCREENS)("plays $game to its end on a $screen", async ({ game, screen, options }) => {
-		const { page, complaints } = await visit(browser, server.url, options);
+		const { page, complaints } = await visit(site.browser, site.server.url, options);
 		await begin(page, game);
 		expect(await audit(page)).toEqual([]);
 		const tips = await playLesson(page, chance(SEED), screen === "phone");
@@ -146,7 +138,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 		expect(tips.at(-1)).toBe("end");
 		expect(new Set(tips).size).toBe(tips.length);
 		expect(complaints).toEqual([]);
-		// The lobby remembers it, in this browser.
+		// The lobby remembers it, in this site.browser.
 		await page.click(".brand");
 		await page.waitForSelector(`[data-testid=learn-${game}]:has-text("✓")`);
 		await page.reload();
@@ -155,7 +147,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 	});
 
 	it("can be skipped, and the match goes on", async () => {
-		const { page } = await visit(browser, server.url, DESKTOP);
+		const { page } = await visit(site.browser, site.server.url, DESKTOP);
 		await begin(page, "champion_chess");
 		await page.click("[data-testid=skiplesson]");
 		await page.waitForSelector("[data-testid=coach]", { state: "detached" });
@@ -169,7 +161,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 	});
 
 	it("keeps the tips that were read over a reload", async () => {
-		const { page } = await visit(browser, server.url, DESKTOP);
+		const { page } = await visit(site.browser, site.server.url, DESKTOP);
 		await begin(page, "skystones");
 		const first = await tipOf(page);
 		await page.click("[data-testid=gotit]");
@@ -181,7 +173,7 @@ describe.skipIf(!browserIsHere)(`a lesson in a browser (SEED=${SEED})`, () => {
 	});
 
 	it("works with the keyboard alone, and never takes the focus", async () => {
-		const { page } = await visit(browser, server.url, DESKTOP);
+		const { page } = await visit(site.browser, site.server.url, DESKTOP);
 		const tabTo = async (selector: string) => {
 			while (!(await page.evaluate((sought) => document.activeElement?.matches(sought), selector)))
 				await page.keyboard.press("Tab");
@@ -238,18 +230,7 @@ async function playLesson(page: Page, random: () => number, scrolls: boolean): P
 			await page.waitForFunction(changed, tip);
 			continue;
 		}
-		const target = await page.evaluateHandle((luck) => {
-			const can = [
-				...document.querySelectorAll<HTMLElement>(".tablearea [data-can]:not(:disabled)"),
-			].filter((each) => !each.classList.contains("chosen"));
-			const confirm = document.querySelector<HTMLElement>("[data-confirm]:not(:disabled)");
-			if (confirm && (can.length === 0 || luck < 0.6)) return confirm;
-			return can[Math.floor(luck * 997) % can.length] ?? confirm;
-		}, random());
-		await target
-			.asElement()
-			?.click({ timeout: 2000 })
-			.catch(() => undefined);
+		await clickOne(page, random());
 	}
 	throw new Error("The lesson does not end.");
 }

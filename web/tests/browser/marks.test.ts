@@ -1,9 +1,8 @@
 // What a board says by itself: what is new, what counts, what can be played, and why something cannot.
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, describe, expect, it } from "vitest";
 import { chance, playWithMouse } from "./players";
-import { type Server, startServer } from "./server";
-import { browserIsHere, deal, launch, visit } from "./visitor";
+import { browserIsHere, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const LONG = Boolean(process.env.TEST_LONG);
@@ -11,22 +10,14 @@ const SEED = Number(process.env.SEED ?? 7);
 const CAN = ".hand .card[data-can]";
 
 describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
-	let server: Server;
-	let browser: Browser;
+	const site = openSite();
 	afterEach(async () => {
-		for (const context of browser.contexts()) await context.close();
-	});
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
+		for (const context of site.browser.contexts()) await context.close();
 	});
 
 	/** A match against a bot, played until the page shows something. */
 	async function playUntil(game: string, selector: string) {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, game);
 		await playWithMouse(page, chance(SEED), async () => (await page.$(selector)) !== null);
 		await page.waitForSelector(selector);
@@ -86,7 +77,7 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 	});
 
 	it("the five cards of a round are chosen together, and taken back before they are confirmed", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones", { seat: "0" });
 		await page.waitForSelector(CAN);
 		const before = await page.getAttribute("[data-testid=match]", "data-version");
@@ -102,7 +93,7 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 	});
 
 	it("a hand of which the server refuses a card is told, and can be completed", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones", { seat: "0" });
 		await page.waitForSelector(CAN);
 		await chooseHand(page);
@@ -164,7 +155,7 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 	it.each(LONG ? GAMES : GAMES.slice(0, 2))(
 		"the last board of %s stays beside the result",
 		async (game) => {
-			const { page } = await visit(browser, server.url);
+			const { page } = await visit(site.browser, site.server.url);
 			await deal(page, game);
 			await playWithMouse(page, chance(SEED));
 			await page.waitForSelector("[data-testid=ending]");

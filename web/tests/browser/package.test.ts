@@ -8,8 +8,8 @@ import {
 	toBinary,
 } from "@bufbuild/protobuf";
 import { type Any, anyUnpack } from "@bufbuild/protobuf/wkt";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import {
 	GetGameResponseSchema,
 	ListGamesResponseSchema,
@@ -26,8 +26,7 @@ import {
 } from "../../src/gen/croupier/v1/match_pb";
 import { event, schema, view, whist } from "../support/whist";
 import { chance, playWithMouse } from "./players";
-import { type Server, startServer } from "./server";
-import { audit, browserIsHere, deal, launch, visit } from "./visitor";
+import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 const PICTURES = process.env.PICTURES_OF_PACKAGE; // A folder, if somebody wants to look.
@@ -99,15 +98,7 @@ const unpacked = (any: unknown) => {
 };
 
 describe.skipIf(!browserIsHere)("a game of a package", () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	it.each([
 		["en", "light", 1440, 900],
@@ -115,7 +106,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 	] as const)(
 		"is drawn and played, %s, %s, %i wide",
 		async (language, colorScheme, width, height) => {
-			const { page, complaints } = await visit(browser, server.url, {
+			const { page, complaints } = await visit(site.browser, site.server.url, {
 				locale: language === "de" ? "de-DE" : "en-US",
 				viewport: { width, height },
 				colorScheme,
@@ -167,7 +158,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 	);
 
 	it("is drawn by the script of its package, if there is one", async () => {
-		const { page, complaints } = await visit(browser, server.url);
+		const { page, complaints } = await visit(site.browser, site.server.url);
 		await answer(page, "en");
 		await page.route("**/games/drawings.json", (route) =>
 			route.fulfill({ json: ["made_up_whist"] }),
@@ -194,7 +185,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 	});
 
 	it("has a log and no board in its replay, and says so", async () => {
-		const { page, complaints } = await visit(browser, server.url);
+		const { page, complaints } = await visit(site.browser, site.server.url);
 		await answer(page, "en");
 		await page.reload();
 		await deal(page, "made_up_whist", { seat: "0" });
@@ -216,7 +207,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 
 	// Where these packages are installed, as `make games` does.
 	it.each(["german_whist", "gin_rummy"])("plays a whole match of %s", async (game) => {
-		const { page, complaints } = await visit(browser, server.url);
+		const { page, complaints } = await visit(site.browser, site.server.url);
 		await page.waitForSelector(".gametile .face");
 		if ((await page.locator(`[data-testid=play-${game}]`).count()) === 0) {
 			expect(process.env.GAMES ?? "", "the game is not in the lobby").not.toContain(game);

@@ -1,36 +1,27 @@
 // What the page explains: hints in words, the log, the form for a new match, and what is installed.
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
 import { chance, playWithMouse } from "./players";
-import { type Server, startServer } from "./server";
-import { audit, browserIsHere, deal, launch, visit } from "./visitor";
+import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 describe.skipIf(!browserIsHere)("the page explains itself", () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	it.each([
 		[
 			"en-US",
-			/^(Best move:|Choose) “.+”.* worth about .*(point|nothing)/,
+			/^(Best move: |Choose )?“.+”.* worth about .*(point|nothing)/,
 			"Figures of the search",
 			"You:",
 		],
 		[
 			"de-DE",
-			/^(Bester Zug:|In \d von 10 Fällen) „.+“.* etwa .*(Punkt|nichts)/,
+			/^(Bester Zug: |In \d von 10 Fällen )?„.+“.* etwa .*(Punkt|nichts)/,
 			"Zahlen der Suche",
 			"Du:",
 		],
 	])("a hint says in words what to do, %s", async (locale, sentence, figures, me) => {
-		const { page } = await visit(browser, server.url, { locale });
+		const { page } = await visit(site.browser, site.server.url, { locale });
 		await deal(page, "champion_chess");
 		await page.waitForSelector(".card[data-can]");
 		await page.click(".tabs button:nth-child(2)");
@@ -60,7 +51,7 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 	});
 
 	it("the log is a list without gaps, by rounds, with the newest entries marked", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones");
 		await page.waitForSelector(".log li");
 		// From the top of one entry to the top of the next: at most three lines.
@@ -83,7 +74,7 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 	});
 
 	it("nobody is called by their place in the order, and no bot an opportunity", async () => {
-		const { page } = await visit(browser, server.url, { locale: "de-DE" });
+		const { page } = await visit(site.browser, site.server.url, { locale: "de-DE" });
 		await page.click("[data-testid=play-skystones]");
 		const form = () => page.locator("[data-testid=newmatch]").innerText();
 		expect(await form()).not.toContain("Gelegenheit");
@@ -104,7 +95,7 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 	const clocks = (page: Page) => page.locator(".player .clock").first().innerText();
 
 	it("a clock of one's own, within the limits of the server", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await page.click("[data-testid=play-skystones]");
 		await page.locator("input[name=opponent][value=friend]").check({ force: true });
 		await page.locator("input[name=clock][value=own]").check({ force: true });
@@ -128,7 +119,7 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 	});
 
 	it("the QR code is the invitation", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones", { opponent: "friend" });
 		await page.waitForSelector(".qr path");
 		const { encode } = await import("uqr");
@@ -140,13 +131,13 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 	});
 
 	it("can be installed, and tells what it is", async () => {
-		const { page, complaints } = await visit(browser, server.url);
+		const { page, complaints } = await visit(site.browser, site.server.url);
 		const href = await page.getAttribute("link[rel=manifest]", "href");
-		const response = await page.request.get(new URL(href!, server.url).href);
+		const response = await page.request.get(new URL(href!, site.server.url).href);
 		expect(response.headers()["content-type"]).toContain("application/manifest+json");
 		const manifest = await response.json();
 		for (const { src } of manifest.icons as { src: string }[]) {
-			const icon = await page.request.get(new URL(src, server.url).href);
+			const icon = await page.request.get(new URL(src, site.server.url).href);
 			expect(icon.headers()["content-type"]).toContain("image/svg+xml");
 		}
 		for (const property of ["og:title", "og:description"])

@@ -14,6 +14,22 @@ const READY =
 	"[data-testid=ending], [data-confirm]:not(:disabled), .tablearea [data-can]:not(:disabled)";
 const MOST_CLICKS = 4000;
 
+/** Clicks, with the mouse, something that continues a choice, or the button that completes it. */
+export async function clickOne(page: Page, luck: number) {
+	const target = await page.evaluateHandle((luck) => {
+		const can = [
+			...document.querySelectorAll<HTMLElement>(".tablearea [data-can]:not(:disabled)"),
+		].filter((each) => !each.classList.contains("chosen"));
+		const confirm = document.querySelector<HTMLElement>("[data-confirm]:not(:disabled)");
+		if (confirm && (can.length === 0 || luck < 0.6)) return confirm;
+		return can[Math.floor(luck * 997) % can.length] ?? confirm;
+	}, luck);
+	await target
+		.asElement()
+		?.click({ timeout: 2000 })
+		.catch(() => undefined); // It may have gone because the other player was quicker.
+}
+
 /** Makes one click at a time until the match is over, or `until` says that it is enough. */
 export async function playWithMouse(
 	page: Page,
@@ -24,19 +40,7 @@ export async function playWithMouse(
 		if (until && (await until())) return clicks;
 		await page.waitForSelector(READY, { timeout: 60_000 });
 		if (await page.$("[data-testid=ending]")) return clicks;
-		// A real click of the mouse, on something of which the page says that it can be clicked.
-		const target = await page.evaluateHandle((luck) => {
-			const can = [
-				...document.querySelectorAll<HTMLElement>(".tablearea [data-can]:not(:disabled)"),
-			].filter((each) => !each.classList.contains("chosen"));
-			const confirm = document.querySelector<HTMLElement>("[data-confirm]:not(:disabled)");
-			if (confirm && (can.length === 0 || luck < 0.6)) return confirm;
-			return can[Math.floor(luck * 997) % can.length] ?? confirm;
-		}, random());
-		await target
-			.asElement()
-			?.click({ timeout: 2000 })
-			.catch(() => undefined); // It may have gone because the other player was quicker.
+		await clickOne(page, random());
 	}
 	throw new Error("The match does not end.");
 }

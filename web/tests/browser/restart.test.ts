@@ -1,11 +1,10 @@
 // Servers that go and come back while people sit at the table, and nothing else happens.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chance } from "./players";
-import { type Server, startServer } from "./server";
-import { browserIsHere, deal, launch, visit } from "./visitor";
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { chance, clickOne } from "./players";
+import { browserIsHere, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -32,23 +31,6 @@ async function decision(pages: Page[]): Promise<string | undefined> {
 	return due.includes(undefined) || due.every((each) => each === "waits")
 		? undefined
 		: due.join(" / ");
-}
-
-/** Clicks something that continues a choice, or the button that completes it. */
-async function clickOne(page: Page, luck: number) {
-	const target = await page.evaluateHandle(
-		([can, luck]) => {
-			const all = [...document.querySelectorAll<HTMLElement>(can)];
-			const fresh = all.filter((each) => !each.classList.contains("chosen"));
-			const confirm = fresh.find((each) => each.matches("[data-confirm]"));
-			return confirm ?? fresh[Math.floor(luck * fresh.length)];
-		},
-		[CAN, luck] as const,
-	);
-	await target
-		.asElement()
-		?.click({ timeout: 2000 })
-		.catch(() => undefined); // It may have gone since.
 }
 
 const waitFor = (page: Page, connection: string, timeout?: number) =>
@@ -89,23 +71,18 @@ async function startWay(to: string) {
 }
 
 describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => {
-	let server: Server;
-	let browser: Browser;
-	beforeAll(async () => {
-		[server, browser] = await Promise.all([startServer(), launch()]);
-	});
-	afterAll(async () => {
-		await browser?.close();
-		await server?.stop();
-	});
+	const site = openSite();
 
 	it.each(GAMES)(
 		"leaves both players of %s at the table",
 		async (game) => {
 			const random = chance(SEED);
-			const host = await visit(browser, server.url);
+			const host = await visit(site.browser, site.server.url);
 			await deal(host.page, game, { opponent: "friend", seat: "0" });
-			const guest = await visit(browser, await host.page.inputValue(".invite [data-testid=link]"));
+			const guest = await visit(
+				site.browser,
+				await host.page.inputValue(".invite [data-testid=link]"),
+			);
 			await guest.page.click("[data-testid=join]");
 			const pages = [host.page, guest.page];
 			await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
@@ -117,11 +94,11 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 				const kind = await decision(pages);
 				if (kind?.includes("over")) break;
 				if (kind && !seen.has(kind)) {
-					await server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
+					await site.server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
 					seen.add(kind);
 					await Promise.all(pages.map((page) => waitFor(page, "lost")));
 					expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
-					await server.again();
+					await site.server.again();
 					await Promise.all(pages.map((page) => waitFor(page, "live", LIVE_MS)));
 				}
 				const able: Page[] = [];
@@ -136,10 +113,10 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 	);
 
 	it("sends a decision that was made while the server was away", async () => {
-		const { page } = await visit(browser, server.url);
+		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "champion_chess");
 		await page.waitForSelector(CAN);
-		await server.kill("SIGKILL");
+		await site.server.kill("SIGKILL");
 		await waitFor(page, "lost");
 		const before = Number(await page.getAttribute("[data-testid=match]", "data-version"));
 		await clickOne(page, 0);
@@ -147,7 +124,7 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 		await page.waitForFunction(() =>
 			/Sending/.test(document.querySelector("[data-testid=prompt]")?.textContent ?? ""),
 		);
-		await server.again();
+		await site.server.again();
 		await page.waitForFunction(
 			(known) =>
 				Number(document.querySelector<HTMLElement>("[data-testid=match]")?.dataset.version) > known,
@@ -158,8 +135,8 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 	});
 
 	it("notices a connection that dies without a word, and finds another one", async () => {
-		const way = await startWay(server.url);
-		const { page } = await visit(browser, way.url);
+		const way = await startWay(site.server.url);
+		const { page } = await visit(site.browser, way.url);
 		await deal(page, "skystones");
 		await waitFor(page, "live");
 		way.fallSilent();

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll } from "vitest";
+import { type Server, startServer } from "./server";
 
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export const browserIsHere = existsSync(CHROMIUM);
@@ -19,6 +21,19 @@ export const launch = (): Promise<Browser> =>
 		executablePath: CHROMIUM,
 		args: [...FLAGS, "--disable-component-update", "--disable-sync"],
 	});
+
+/** A server and a browser for the tests of a block; they are there while its tests run. */
+export function openSite(): { server: Server; browser: Browser } {
+	const site = {} as { server: Server; browser: Browser };
+	beforeAll(async () => {
+		[site.server, site.browser] = await Promise.all([startServer(), launch()]);
+	});
+	afterAll(async () => {
+		await site.browser?.close();
+		await site.server?.stop();
+	});
+	return site;
+}
 
 export interface Visitor {
 	page: Page;
