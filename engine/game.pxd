@@ -15,7 +15,7 @@ from engine.integers cimport uint8_t, uint64_t
 cpdef enum:
     # The version of this contract. It rises whenever a compiled game must be compiled again, or a
     # game must be written otherwise (docs/adding-a-game.md).
-    ABI = 1
+    ABI = 2
     SEATS = 2
     SPECTATOR = 2          # A viewer without a seat, which sees only what both seats see.
     STATE_WORDS = 768
@@ -110,6 +110,11 @@ cdef class Game:
     # that the search can keep decisions with different private cards apart returns one. The
     # default is 0 in every state.
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil
+
+    # Draws again, as likely as before, all order that neither seat has seen, such as that of a draw
+    # pile: it only matters as cards are taken, so their draw counts as chance. A game that has such
+    # an order says so by `unseen_order`. The default does nothing.
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil
 
 
 cdef class SeatView:

@@ -33,7 +33,8 @@ cdef class Game:
     `reference` marks a game for study, which no server lists. `sequential_regret` tells the search
     to answer with a mixture of actions even where a seat decides alone, because an action such as a
     bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
-    (ai/results.py) that suit the game.
+    (ai/results.py) that suit the game. `unseen_order` says that something lies in an order that
+    neither seat has seen, which `shuffle_unseen` draws again.
     """
 
     id = ""
@@ -49,6 +50,7 @@ cdef class Game:
     sequential_regret = False
     visits_before_mixing = 0
     widening = 0.5
+    unseen_order = False
 
     def __init__(self, ruleset=None):
         """Takes the options that differ from the defaults. Raises RulesetError."""
@@ -202,6 +204,9 @@ cdef class Game:
 
     cdef uint64_t root_key(self, const State* state, int seat) noexcept nogil:
         return 0
+
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil:
+        pass
 
 
 cdef class SeatView:

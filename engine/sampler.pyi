@@ -30,3 +30,6 @@ class Sampler:
     def beliefs(
         self, worlds: int, seed: int, interrupted: Callable[[], bool] | None = None
     ) -> Beliefs: ...
+
+class KnownWorld(Sampler):
+    def __init__(self, position: Position, seat: int) -> None: ...

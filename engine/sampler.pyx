@@ -159,3 +159,17 @@ cdef class Sampler:
             CardBelief(self.game.hidden_places[place], card,
                        copies[place][card] / <double> drawn, present[place][card] / <double> drawn)
             for place in range(n) for card in range(CARD_TYPES) if present[place][card]])
+
+
+cdef class KnownWorld(Sampler):
+    """Draws one position, as if a seat saw all cards; order that nobody has seen varies."""
+
+    cdef Position world
+
+    def __init__(self, Position position not None, int seat):
+        super().__init__(position.view(seat))
+        self.world = position.copy()
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        state[0] = self.world.state
+        self.game.shuffle_unseen(state, rng)

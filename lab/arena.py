@@ -10,7 +10,7 @@ not in the order in which they finish. With limits in iterations on one thread, 
 function of the configurations, the game, the seed and the number of games, wherever an SPRT stops
 it. Limits in milliseconds depend on the machine.
 
-*AIVAT* takes luck out of the scores (lab/aivat.pyx). A step of a match is corrected by what its
+*AIVAT* takes luck out of the scores (ai/luck.pyx). A step of a match is corrected by what its
 chance was worth, and by what the sampled decisions were worth of players that tell their
 distribution: a search tells the one that it samples its answer from, and a bot that slips chooses
 uniformly. That a search found this distribution and no other is not corrected, since nobody knows
@@ -35,11 +35,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ai.luck import Luck
 from engine import games
 from engine.game import Game
 from engine.match import Match
 from lab import elo
-from lab.aivat import Luck
 from lab.player import ConfigurationError, Player, Share
 from lab.players import Configuration
 from lab.workers import RayCluster, in_order, processors

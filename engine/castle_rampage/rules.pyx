@@ -63,7 +63,7 @@ from engine.castle_rampage.state cimport (
     standing,
 )
 from engine.castle_rampage.turns cimport begin, end_turn, play, set_up, strengthen
-from engine.chance cimport Rng, mix
+from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event
 from engine.game cimport (
     ABI, BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
@@ -108,6 +108,7 @@ cdef class CastleRampage(Game):
 
     id = "castle_rampage"
     abi = ABI
+    unseen_order = True
     title = "Castle Rampage"
     rules_version = 2
     summary = (
@@ -457,6 +458,10 @@ cdef class CastleRampage(Game):
                 if stack.known[i] == HIDDEN:
                     card = self.tables.row[stack.cards[i]]
                     places[OPPONENT_GATE + structure][card] += 1
+
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil:
+        cdef CastleState* rampage = <CastleState*> state
+        rng_shuffle(rng, rampage.draw_pile, rampage.common.draw_size)
 
 
 def check_card(name, card):

@@ -119,6 +119,7 @@ cdef class ChampionChess(Game):
 
     id = "champion_chess"
     abi = ABI
+    unseen_order = True
     title = "Champion Chess"
     summary = (
         "White and Black each have a deck of nobles, who fight, and aid, which helps them. Whoever "
@@ -373,6 +374,12 @@ cdef class ChampionChess(Game):
         memcpy(places[OPPONENT_HAND], chess.own[other].hand, CARDS)
         for i in range(chess.side[other].deck_size):
             places[OPPONENT_PILE][chess.deck[other][i]] += 1
+
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil:
+        cdef ChessState* chess = <ChessState*> state
+        cdef int seat
+        for seat in range(SEATS):
+            rng_shuffle(rng, chess.deck[seat], chess.side[seat].deck_size)
 
     # The phases
 

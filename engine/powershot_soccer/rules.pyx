@@ -141,6 +141,7 @@ cdef class PowerShotSoccer(Game):
 
     id = "powershot_soccer"
     abi = ABI
+    unseen_order = True
     title = "PowerShot Soccer"
     summary = (
         "Home and Away each have a deck of the same cards. They play one card at a time and draw "
@@ -432,6 +433,12 @@ cdef class PowerShotSoccer(Game):
         memcpy(places[OPPONENT_HAND], soccer.own[other].hand, self.types)
         for i in range(soccer.common.draw_sizes[other]):
             places[OPPONENT_PILE][soccer.own[other].draw_pile[i]] += 1
+
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil:
+        cdef SoccerState* soccer = <SoccerState*> state
+        cdef int seat
+        for seat in range(SEATS):
+            rng_shuffle(rng, soccer.own[seat].draw_pile, soccer.common.draw_sizes[seat])
 
     # Attack and defence
 

@@ -1,4 +1,4 @@
-"""The types of the measure of luck; lab/aivat.pyx says what everything does."""
+"""The types of the measure of luck; ai/luck.pyx says what everything does."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -7,7 +7,8 @@ from engine.game import Game
 from engine.position import Position
 
 class Luck:
-    piles: int
+    piles: bool
+    deviation: float
     def __new__(cls, game: Game, samples: int, playouts: int) -> Self: ...
     def correction(
         self,
@@ -16,4 +17,5 @@ class Luck:
         after: Position,
         seed: int,
     ) -> float: ...
+    def deal(self, dealt: Position, seed: int) -> tuple[float, float]: ...
     def shuffled(self, position: Position, seed: int) -> Position: ...

@@ -11,13 +11,14 @@ import zlib
 
 import pytest
 
+from ai.luck import Luck
 from ai.search import search
 from ai.strengths import STRENGTHS
 from engine import games
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
+from engine.sampler import KnownWorld
 from lab import arena, elo
-from lab.aivat import Luck
 from lab.arena import Pairing, Task
 from lab.players import BotPlayer, Configuration
 from tests.support.long_form import LONG_FORM
@@ -436,3 +437,52 @@ def test_the_command_prints_both_scores(tmp_path):
     ratio = aivat["variance_ratio"]
     shown = "-" if ratio is None else f"{ratio:.2f}"
     assert cost.startswith(f"AIVAT: variance {shown} of the plain one")
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_the_luck_of_deals_is_0_on_average(game_id):
+    game = games()[game_id]()
+    luck = Luck(game, SAMPLES, 4)
+    rng = random.Random(game_id)
+    found, starts = [], []
+    for _ in range(300):
+        correction, mean = luck.deal(Position.deal(game, rng.getrandbits(64)), rng.getrandbits(64))
+        found.append(correction)
+        starts.append(mean)
+    assert all(0 <= mean <= 1 for mean in starts)
+    if any(found):
+        z = sum(found) / math.sqrt(sum(each * each for each in found))
+        assert abs(z) < 4, f"seed {game_id!r}: z = {z:.1f}"
+
+
+@pytest.mark.parametrize("game_id", PILES)
+def test_the_deviation_of_luck_covers_other_seeds(game_id):
+    # The same step again and again: corrections differ by the noise that is told, roughly.
+    game = games()[game_id]()
+    luck = Luck(game, 16, 16)
+    rng = random.Random(game_id)
+    position = Position.deal(game, 3)
+    joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
+    after = position.copy()
+    after.apply(joint, 5)
+    choices = [[(joint[seat], 1.0)] if seat in joint else [] for seat in (0, 1)]
+    found, told = [], []
+    for _ in range(100):
+        found.append(luck.correction(position, choices, after, rng.getrandbits(64)))
+        told.append(luck.deviation)
+    assert statistics.stdev(found) < 2 * statistics.fmean(told) + 1e-9
+
+
+@pytest.mark.parametrize("game_id", GAMES)
+def test_a_known_world_keeps_all_cards_that_anybody_has_seen(game_id):
+    game = games()[game_id]()
+    rng = random.Random(game_id)
+    position = Position.deal(game, rng.getrandbits(64))
+    while not position.over:
+        for seat in position.deciders:
+            drawn = KnownWorld(position, seat).sample(rng.getrandbits(64))
+            assert drawn.hidden(seat) == position.hidden(seat)
+            for viewer in (0, 1):
+                assert bytes(drawn.view(viewer)) == bytes(position.view(viewer))
+        joint = {seat: rng.choice(position.legal(seat)) for seat in position.deciders}
+        position.apply(joint, rng.getrandbits(64))

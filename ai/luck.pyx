@@ -29,29 +29,19 @@ seat draws a card is a chance event.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.math cimport sqrt
 from libc.string cimport memcmp, memset
 
-from engine.castle_rampage.state cimport CastleState
-from engine.champion_chess.state cimport ChessState
 from engine.chance cimport (
-    Rng, Script, rng_double, rng_seed, rng_shuffle, script_next, script_probability, script_start,
+    Rng, Script, rng_double, rng_seed, script_next, script_probability, script_start,
 )
 from engine.game cimport SEATS, VIEW_BYTES, Action, Game, State, View
 from engine.integers cimport uint64_t
 from engine.playout_policy cimport PlayoutPolicy
 from engine.position cimport Position
-from engine.powershot_soccer.state cimport SoccerState
 
 cdef enum:
     MAX_OUTCOMES = 64          # That are enumerated.
-
-    # Games with draw piles whose order nobody knows.
-    OTHER = 0
-    CASTLE
-    CHESS
-    SOCCER
-
-cdef dict PILES = {"castle_rampage": CASTLE, "champion_chess": CHESS, "powershot_soccer": SOCCER}
 
 
 cdef class Luck:
@@ -63,8 +53,9 @@ cdef class Luck:
 
     cdef Game game
     cdef PlayoutPolicy policy
-    # Which draw piles have an order that is drawn again; 0: none, as if it were known.
-    cdef public int piles
+    cdef public bint piles         # Whether order that nobody has seen is drawn again.
+    # The standard deviation of the last correction, of the chance of playouts and of draws.
+    cdef readonly double deviation
     cdef int samples, playouts
     cdef State* outcomes
     cdef double* weights
@@ -77,7 +68,7 @@ cdef class Luck:
             raise ValueError("samples and playouts must be 1 or more")
         self.game = game
         self.policy = PlayoutPolicy.of(game)
-        self.piles = PILES.get(game.id, OTHER)
+        self.piles = game.unseen_order
         self.samples = samples
         self.playouts = playouts
         self.outcomes = <State*> PyMem_Malloc(count * sizeof(State))
@@ -103,23 +94,63 @@ cdef class Luck:
         `choices` are by seat: pairs of an action and its probability, of which one was drawn; none
         for a seat that did not decide. `seed` must be new for each step.
         """
-        cdef double mean = 0, luck = 0, actual
-        cdef int count = 0, i
+        cdef int count = 0
         cdef bint sampled
         supports = [[(action, share) for action, share in choice if share > 0] or [(0, 1.0)]
                     for choice in choices]
-        if self.piles == OTHER:
+        if not self.piles:
             count = self.enumerate(&before.state, supports)
         sampled = count == 0
         if sampled:
             count = self.sample(&before.state, supports, seed)
+        return self.compare(&after.state, count, sampled, seed)
+
+    def deal(self, Position dealt not None, uint64_t seed):
+        """What to add to the score of seat 0 for the deal, and the mean score of other deals.
+
+        The correction is as of a step: 0 on average. The mean says how good it is to be seat 0.
+        """
+        cdef Rng rng
+        cdef double mean = 0
+        cdef int i
+        rng_seed(&rng, seed)
+        for i in range(self.samples):
+            memset(&self.outcomes[i], 0, sizeof(State))
+            self.game.deal(&self.outcomes[i], &rng, NULL)
+            self.weights[i] = 1.0 / self.samples
+        if self.alike(&dealt.state, self.samples):
+            self.deviation = 0
+            return 0.0, self.value(&dealt.state, 0, ~seed)
+        correction = self.compare(&dealt.state, self.samples, True, seed)
+        for i in range(self.samples * self.playouts):
+            mean += self.scores[i] / (self.samples * self.playouts)
+        return correction, mean
+
+    cdef double compare(self, const State* after, int count, bint sampled, uint64_t seed):
+        # The mean of `count` outcomes less the value of the one that happened, without noise.
+        cdef double mean = 0, actual, signal, difference, noise = 0, between = 0
+        cdef int row, i, n = self.playouts
+        self.deviation = 0
         with nogil:
-            if not self.alike(&after.state, count):
-                for i in range(count):
-                    mean += self.weights[i] * self.value(&self.outcomes[i], i, ~seed)
-                actual = self.value(&after.state, count, ~seed)
-                luck = self.signal(count + sampled) * (mean - actual)
-        return luck
+            if self.alike(after, count):
+                return 0
+            for row in range(count):
+                actual = self.value(&self.outcomes[row], row, ~seed)
+                mean += self.weights[row] * actual
+                between += self.weights[row] * actual * actual
+            actual = self.value(after, count, ~seed)
+            signal = self.signal(count + sampled)
+            if n > 1:
+                for i in range(n):
+                    difference = -self.scores[count * n + i] - (mean - actual)
+                    for row in range(count):
+                        difference += self.weights[row] * self.scores[row * n + i]
+                    noise += difference * difference
+                noise /= <double> n * (n - 1)
+            if sampled and count > 1:
+                noise += max(0.0, between - mean * mean) / (count - 1)
+            self.deviation = signal * sqrt(noise)
+        return signal * (mean - actual)
 
     def shuffled(self, Position position not None, uint64_t seed):
         """The position with its draw piles in another order, for tests."""
@@ -227,21 +258,8 @@ cdef class Luck:
 
     cdef void shuffle(self, State* state, Rng* rng) noexcept nogil:
         # Puts the draw piles into an order that fits all that anybody has seen.
-        cdef CastleState* castle
-        cdef ChessState* chess
-        cdef SoccerState* soccer
-        cdef int seat
-        if self.piles == CASTLE:
-            castle = <CastleState*> state
-            rng_shuffle(rng, castle.draw_pile, castle.common.draw_size)
-        elif self.piles == CHESS:
-            chess = <ChessState*> state
-            for seat in range(SEATS):
-                rng_shuffle(rng, chess.deck[seat], chess.side[seat].deck_size)
-        elif self.piles == SOCCER:
-            soccer = <SoccerState*> state
-            for seat in range(SEATS):
-                rng_shuffle(rng, soccer.own[seat].draw_pile, soccer.common.draw_sizes[seat])
+        if self.piles:
+            self.game.shuffle_unseen(state, rng)
 
 
 cdef Action drawn(list support, double threshold):
