@@ -22,7 +22,7 @@ from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duratio
 from croupier.errors import CroupierError, FieldViolation
 from croupier.messages import PACKAGED
 from croupier.seats import HEARTBEAT_INTERVAL, SILENT_INTERVALS, NewMatch, Seat, Spectator
-from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
 
 __all__ = [
     "END_REASONS",
@@ -263,6 +263,19 @@ class Client(Connection):
         """
         search = hint_pb2.Search(view=view, seed=seed)
         return self.start_analysis(search, iterations, seconds, threads, every)
+
+    def review(
+        self, record: match_pb2.MatchRecord, *, iterations: int = 0, deep_iterations: int = 0
+    ) -> Iterator[review_pb2.ReviewMatchResponse]:
+        """Yields the reports of a review of a record: a plan, the decisions, and a summary.
+
+        The iterations are those of each search; 0 is the server's default. Whoever stops reading
+        ends the review.
+        """
+        request = review_pb2.ReviewMatchRequest(
+            record=record, iterations=iterations, deep_iterations=deep_iterations
+        )
+        return self.follow_review(request)
 
 
 class Operator:

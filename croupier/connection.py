@@ -12,7 +12,14 @@ from google.protobuf.duration_pb2 import Duration
 from croupier.errors import CroupierError
 from croupier.retry import Retry, Tally
 from croupier.transport import Security, open_channel
-from croupier.v1 import catalog_pb2_grpc, hint_pb2, hint_pb2_grpc, match_pb2_grpc
+from croupier.v1 import (
+    catalog_pb2_grpc,
+    hint_pb2,
+    hint_pb2_grpc,
+    match_pb2_grpc,
+    review_pb2,
+    review_pb2_grpc,
+)
 
 TIMEOUT = 30.0  # Seconds that a call may take, not counting the time of a search.
 PATIENCE = 30.0  # Seconds for which a call or a stream is tried again after a loss.
@@ -82,6 +89,7 @@ class Connection:
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
         self.hint_stub = hint_pb2_grpc.HintServiceStub(self._channel)
+        self.review_stub = review_pb2_grpc.ReviewServiceStub(self._channel)
 
     def __enter__(self) -> Self:
         return self
@@ -210,6 +218,28 @@ class Connection:
 
         retry = self.retry()
         return Analysis(start, lambda error: self.wait(retry, error))
+
+    def follow_review(
+        self, request: review_pb2.ReviewMatchRequest, token: str | None = None
+    ) -> Iterator[review_pb2.ReviewMatchResponse]:
+        """Yields the reports of a review, each once, also if the connection is lost meanwhile."""
+        told: set[tuple[str | None, int, int, bool]] = set()
+        retry = self.retry()
+        while True:
+            stream: Any = self.review_stub.ReviewMatch(request, metadata=self.metadata(token))
+            try:
+                for response in stream:
+                    retry = self.retry()
+                    made = response.decision
+                    key = (response.WhichOneof("report"), made.version, made.seat, made.deep)
+                    if key not in told:
+                        told.add(key)
+                        yield response
+                return
+            except grpc.RpcError as error:
+                self.wait(retry, CroupierError.from_call(error))
+            finally:
+                stream.cancel()
 
     def _search_timeout(self, seconds: float | None) -> float:
         # A search may have to wait for its turn, besides its own time.

@@ -13,7 +13,7 @@ import grpc
 
 from croupier.connection import Analysis, Connection, duration
 from croupier.errors import CroupierError
-from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from croupier.v1 import game_pb2, hint_pb2, match_pb2, review_pb2
 
 HEARTBEAT_INTERVAL = 10.0  # Seconds between the signs of life that a stream asks for.
 # A stream that was silent for so many intervals is lost: one sign of life may come late.
@@ -122,6 +122,15 @@ class Spectator:
         request = match_pb2.GetRecordRequest(name=self.match)
         response: match_pb2.GetRecordResponse = self._call(self._stub.GetRecord, request)
         return response.record
+
+    def review(
+        self, *, iterations: int = 0, deep_iterations: int = 0
+    ) -> Iterator[review_pb2.ReviewMatchResponse]:
+        """Yields the reports of a review of the match, which must be over; see `Client.review`."""
+        request = review_pb2.ReviewMatchRequest(
+            match_name=self.match, iterations=iterations, deep_iterations=deep_iterations
+        )
+        return self.client.follow_review(request, self.token)
 
     @property
     def version(self) -> int | None:

@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.*.wire", "engine.*.view_writer"),
     ("service.searching",),
     ("service.hosting",),
+    ("service.reviewing",),
     ("service.api",),
     ("service.gateway",),
     ("service.running", "service"),

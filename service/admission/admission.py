@@ -101,6 +101,10 @@ class Admission:
         """Uses an amount of a budget that may be more than is left."""
         self._ledger.charge(call.payers, budget, amount)
 
+    def share(self, call: Call, budget: Budget, amount: float) -> float:
+        """The share of a budget that an amount is; 0.0 if the budget is unlimited."""
+        return self._ledger.share(call.payers, budget, amount)
+
     @asynccontextmanager
     async def adding(
         self, call: Call, budget: Budget, count: Callable[[], Awaitable[int]]

@@ -227,6 +227,11 @@ class Ledger:
                 full_at = max(now, account.full_at(budget))
                 account.set_full_at(budget, full_at + amount * WINDOWS[budget] / limit)
 
+    def share(self, payers: Sequence[Principal], budget: Budget, amount: float) -> float:
+        """The largest share of a payer's budget that an amount is; 0.0 without such a budget."""
+        limits = (self._limits(payer).get(budget) for payer in payers)
+        return max([0.0, *(amount / limit for limit in limits if limit)])
+
     @contextmanager
     def hold(self, payers: Sequence[Principal], budget: Budget) -> Iterator[None]:
         """Uses one of a budget of all payers until the block ends; raises Refusal."""

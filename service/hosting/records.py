@@ -114,18 +114,12 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
     A record may leave out `result.ending`, as those did that were written before there was one, and
     may word it otherwise, as another release does: only the digest protects `result.ending.text`.
     """
-    _check_schema(record)
-    try:
-        state = MatchState.begin(_read_header(record))
-    except Refusal as refusal:
-        changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
-        raise RecordError("rules_version" if changed else "", str(refusal)) from None
-    _check_header(record, state)
+    state = begin_record(record)
     for number, entry in enumerate(record.entries):
         if entry.HasField("event"):
             continue
         try:
-            state = _after(state, entry, f"entries[{number}]")
+            state = after_entry(state, entry, f"entries[{number}]")
         except RecordError:
             # An event before this entry may be wrong already, and is reported first.
             written = write_record(state)
@@ -149,6 +143,18 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
 
 
 # Reading
+
+
+def begin_record(record: match_pb2.MatchRecord) -> MatchState:
+    """The match of a record before its first entry; raises RecordError."""
+    _check_schema(record)
+    try:
+        state = MatchState.begin(_read_header(record))
+    except Refusal as refusal:
+        changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
+        raise RecordError("rules_version" if changed else "", str(refusal)) from None
+    _check_header(record, state)
+    return state
 
 
 def _check_schema(record: match_pb2.MatchRecord) -> None:
@@ -230,7 +236,8 @@ def _read_time(message: Timestamp, path: str) -> int:
         raise RecordError(path, "is not a time") from None
 
 
-def _after(state: MatchState, message: match_pb2.RecordEntry, path: str) -> MatchState:
+def after_entry(state: MatchState, message: match_pb2.RecordEntry, path: str) -> MatchState:
+    """The match after one more entry, which is no event, at a path; raises RecordError."""
     if state.over:
         raise RecordError(path, "comes after the end of the match")
     try:

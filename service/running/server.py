@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from croupier.transport import CLEARTEXT, Security, is_local
-from croupier.v1 import catalog_pb2, hint_pb2, match_pb2
+from croupier.v1 import catalog_pb2, hint_pb2, match_pb2, review_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator, Tokens, read_key, read_operator_token
@@ -18,6 +18,7 @@ from service.api.catalog_service import CatalogService
 from service.api.grpc_listener import GrpcListener
 from service.api.hint_service import HintService
 from service.api.match_service import MatchService
+from service.api.review_service import ReviewService
 from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota, LongWork
 from service.gateway.listener import WebListener, WebOptions
@@ -46,6 +47,7 @@ READY_SECONDS = 10.0  # For which a server waits for its search processes when i
 _CATALOG = catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"]
 _MATCH = match_pb2.DESCRIPTOR.services_by_name["MatchService"]
 _HINT = hint_pb2.DESCRIPTOR.services_by_name["HintService"]
+_REVIEW = review_pb2.DESCRIPTOR.services_by_name["ReviewService"]
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +119,7 @@ class Server:
         self._own_store = store is None
         self._store = store or open_store(options, self.metrics)
         self._clock = clock or Clock()
-        long_work = LongWork()
+        self._long_work = long_work = LongWork()
         self.matches = Matches(
             self._store,
             self.metrics,
@@ -245,11 +247,20 @@ class Server:
         hint_service = HintService(
             self._searches, self._admission, self.metrics, authenticator, self._models
         )
+        review_service = ReviewService(
+            self.matches,
+            self._searches,
+            self._admission,
+            authenticator,
+            self._models,
+            self._long_work,
+        )
         catalog_service = CatalogService(self._models)
         return [
             Service(_CATALOG, catalog_service),
             Service(_MATCH, match_service),
             Service(_HINT, hint_service),
+            Service(_REVIEW, review_service),
         ]
 
     def _sweeps(self) -> list[Sweep]:

@@ -36,7 +36,7 @@ STOP_REASONS: dict[StopReason, hint_pb2.StopReason] = {
     StopReason.CANCELLED: hint_pb2.STOP_REASON_CANCELLED,
     StopReason.MEMORY: hint_pb2.STOP_REASON_MEMORY,
 }
-_HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
+HIDDEN_PLACES: dict[str, hint_pb2.HiddenPlace] = {
     "opponent_hand": hint_pb2.HIDDEN_PLACE_OPPONENT_HAND,
     "opponent_pile": hint_pb2.HIDDEN_PLACE_OPPONENT_PILE,
     "set_aside": hint_pb2.HIDDEN_PLACE_SET_ASIDE,
@@ -91,7 +91,7 @@ def write_beliefs(game: Game, beliefs: Beliefs) -> list[hint_pb2.CardBelief]:
     cards = [card["id"] for card in game.cards()]
     return [
         hint_pb2.CardBelief(
-            place=_HIDDEN_PLACES.get(belief.place, hint_pb2.HIDDEN_PLACE_UNSPECIFIED),
+            place=HIDDEN_PLACES.get(belief.place, hint_pb2.HIDDEN_PLACE_UNSPECIFIED),
             place_name=belief.place,
             card=cards[belief.card],
             expected_copies=belief.expected,

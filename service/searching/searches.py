@@ -3,14 +3,17 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from typing import TypeVar
 
 from croupier.v1 import hint_pb2
 from service.searching.hints import Report, answer, check
-from service.searching.pool import SearchJob, SearchPool
+from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.search_servers import NoSearchServerError, SearchServers
-from service.searching.tasks import Kind, SearchTask
+from service.searching.tasks import Kind, Requester, SearchTask
+
+T = TypeVar("T")
 
 LAST_SECONDS = 0.03  # Before a deadline: then the newest report is the final one.
 
@@ -81,6 +84,18 @@ class OwnThreads:
         finally:
             running.cancel()
 
+    async def compute(
+        self,
+        requester: Requester,
+        limits: Limits,
+        work: Callable[[SearchJob], T],
+        charge: Callable[[float], object],
+        game: str,
+    ) -> T:
+        """Does `work` as if it were a search, in a thread of a pool; raises Refusal."""
+        pool = self._pools[requester.kind]
+        return await pool.run(limits, work, requester.owner, requester.rank, charge, game)
+
     def end_searches(self, kind: Kind) -> None:
         """Stops searches of a kind: what they have found is the answer. Refuses waiting ones."""
         self._pools[kind].end_searches()
@@ -116,6 +131,17 @@ class Searches:
         async with aclosing(self._threads.reports(task)) as reports:
             async for report, final in reports:
                 yield report, final
+
+    async def compute(
+        self,
+        requester: Requester,
+        limits: Limits,
+        work: Callable[[SearchJob], T],
+        charge: Callable[[float], object],
+        game: str,
+    ) -> T:
+        """Does `work` in a thread of this process; search servers only search. Raises Refusal."""
+        return await self._threads.compute(requester, limits, work, charge, game)
 
     async def report(self, task: SearchTask) -> Report:
         """The final report of a search; raises Refusal."""

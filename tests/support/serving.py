@@ -20,6 +20,8 @@ from croupier.v1 import (
     hint_pb2_grpc,
     match_pb2,
     match_pb2_grpc,
+    review_pb2,
+    review_pb2_grpc,
 )
 from engine.position import Position
 from service import wire
@@ -121,6 +123,10 @@ class Servers:
         self._running.remove(server)
         self.run(server.stop(grace))
 
+    def forget(self, server):
+        """Leaves a server alone that the test has stopped."""
+        self._running.remove(server)
+
     async def _stop_all(self):
         await asyncio.gather(*(server.stop(0.2) for server in self._running))
 
@@ -141,6 +147,7 @@ class Client:
         self.catalog = catalog_pb2_grpc.CatalogServiceStub(self.channel)
         self.matches = match_pb2_grpc.MatchServiceStub(self.channel)
         self.hints = hint_pb2_grpc.HintServiceStub(self.channel)
+        self.reviews = review_pb2_grpc.ReviewServiceStub(self.channel)
 
     def close(self):
         """Closes the connections."""
@@ -299,6 +306,11 @@ class Player:
     def record(self):
         request = match_pb2.GetRecordRequest(name=self.match)
         return self._call(self._client.matches.GetRecord, request).record
+
+    def review(self, **fields):
+        """Calls ReviewMatch, and returns the stream."""
+        request = review_pb2.ReviewMatchRequest(match_name=self.match, **fields)
+        return self._call(self._client.reviews.ReviewMatch, request)
 
     def hint(self, limits, seed=None):
         request = hint_pb2.SuggestActionRequest(

@@ -1,0 +1,317 @@
+"""`croupier review`: reviews records of finished matches, and sums many up by player."""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from google.protobuf import json_format
+from rich.console import Console
+from rich.table import Table
+
+from cli import arguments, record_files
+from cli.arguments import CommandError, Commands
+from cli.verify import add_records
+from croupier import enums
+from croupier.terminal import drawing
+from croupier.v1 import catalog_pb2, match_pb2, review_pb2
+from lab import workers
+from service import wire
+from service.api.catalog_service import describe
+from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS, MIN_ITERATIONS
+from service.hosting.records import RecordError, digest, verify
+from service.reviewing.alone import review_record
+from service.reviewing.reviews import Options
+
+ABOUT = """\
+Judges each decision of finished matches by what its seat knew then, and tells luck from
+skill. A decision loses what the best action would have scored more. Luck is what chance
+dealt, compared with other draws of the same chance.
+
+Prints the decisions that lost much, and what made the result, in points of a hundred.
+With --json, prints each DecisionReview and MatchReview of the API as a line. With
+--summary, prints for each player and part of a match what a decision has lost, and luck,
+with intervals of 95 %."""
+
+VERDICTS = enums.words(review_pb2.Verdict.DESCRIPTOR)
+TOLD = (
+    review_pb2.VERDICT_INACCURACY,
+    review_pb2.VERDICT_MISTAKE,
+    review_pb2.VERDICT_BLUNDER,
+)
+PARTS = ("opening", "middle", "ending")  # Thirds of the versions of a match.
+SURE = 1.96  # Deviations.
+WIDTH = 100
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "review",
+        help="say where the players of finished matches erred, and how lucky they were",
+        description=ABOUT,
+        epilog="Exit status: 0, or 1 if a record is not true or cannot be read.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_records(parser)
+    add = parser.add_argument
+    whole = arguments.whole(MIN_ITERATIONS)
+    add(
+        "--iterations",
+        metavar="N",
+        type=whole,
+        default=ITERATIONS,
+        help="of each search in the pass over all decisions (default: %(default)s)",
+    )
+    add(
+        "--deep-iterations",
+        metavar="N",
+        type=whole,
+        default=DEEP_ITERATIONS,
+        help="of each search in the pass over those that seem to have lost much "
+        "(default: %(default)s)",
+    )
+    add(
+        "--deepen-above",
+        metavar="LOSS",
+        type=_loss,
+        default=DEEPEN_ABOVE,
+        help="the loss above which a decision is searched again (default: %(default)s)",
+    )
+    add("--seat", type=int, choices=(0, 1), help="judge the decisions of this seat only")
+    add("--seed", metavar="N", type=arguments.whole(0), help="of the searches")
+    add("--all", action="store_true", help="print all decisions, not only those that lost much")
+    add("--json", action="store_true", help="print lines of JSON")
+    add("--summary", action="store_true", help="sum up all records by player")
+    workers.add_options(parser)
+    parser.set_defaults(run=lambda chosen: run(chosen, parser))
+
+
+def _loss(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError("must be a number from 0 to 1; 1: none is searched again")
+    return value
+
+
+class _Task(NamedTuple):
+    record: bytes
+    options: Options
+
+
+class _Found(NamedTuple):
+    """The decisions of a match, each as it was judged last, and the summary."""
+
+    decisions: list[bytes]
+    summary: bytes
+
+
+def _review(task: _Task) -> _Found:
+    # The messages are serialized, since this runs in another process.
+    record = match_pb2.MatchRecord.FromString(task.record)
+    decisions: dict[tuple[int, int], bytes] = {}
+
+    def note(report: review_pb2.ReviewMatchResponse) -> None:
+        if report.HasField("decision"):
+            decision = report.decision
+            decisions[decision.version, decision.seat] = decision.SerializeToString()
+
+    summary = review_record(record, task.options, note)
+    return _Found(list(decisions.values()), summary.SerializeToString())
+
+
+def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Reviews the records, and prints what was found."""
+    records, wrong = _read(chosen)
+    tasks = [_Task(each.SerializeToString(), _options(chosen, each)) for each in records]
+    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    players = Players()
+    with workers.in_order(_review, tasks, workers.read_options(parser, chosen)) as results:
+        for number, (record, found) in enumerate(zip(records, results, strict=True), 1):
+            decisions = [review_pb2.DecisionReview.FromString(each) for each in found.decisions]
+            summary = review_pb2.MatchReview.FromString(found.summary)
+            if chosen.summary:
+                players.add(record, decisions, summary)
+                print(f"{number} of {len(records)}: {record.name}", file=sys.stderr)
+            elif chosen.json:
+                for message in (*decisions, summary):
+                    print(json_format.MessageToJson(message, indent=None))
+            else:
+                _print(console, record, decisions, summary, chosen.all)
+    if chosen.summary and chosen.json:
+        for line in players.lines():
+            print(json.dumps(line))
+    elif chosen.summary:
+        players.print(console)
+    return int(wrong)
+
+
+def _read(chosen: argparse.Namespace) -> tuple[list[match_pb2.MatchRecord], bool]:
+    records, wrong = [], False
+    try:
+        for path in record_files.find(chosen.records):
+            try:
+                record = record_files.read(path)
+                verify(record)
+                records.append(record)
+            except RecordError as error:
+                print(f"{path}: not true: {error}", file=sys.stderr)
+                wrong = True
+            except (OSError, ValueError) as error:
+                print(f"{path}: {error}", file=sys.stderr)
+                wrong = True
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    return records, wrong
+
+
+def _options(chosen: argparse.Namespace, record: match_pb2.MatchRecord) -> Options:
+    own = int.from_bytes(digest(record)[:8], "big")
+    return Options(
+        iterations=chosen.iterations,
+        deep_iterations=chosen.deep_iterations,
+        deepen_above=chosen.deepen_above,
+        seats=frozenset((0, 1) if chosen.seat is None else (chosen.seat,)),
+        seed=own if chosen.seed is None else chosen.seed,
+    )
+
+
+# One match
+
+
+def _print(
+    console: Console,
+    record: match_pb2.MatchRecord,
+    decisions: Iterable[review_pb2.DecisionReview],
+    summary: review_pb2.MatchReview,
+    everything: bool,
+) -> None:
+    catalog = describe(wire.read_ruleset(record.ruleset, "ruleset"))
+    draw = drawing.find(catalog, 0, "opponent")
+    names = [f"{title} ({_player(seat.player)})" for title, seat in _by_seat(catalog, summary)]
+    score = "-".join(f"{each:g}" for each in summary.result.scores)
+    console.print(f"[bold]{catalog.title}[/bold], {record.name}: {' - '.join(names)}, {score}")
+    shown = [each for each in decisions if everything or each.verdict in TOLD]
+    if shown:
+        table = Table("version", "seat", "played", "better", "loss", "", box=None, padding=(0, 1))
+        for each in shown:
+            table.add_row(
+                str(each.version),
+                catalog.seat_titles[each.seat],
+                draw.action(each.action),
+                draw.action(each.best_action) if each.loss else "",
+                f"{100 * each.loss:.1f} ± {100 * each.deviation:.1f}" if each.loss else "",
+                VERDICTS[each.verdict],
+            )
+        console.print(table)
+    terms = Table("points", "", box=None, padding=(0, 1), show_header=False)
+    for title, seat in _by_seat(catalog, summary):
+        counts = ", ".join(
+            f"{each.count} {VERDICTS[each.verdict]}" for each in seat.verdicts if each.count
+        )
+        lost = f"{100 * seat.loss:.1f} ± {100 * seat.loss_deviation:.1f}"
+        terms.add_row(f"{title} lost", lost, counts or "not judged")
+    first = catalog.seat_titles[0]
+    terms.add_row(
+        f"luck of {first}", _points(summary.seats[0].luck, summary.seats[0].luck_deviation)
+    )
+    terms.add_row(f"being {first}", _points(summary.start))
+    terms.add_row("the rest", _points(summary.rest, summary.rest_deviation))
+    console.print(terms)
+    console.print()
+
+
+def _by_seat(
+    catalog: catalog_pb2.Game, summary: review_pb2.MatchReview
+) -> Iterator[tuple[str, review_pb2.SeatReview]]:
+    yield from zip(catalog.seat_titles, summary.seats, strict=True)
+
+
+def _points(value: float, deviation: float | None = None) -> str:
+    noise = "" if deviation is None else f" ± {100 * deviation:.1f}"
+    return f"{100 * value:+.1f}{noise}"
+
+
+def _player(player: match_pb2.SeatConfig) -> str:
+    if player.HasField("bot"):
+        return enums.words(match_pb2.BotStrength.DESCRIPTOR)[player.bot.strength] + " bot"
+    return drawing.printable(player.display_name) or "no name"
+
+
+# Many matches
+
+
+class Players:
+    """What the players of many matches lost, and how lucky they were."""
+
+    def __init__(self) -> None:
+        self._losses: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._scores: dict[str, list[float]] = defaultdict(list)
+        self._luck: dict[str, list[float]] = defaultdict(list)
+
+    def add(
+        self,
+        record: match_pb2.MatchRecord,
+        decisions: Iterable[review_pb2.DecisionReview],
+        summary: review_pb2.MatchReview,
+    ) -> None:
+        """Adds a match."""
+        names = [_player(seat.player) for seat in summary.seats]
+        end = record.entries[-1].version + 1
+        for each in decisions:
+            if each.verdict != review_pb2.VERDICT_FORCED:
+                part = PARTS[min(len(PARTS) * each.version // end, len(PARTS) - 1)]
+                for name in (part, "all"):
+                    self._losses[names[each.seat], name].append(each.loss)
+        for seat, name in enumerate(names):
+            self._scores[name].append(summary.result.scores[seat])
+            self._luck[name].append(summary.seats[seat].luck)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """For each player and part of a match: means, and half the width of their intervals."""
+        for name in sorted(self._scores):
+            for part in ("all", *PARTS):
+                losses = self._losses.get((name, part), [])
+                yield {
+                    "player": name,
+                    "part": part,
+                    "matches": len(self._scores[name]),
+                    "score": _estimate(self._scores[name]),
+                    "luck": _estimate(self._luck[name]),
+                    "decisions": len(losses),
+                    "loss": _estimate(losses),
+                }
+
+    def print(self, console: Console) -> None:
+        """Prints a table, in points of a hundred."""
+        table = Table("player", "matches", "score", "luck a match", "part", "decisions")
+        table.add_column("loss a decision")
+        for line in self.lines():
+            whole = ("",) * 4
+            if line["part"] == "all":
+                shown = (_shown(line[each], 1) for each in ("score", "luck"))
+                whole = (line["player"], str(line["matches"]), *shown)
+            table.add_row(*whole, line["part"], str(line["decisions"]), _shown(line["loss"], 2))
+        console.print(table)
+
+
+def _estimate(values: list[float]) -> dict[str, float] | None:
+    if not values:
+        return None
+    estimate = {"mean": statistics.fmean(values)}
+    if len(values) > 1:
+        estimate["margin"] = SURE * statistics.stdev(values) / math.sqrt(len(values))
+    return estimate
+
+
+def _shown(estimate: dict[str, float] | None, digits: int) -> str:
+    if estimate is None:
+        return "-"
+    return " ± ".join(f"{100 * each:.{digits}f}" for each in estimate.values())

@@ -1,0 +1,273 @@
+"""Reviews: all decisions of a match are judged, then those that lost much once more."""
+
+import hashlib
+import heapq
+import math
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from google.protobuf.duration_pb2 import Duration
+
+from croupier.v1 import hint_pb2, review_pb2
+from engine.game import Game
+from engine.model import Model
+from service.common.errors import shutting_down
+from service.hosting.seats import write_seats
+from service.reviewing.chance import ChanceReview, review_chance
+from service.reviewing.steps import Steps
+from service.reviewing.verdicts import judge, quantized
+from service.searching.pool import Limits, SearchJob
+from service.searching.searches import Searches
+from service.searching.tasks import Requester, SearchTask
+
+KEPT_BYTES = 32 << 20  # Of decisions that were judged.
+KEY_MOMENTS = 5
+MOMENT = 0.03  # The least change that turns a match.
+# At first, roughly: the iterations of a decision, in those of its first search, and their seconds.
+SEARCHES_PER_DECISION = 1.8
+ITERATION_SECONDS = 5e-6
+
+_VERDICTS = (
+    review_pb2.VERDICT_FORCED,
+    review_pb2.VERDICT_BEST,
+    review_pb2.VERDICT_GOOD,
+    review_pb2.VERDICT_INACCURACY,
+    review_pb2.VERDICT_MISTAKE,
+    review_pb2.VERDICT_BLUNDER,
+    review_pb2.VERDICT_UNCLEAR,
+)
+
+_T = TypeVar("_T")
+
+
+class Options(NamedTuple):
+    """How to review."""
+
+    iterations: int
+    deep_iterations: int
+    deepen_above: float
+    seats: frozenset[int]
+    seed: int
+
+
+class Kept:
+    """Reviews of decisions that were found before, the most recently used ones."""
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self._most = most
+        self._bytes = 0
+        self._found: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def get(self, key: bytes) -> review_pb2.DecisionReview | None:
+        """What was found under a key."""
+        found = self._found.get(key)
+        if found is None:
+            return None
+        self._found.move_to_end(key)
+        return review_pb2.DecisionReview.FromString(found)
+
+    def keep(self, key: bytes, review: review_pb2.DecisionReview) -> None:
+        """Keeps it, and forgets others if there is no room."""
+        if key not in self._found:
+            data = self._found[key] = review.SerializeToString()
+            self._bytes += len(key) + len(data)
+        while self._bytes > self._most:
+            old, data = self._found.popitem(last=False)
+            self._bytes -= len(old) + len(data)
+
+
+class Reviewer:
+    """Reviews one match."""
+
+    def __init__(
+        self,
+        searches: Searches,
+        requester: Requester,
+        model: Model | None,
+        kept: Kept,
+        wait: Callable[[], Awaitable[object]],
+        charge: Callable[[float], object],
+    ) -> None:
+        """`wait` returns when the next search may begin; `charge` is told its thread-seconds."""
+        self._searches = searches
+        self._requester = requester
+        self._model = model
+        self._kept = kept
+        self._wait = wait
+        self._charge = charge
+        self._seconds = 0.0
+        self._searched = 0  # Iterations that were asked for.
+
+    async def review(
+        self, steps: Steps, digest: bytes, options: Options, plan_only: bool = False
+    ) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
+        """All reports of a match, whose record has a digest; raises Refusal."""
+        decisions = [each for each in steps.decisions if each.seat in options.seats]
+        found: dict[tuple[int, int], review_pb2.DecisionReview] = {}
+        deepened = 0
+        to_deepen: list[int] = []
+
+        def report(
+            decision: review_pb2.DecisionReview | None = None,
+            summary: review_pb2.MatchReview | None = None,
+        ) -> review_pb2.ReviewMatchResponse:
+            left = (len(decisions) - len(found)) * options.iterations
+            left += (len(to_deepen) - deepened) * options.deep_iterations
+            progress = review_pb2.ReviewProgress(
+                decisions_judged=len(found),
+                decisions=len(decisions),
+                decisions_deepened=deepened,
+                decisions_to_deepen=len(to_deepen),
+                search_time=_duration(self._seconds),
+                remaining_search_time=_duration(left * self._seconds_per_iteration),
+            )
+            return review_pb2.ReviewMatchResponse(
+                progress=progress, decision=decision, summary=summary
+            )
+
+        async def judged(number: int, iterations: int) -> review_pb2.DecisionReview:
+            decision = decisions[number]
+            parts = (decision.version, decision.seat, iterations, options.seed, self._model_name)
+            key = hashlib.sha256(repr((digest, parts)).encode()).digest()
+            review = self._kept.get(key)
+            if review is None:
+                review = await judge(
+                    decision, self, self._requester, self._model, iterations, options.seed
+                )
+                if review.verdict != review_pb2.VERDICT_FORCED:
+                    self._searched += iterations
+                self._kept.keep(key, review)
+            return review
+
+        yield report()
+        if plan_only:
+            return
+        for number, decision in enumerate(decisions):
+            review = await judged(number, options.iterations)
+            found[decision.version, decision.seat] = review
+            if review.loss > options.deepen_above and options.deepen_above < 1:
+                to_deepen.append(number)
+            yield report(review)
+        to_deepen.sort(key=lambda number: -found[decisions[number][:2]].loss)
+        for number in to_deepen:
+            review = await judged(number, options.deep_iterations)
+            review.deep = True
+            found[decisions[number][:2]] = review
+            deepened += 1
+            yield report(review)
+        work = partial(review_chance, steps, options.iterations, options.seed)
+        chance = await self.compute(steps.state.game, Limits(seconds=0.1), work)
+        yield report(None, self._summary(steps, options, found.values(), chance))
+
+    @property
+    def _model_name(self) -> str:
+        return "" if self._model is None else self._model.name
+
+    @property
+    def _seconds_per_iteration(self) -> float:
+        if not self._searched:
+            return ITERATION_SECONDS * SEARCHES_PER_DECISION
+        return self._seconds / self._searched
+
+    # What judging needs
+
+    async def search(self, task: SearchTask) -> hint_pb2.Hint:
+        """The hint of a search; raises Refusal, also if the server stops before its end."""
+        await self._wait()
+        report = await self._searches.report(task._replace(charge=self._spent))
+        if report.hint.stop_reason == hint_pb2.STOP_REASON_SHUTDOWN:
+            raise shutting_down()
+        return report.hint
+
+    async def compute(self, game: Game, limits: Limits, work: Callable[[SearchJob], _T]) -> _T:
+        """What `work` returns, in a thread for searches; raises Refusal likewise."""
+
+        def whole(job: SearchJob) -> _T:
+            found = work(job)
+            if job.shutting_down:
+                raise shutting_down()
+            return found
+
+        await self._wait()
+        return await self._searches.compute(self._requester, limits, whole, self._spent, game.id)
+
+    def _spent(self, seconds: float) -> None:
+        self._seconds += seconds
+        self._charge(seconds)
+
+    # The whole match
+
+    def _summary(
+        self,
+        steps: Steps,
+        options: Options,
+        decisions: Iterable[review_pb2.DecisionReview],
+        chance: ChanceReview,
+    ) -> review_pb2.MatchReview:
+        state, decisions = steps.state, list(decisions)
+        header = state.header
+        summary = review_pb2.MatchReview(
+            name=f"matches/{header.match_id}",
+            game=f"games/{header.game}",
+            result=state.result,
+            chance_outcomes=chance.outcomes,
+            start=chance.start,
+            model=self._model_name,
+            seed=options.seed,
+            iterations=options.iterations,
+            deep_iterations=options.deep_iterations,
+        )
+        luck = sum(each.luck for each in chance.outcomes)
+        luck_deviation = _root(each.deviation for each in chance.outcomes)
+        players = write_seats(header.bots, header.invited, header.display_names)
+        for seat, player in enumerate(players):
+            own = [each for each in decisions if each.seat == seat]
+            counts = Counter(each.verdict for each in own)
+            summary.seats.add(
+                seat=seat,
+                player=player,
+                verdicts=[
+                    review_pb2.VerdictCount(verdict=each, count=counts[each]) for each in _VERDICTS
+                ],
+                counted_decisions=len(own) - counts[review_pb2.VERDICT_FORCED],
+                loss=sum(each.loss for each in own),
+                loss_deviation=_root(each.deviation for each in own),
+                luck=-luck if seat else luck,
+                luck_deviation=luck_deviation,
+            )
+        losses = [each.loss for each in summary.seats]
+        result = quantized(summary.result.scores[0] - 0.5)
+        summary.rest = result - (chance.start + luck - losses[0] + losses[1])
+        summary.rest_deviation = math.hypot(
+            luck_deviation, *(each.loss_deviation for each in summary.seats)
+        )
+        summary.key_moments.extend(_key_moments(decisions, chance))
+        return summary
+
+
+def _key_moments(
+    decisions: Iterable[review_pb2.DecisionReview], chance: ChanceReview
+) -> list[review_pb2.KeyMoment]:
+    moments = [
+        review_pb2.KeyMoment(version=each.version, change=each.luck) for each in chance.outcomes
+    ]
+    moments += (
+        review_pb2.KeyMoment(
+            version=each.version, change=each.loss if each.seat else -each.loss, seat=each.seat
+        )
+        for each in decisions
+    )
+    large = [each for each in moments if abs(each.change) >= MOMENT]
+    return heapq.nlargest(KEY_MOMENTS, large, key=lambda each: abs(each.change))
+
+
+def _root(deviations: Iterable[float]) -> float:
+    return math.hypot(*deviations)
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromMilliseconds(round(1000 * seconds))
+    return duration

@@ -1,0 +1,98 @@
+"""`croupier review` judges the decisions of records, and sums many up by player."""
+
+import json
+
+import pytest
+from google.protobuf import json_format
+
+from cli import record_files
+from cli.main import main
+from croupier.v1 import review_pb2
+from service import wire
+from service.hosting.records import write_record
+from tests.support.play import seeded
+from tests.support.random_matches import random_match
+
+QUICK = ("--iterations", "100", "--deep-iterations", "200", "--workers", "1")
+GAMES = tuple(wire.hosted_games())
+SHORT = ("champion_chess", "skystones")
+
+
+@pytest.fixture
+def records(request, tmp_path):
+    """A directory with the record of a match of some games."""
+    for game in getattr(request, "param", SHORT):
+        match = random_match(game, "default", seeded(game))
+        record_files.write(write_record(match), tmp_path, "json")
+    return tmp_path
+
+
+def run(capsys, *command):
+    with pytest.raises(SystemExit) as ended:
+        main(["review", *map(str, command)])
+    return ended.value.code, capsys.readouterr()
+
+
+@pytest.mark.parametrize("records", [GAMES], indirect=True)
+def test_each_match_is_told(capsys, records):
+    status, printed = run(capsys, records, *QUICK)
+    assert status == 0
+    for game in GAMES:
+        assert wire.hosted_games()[game].title in printed.out
+    for what in (" lost ", "luck of ", "the rest"):
+        assert printed.out.count(what) >= len(GAMES)
+    # Who plays at random errs.
+    assert "blunder" in printed.out
+
+
+def test_lines_of_json_are_messages_of_the_api(capsys, records):
+    status, printed = run(capsys, next(records.iterdir()), *QUICK, "--json")
+    assert status == 0
+    *decisions, summary = printed.out.splitlines()
+    review = json_format.Parse(summary, review_pb2.MatchReview())
+    lost = [0.0, 0.0]
+    for line in decisions:
+        decision = json_format.Parse(line, review_pb2.DecisionReview())
+        lost[decision.seat] += decision.loss
+    assert [each.loss for each in review.seats] == lost
+
+
+def test_the_same_seed_gives_the_same_lines_however_many_processes(capsys, records):
+    own = (records, *QUICK[:4], "--json", "--seat", "1")
+    _, one = run(capsys, *own, "--workers", "1", "--seed", "3")
+    _, two = run(capsys, *own, "--workers", "2", "--seed", "3")
+    _, other = run(capsys, *own, "--workers", "1", "--seed", "4")
+    assert one.out == two.out != other.out
+
+
+def test_players_are_summed_up(capsys, records):
+    status, printed = run(capsys, records, *QUICK, "--summary", "--json")
+    assert status == 0
+    lines = [json.loads(line) for line in printed.out.splitlines()]
+    assert [line["part"] for line in lines][:4] == ["all", "opening", "middle", "ending"]
+    whole = [line for line in lines if line["part"] == "all"]
+    assert sum(line["matches"] for line in whole) == 2 * len(SHORT)
+    for line in whole:
+        parts = [each for each in lines if each["player"] == line["player"]][1:]
+        assert line["decisions"] == sum(each["decisions"] for each in parts)
+    status, printed = run(capsys, records, *QUICK, "--summary")
+    assert status == 0
+    assert all(line["player"] in printed.out for line in whole)
+
+
+def test_a_wrong_record_is_named_and_the_others_are_reviewed(capsys, records):
+    path = sorted(records.iterdir())[0]
+    record = record_files.read(path)
+    record.secret = bytes(32)
+    path.write_text(json_format.MessageToJson(record))
+    status, printed = run(capsys, records, *QUICK, "--json")
+    assert status == 1
+    assert f"{path}: not true: secret_hash" in printed.err
+    assert printed.out.count('"seats"') == len(SHORT) - 1
+
+
+@pytest.mark.parametrize("loss", ["-0.1", "1.1", "much"])
+def test_a_loss_is_a_number_from_0_to_1(capsys, tmp_path, loss):
+    status, printed = run(capsys, tmp_path, "--deepen-above", loss)
+    assert status == 2
+    assert "--deepen-above" in printed.err

@@ -1,0 +1,263 @@
+"""Reviews: each decision is judged by what its seat knew; luck and losses make the result."""
+
+import asyncio
+import random
+
+import grpc
+import pytest
+
+from croupier.v1 import match_pb2, review_pb2
+from engine.model import learned
+from service import wire
+from service.reviewing.verdicts import verdict
+from tests.support.serving import OPEN, TIMEOUT, Client, play_on, refused, ruleset_of
+
+QUICK = {"iterations": 100, "deep_iterations": 200}
+
+
+@pytest.fixture
+def start_client(servers):
+    """Starts a server, and returns a client of it."""
+    started = []
+
+    def start(**options):
+        server, address = servers.start(**options)
+        started.append((server, Client(address)))
+        return started[-1][1]
+
+    yield start
+    for server, client in started:
+        client.close()
+        servers.stop(server)
+
+
+@pytest.fixture(params=wire.hosted_games())
+def over(request, client):
+    """A table at which a match of random actions is over."""
+    rng = random.Random(request.param)
+    table = client.create(ruleset_of(request.param), (OPEN, OPEN), seed=7)
+    play_on(table, rng)
+    return table
+
+
+@pytest.fixture
+def chess(client):
+    table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
+    play_on(table, random.Random(1))
+    return table
+
+
+def reports_of(stream):
+    """The decisions in the order in which they were reported, and the summary."""
+    responses = list(stream)
+    assert [each.WhichOneof("report") for each in responses[:1]] == [None]
+    assert [each.WhichOneof("report") for each in responses[-1:]] == ["summary"]
+    return [each.decision for each in responses[1:-1]], responses[-1].summary
+
+
+def review_of(client, record, **fields):
+    request = review_pb2.ReviewMatchRequest(record=record, **fields)
+    return client.reviews.ReviewMatch(request, timeout=TIMEOUT)
+
+
+def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
+    record = over.spectator.record()
+    made = [(e.version - 1, e.action.seat) for e in record.entries if e.HasField("action")]
+    decisions, summary = reports_of(over.players[1].review(**QUICK))
+    quick = [each for each in decisions if not each.deep]
+    assert [(each.version, each.seat) for each in quick] == made
+    last = {(each.version, each.seat): each for each in decisions}
+    assert set(last) == set(made)
+    # Exactly those that seem to have lost much are searched again, the worst first.
+    deep = [(each.version, each.seat) for each in decisions if each.deep]
+    losses = {(each.version, each.seat): each.loss for each in quick}
+    assert deep == sorted(
+        (key for key in losses if losses[key] > 0.03), key=lambda key: -losses[key]
+    )
+    for each in last.values():
+        assert 0 <= each.loss <= 1
+        assert each.verdict != review_pb2.VERDICT_UNSPECIFIED
+        if each.loss:
+            assert each.best_action != each.action
+            assert each.HasField("hindsight")
+        if each.verdict == review_pb2.VERDICT_FORCED:
+            assert each.best_action == each.action
+        else:
+            assert each.action in [one.action for one in each.hint.actions]
+            assert each.hint.model == summary.model
+    seats = summary.seats
+    for seat in (0, 1):
+        own = [each for each in last.values() if each.seat == seat]
+        assert seats[seat].loss == sum(each.loss for each in own)
+        assert sum(each.count for each in seats[seat].verdicts) == len(own)
+        for count in seats[seat].verdicts:
+            assert count.count == sum(each.verdict == count.verdict for each in own)
+    luck = sum(each.luck for each in summary.chance_outcomes)
+    assert (seats[0].luck, seats[1].luck) == (luck, -luck)
+    # In any order, and to the last digit.
+    terms = [summary.start, *(each.luck for each in summary.chance_outcomes)]
+    terms += [-seats[0].loss, seats[1].loss, summary.rest]
+    random.Random(3).shuffle(terms)
+    assert sum(terms) == summary.result.scores[0] - 0.5
+    assert summary.result == record.result
+    model = learned(wire.hosted_games()[summary.game.removeprefix("games/")]())
+    assert summary.model == (model.name if model else "")
+
+
+def test_the_same_review_has_the_same_bytes_from_a_record_and_at_another_server(over, start_client):
+    def found(stream):
+        return [
+            each.SerializeToString(deterministic=True)
+            for response in stream
+            if (each := getattr(response, response.WhichOneof("report") or "", None))
+        ]
+
+    here = found(over.players[0].review(**QUICK, seed=3))
+    record = over.players[0].record()
+    assert found(review_of(start_client(), record, **QUICK, seed=3)) == here
+    assert found(over.spectator.review(**QUICK, seed=4)) != here
+
+
+def test_revealed_cards_are_those_that_lay_there(over):
+    # Summed up over the hidden places, a seat's own count of the opponent's cards is met.
+    decisions, _ = reports_of(over.players[0].review(**QUICK, deepen_above=1))
+    judged = [each for each in decisions if each.verdict != review_pb2.VERDICT_FORCED]
+    assert judged
+    for each in judged:
+        expected = sum(one.belief.expected_copies for one in each.revealed_cards)
+        assert sum(one.copies for one in each.revealed_cards) == pytest.approx(expected)
+
+
+def test_a_running_match_is_not_reviewed_for_anybody(client):
+    table = client.create(ruleset_of("skystones"), (OPEN, OPEN))
+    for player in table.everyone():
+        refusal = refused(lambda player=player: list(player.review(**QUICK)))
+        assert refusal[:2] == (grpc.StatusCode.FAILED_PRECONDITION, "MATCH_NOT_OVER")
+    stranger = table.players[0]
+    stranger.token = ""
+    assert refused(lambda: list(stranger.review(**QUICK))).reason == "TOKEN_MISSING"
+
+
+def test_a_record_that_is_none_is_refused_with_its_field(client, chess):
+    whole = chess.players[0].record()
+    cut = match_pb2.MatchRecord()
+    cut.CopyFrom(whole)
+    del cut.entries[len(cut.entries) // 2 :]
+    illegal = match_pb2.MatchRecord()
+    illegal.CopyFrom(whole)
+    first = next(n for n, each in enumerate(whole.entries) if each.HasField("action"))
+    illegal.entries.insert(first + 1, whole.entries[first])  # Decided twice.
+    for record, field in (
+        (cut, "record.entries"),
+        (illegal, f"record.entries[{first + 1}].action"),
+    ):
+        refusal = refused(lambda record=record: list(review_of(client, record, **QUICK)))
+        assert refusal.code == grpc.StatusCode.INVALID_ARGUMENT
+        assert refusal.fields == [field]
+
+
+def test_few_iterations_are_refused(chess):
+    for field in ("iterations", "deep_iterations"):
+        refusal = refused(lambda field=field: list(chess.players[0].review(**{field: 99})))
+        assert refusal.fields == [field]
+
+
+def test_a_plan_says_what_a_review_would_take(chess):
+    planned = list(chess.players[0].review(validate_only=True))
+    assert [each.WhichOneof("report") for each in planned] == [None]
+    progress = planned[0].progress
+    record = chess.players[0].record()
+    assert progress.decisions == sum(each.HasField("action") for each in record.entries)
+    assert progress.remaining_search_time.ToNanoseconds() > 0
+    assert not progress.search_time.ToNanoseconds()
+
+
+def test_only_the_seats_and_fields_that_are_asked_for(chess):
+    responses = list(
+        chess.players[0].review(
+            **QUICK, seats=[1], read_mask={"paths": ["decision.verdict", "decision.seat"]}
+        )
+    )
+    found = [each.decision for each in responses if each.HasField("decision")]
+    assert found
+    for each in found:
+        assert {field.name for field, _ in each.ListFields()} <= {"verdict", "seat"}
+        assert each.seat == 1
+    assert not any(each.HasField("progress") or each.HasField("summary") for each in responses)
+
+
+def test_a_review_that_is_asked_for_again_goes_on(start_client):
+    client = start_client()
+    table = client.create(ruleset_of("skystones"), (OPEN, OPEN))
+    play_on(table, random.Random(2))
+    stream = table.players[0].review(iterations=3000, deepen_above=1)
+    begun = []
+    for response in stream:
+        if response.HasField("decision"):
+            begun.append(response.decision)
+        if len(begun) == 8:
+            stream.cancel()
+            break
+    again = table.players[0].review(iterations=3000, deepen_above=1)
+    known = []
+    for response in again:
+        if response.HasField("decision"):
+            known.append(response.decision)
+        if len(known) == len(begun):
+            # None of them was searched again.
+            assert response.progress.search_time.ToNanoseconds() == 0
+            again.cancel()
+            break
+    assert known == begun
+
+
+def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers):
+    server, address = servers.start(allow_seeds=True)
+    client = Client(address)
+    table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
+    play_on(table, random.Random(1))
+    record = table.players[0].record()
+    fields = {"iterations": 20_000, "deepen_above": 1, "seed": 5}
+    stream = table.players[0].review(**fields)
+    found = []
+
+    def read():
+        for response in stream:
+            if response.HasField("decision"):
+                found.append(response.decision)
+            if len(found) == 3 and not stopping:
+                stopping.append(asyncio.run_coroutine_threadsafe(server.stop(1.0), servers.loop))
+
+    stopping = []
+    refusal = refused(read)
+    assert refusal[:2] == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
+    stopping[0].result(TIMEOUT)
+    servers.forget(server)
+    client.close()
+    other, address = servers.start()
+    client = Client(address)
+    whole = review_of(client, record, **fields)
+    same = (each.decision for each in whole if each.HasField("decision"))
+    assert [next(same) for _ in found] == found
+    whole.cancel()
+    client.close()
+    servers.stop(other)
+
+
+@pytest.mark.parametrize(
+    ("loss", "deviation", "expected"),
+    [
+        (0.0, 0.01, "GOOD"),
+        (0.02, 0.014, "GOOD"),
+        (0.02, 0.02, "UNCLEAR"),
+        (0.045, 0.02, "GOOD"),
+        (0.05, 0.02, "INACCURACY"),
+        (0.09, 0.045, "UNCLEAR"),
+        (0.1, 0.01, "MISTAKE"),
+        (0.15, 0.01, "BLUNDER"),
+        (0.9, 0.45, "UNCLEAR"),
+        (-0.1, 0.01, "GOOD"),
+    ],
+)
+def test_verdicts(loss, deviation, expected):
+    assert verdict(loss, deviation) == getattr(review_pb2, f"VERDICT_{expected}")
