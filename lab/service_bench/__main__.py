@@ -16,6 +16,9 @@ lab/service_bench/instructions.py); only if it is asked for.
 Hints: what a short hint costs beyond its search (see lab/service_bench/hints.py); only if it is
 asked for.
 
+Reviews: what a review costs the calls of others (see lab/service_bench/reviews.py); only if it is
+asked for.
+
 Matches: their cost in memory, and how long it takes to load one.
 """
 
@@ -25,13 +28,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.service_bench import hints, human, instructions, played, scale
+from lab.service_bench import hints, human, instructions, played, reviews, scale
 from lab.service_bench.printing import ms, progress
 from lab.service_bench.scripts import Script, write_scripts
 from service import wire
 
 _PARTS = ("played", "matches")  # Others are measured only if they are asked for.
-_HUMAN, _INSTRUCTIONS, _HINTS = "human", "instructions", "hints"
+_HUMAN, _INSTRUCTIONS, _HINTS, _REVIEWS = "human", "instructions", "hints", "reviews"
 _LONG = "castle_rampage"
 
 
@@ -51,6 +54,8 @@ def main() -> None:
             human.measure(directory, scripts, matches, pace, chosen.human_seconds)
         if _HINTS in chosen.parts:
             hints.measure(directory, games, chosen.rounds, chosen.seconds)
+        if _REVIEWS in chosen.parts:
+            reviews.measure(directory, chosen.rounds, chosen.seconds)
         if _INSTRUCTIONS in chosen.parts:
             _instructions(directory, games, chosen.rounds)
         if "matches" in chosen.parts:
@@ -72,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--parts",
         nargs="+",
-        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _HINTS),
+        choices=(*_PARTS, _HUMAN, _INSTRUCTIONS, _HINTS, _REVIEWS),
         default=_PARTS,
         help=f"what to measure (default: {' '.join(_PARTS)})",
     )

@@ -59,7 +59,8 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                 raise invalid_field(field, "TOO_FEW_ITERATIONS", rule)
         record = await self._read_record(request, call)
         steps = await self._read_steps(record)
-        options = read_options(request, digest(record))
+        identity = digest(record)
+        options = read_options(request, identity)
         reviewer = Reviewer(
             self._searches,
             Requester(Kind.HINT, call.principal, RANK),
@@ -71,7 +72,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         if not request.validate_only:
             self._admission.spend(call, Budget.SEARCH_RATE)
         with self._admission.hold(call, Budget.SEARCHES):
-            reports = reviewer.review(steps, digest(record), options, request.validate_only)
+            reports = reviewer.review(steps, identity, options, request.validate_only)
             async with aclosing(reports):
                 async for report in reports:
                     left = report.progress.remaining_search_time.ToNanoseconds() / 1e9

@@ -137,6 +137,8 @@ def _of_oneof(oneof: OneofDescriptor) -> tuple[str, bool, dict[str, _Test | None
 def _of_field(field: FieldDescriptor) -> tuple[_Test | None, bool]:
     # The test of what a field holds, and whether it must be set.
     rules: validate_pb2.FieldRules = field.GetOptions().Extensions[OF_FIELD]
+    if rules.ignore == validate_pb2.IGNORE_ALWAYS:
+        return None, False
     names = {rule.name for rule, _ in rules.ListFields()}
     if not names <= {"required", "repeated", *_COMPILED}:
         if field.message_type is None or field.is_repeated:

@@ -114,6 +114,7 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
     A record may leave out `result.ending`, as those did that were written before there was one, and
     may word it otherwise, as another release does: only the digest protects `result.ending.text`.
     """
+    finish_now(checking(record))
     state = begin_record(record)
     for number, entry in enumerate(record.entries):
         if entry.HasField("event"):
@@ -146,8 +147,7 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
 
 
 def begin_record(record: match_pb2.MatchRecord) -> MatchState:
-    """The match of a record before its first entry; raises RecordError."""
-    _check_schema(record)
+    """The match of a record that was checked, before its first entry; raises RecordError."""
     try:
         state = MatchState.begin(_read_header(record))
     except Refusal as refusal:
@@ -157,15 +157,27 @@ def begin_record(record: match_pb2.MatchRecord) -> MatchState:
     return state
 
 
-def _check_schema(record: match_pb2.MatchRecord) -> None:
-    known = match_pb2.MatchRecord()
-    known.CopyFrom(record)
+def checking(record: match_pb2.MatchRecord) -> Work[None]:
+    """Checks a record by the schema, entry by entry; raises RecordError."""
+    head = match_pb2.MatchRecord()
+    head.CopyFrom(record)
+    del head.entries[:]
+    _check_schema(head, "")
+    for number, entry in enumerate(record.entries):
+        _check_schema(entry, f"entries[{number}]")
+        yield
+
+
+def _check_schema(message: Message, path: str) -> None:
+    known = type(message)()
+    known.CopyFrom(message)
     known.DiscardUnknownFields()
-    if known.ByteSize() != record.ByteSize():
-        raise RecordError("", "the record has fields that this program does not know")
-    violation = first_violation(record)
+    if known.ByteSize() != message.ByteSize():
+        raise RecordError(path, "the record has fields that this program does not know")
+    violation = first_violation(message)
     if violation is not None:
-        raise RecordError(violation.path, violation.rule)
+        field = f"{path}.{violation.path}" if path and violation.path else path or violation.path
+        raise RecordError(field, violation.rule)
 
 
 def _read_header(record: match_pb2.MatchRecord) -> Header:

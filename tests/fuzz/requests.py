@@ -27,7 +27,7 @@ from pathlib import Path
 import grpc
 from google.protobuf.message import DecodeError
 
-from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
 from service import wire
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import hosted_rulesets
@@ -52,6 +52,8 @@ FAULTS = {
 _WAITING = {"GetView", "WatchMatch"}
 _WAIT = 0.3
 _HINTS = "/croupier.v1.HintService/"
+_REVIEWS = "/croupier.v1.ReviewService/"
+_MOST_REVIEWED = 200  # Iterations of a search.
 _DECIDING = {"SubmitAction", "SuggestAction", "AnalyzePosition"}
 _KEPT = 400  # Matches, views and other things that later requests are made of.
 
@@ -68,7 +70,7 @@ class Method:
 
 METHODS = [
     Method(file, service, method)
-    for file in (catalog_pb2, match_pb2, hint_pb2)
+    for file in (catalog_pb2, match_pb2, hint_pb2, review_pb2)
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 ]
@@ -81,6 +83,7 @@ class Memory:
         self.views = {}  # The newest view of each caller, by match and token.
         self.tokens = collections.deque(maxlen=_KEPT)  # Of any caller, with the name of its match.
         self.invitations = collections.deque(["none"], maxlen=_KEPT)
+        self.records = collections.deque(maxlen=8)
         self.pages = collections.deque([""], maxlen=8)
         self.requests = collections.deque(maxlen=_KEPT)  # Serialized, with their method.
 
@@ -95,6 +98,8 @@ class Memory:
             self.tokens.append((response.name, response.seat_token.token))
         elif isinstance(response, match_pb2.ListMatchesResponse):
             self.pages.append(response.next_page_token)
+        elif isinstance(response, match_pb2.GetRecordResponse):
+            self.records.append(response.record)
         elif "view" in response.DESCRIPTOR.fields_by_name and response.HasField("view"):
             self.views.pop((response.view.name, token), None)
             self.views[response.view.name, token] = response.view
@@ -127,6 +132,8 @@ class Requests:
 
     def _tame(self, method, data):
         # A search may take up to a minute by the rules; it would only wait. Everything else stays.
+        if method.path.startswith(_REVIEWS):
+            return self._tame_review(method, data)
         if not method.path.startswith(_HINTS):
             return data
         message = method.request()
@@ -141,6 +148,18 @@ class Requests:
         if search.WhichOneof("effort") != "limits" or not limits.iterations:
             search.limits.CopyFrom(SEARCH)
         search.belief_worlds = min(search.belief_worlds, 100)
+        return message.SerializeToString()
+
+    def _tame_review(self, method, data):
+        message = method.request()
+        try:
+            message.ParseFromString(data)
+        except DecodeError:
+            return data
+        for field in ("iterations", "deep_iterations"):
+            asked = getattr(message, field) or _MOST_REVIEWED
+            if asked <= 10_000_000:
+                setattr(message, field, min(asked, _MOST_REVIEWED))
         return message.SerializeToString()
 
     def _valid(self, method):
@@ -196,6 +215,12 @@ class Requests:
                     search.view.CopyFrom(view)
                     if view.legal_actions and rng.random() < 0.3:
                         search.include_actions.append(rng.choice(view.legal_actions))
+            case "ReviewMatch":
+                request.match_name = name
+                if memory.records and rng.random() < 0.7:
+                    request.record.CopyFrom(rng.choice(memory.records))
+                request.iterations = request.deep_iterations = rng.choice((100, _MOST_REVIEWED))
+                request.validate_only = rng.random() < 0.5
             case "GetGame":
                 request.name = f"games/{rng.choice(list(wire.hosted_games()))}"
         return request, token
@@ -287,7 +312,7 @@ class Fuzzer:
         timeout = TIMEOUT
         if rpc in _WAITING:
             timeout = _WAIT
-        elif method.path.startswith(_HINTS):
+        elif method.path.startswith((_HINTS, _REVIEWS)):
             timeout = HINT_TIMEOUT
         if self._rng.random() < 0.01:
             timeout = 0.002
@@ -301,7 +326,7 @@ class Fuzzer:
                 async for response in call:
                     self.requests.memory.learn(response, token)
                     # A stream of a match that goes on ends only with the match.
-                    if "final_report" not in method.response.DESCRIPTOR.fields_by_name:
+                    if rpc == "WatchMatch":
                         call.cancel()
                         break
             else:

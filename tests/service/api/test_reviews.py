@@ -55,6 +55,14 @@ def reports_of(stream):
     return [each.decision for each in responses[1:-1]], responses[-1].summary
 
 
+def reported(stream):
+    """All that a review reports but its progress, as bytes."""
+    found = [(each.WhichOneof("report"), each) for each in stream]
+    return [
+        getattr(each, kind).SerializeToString(deterministic=True) for kind, each in found if kind
+    ]
+
+
 def review_of(client, record, **fields):
     request = review_pb2.ReviewMatchRequest(record=record, **fields)
     return client.reviews.ReviewMatch(request, timeout=TIMEOUT)
@@ -105,17 +113,18 @@ def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
 
 
 def test_the_same_review_has_the_same_bytes_from_a_record_and_at_another_server(over, start_client):
-    def found(stream):
-        return [
-            each.SerializeToString(deterministic=True)
-            for response in stream
-            if (each := getattr(response, response.WhichOneof("report") or "", None))
-        ]
-
-    here = found(over.players[0].review(**QUICK, seed=3))
+    here = reported(over.players[0].review(**QUICK, seed=3))
     record = over.players[0].record()
-    assert found(review_of(start_client(), record, **QUICK, seed=3)) == here
-    assert found(over.spectator.review(**QUICK, seed=4)) != here
+    assert reported(review_of(start_client(), record, **QUICK, seed=3)) == here
+    assert reported(over.spectator.review(**QUICK, seed=4)) != here
+
+
+def test_search_servers_give_the_same_review(servers, start_client, chess):
+    _, address = servers.start_search_server(threads=1)
+    record = chess.players[0].record()
+    asked = {**QUICK, "seed": 3}
+    alone = reported(chess.players[0].review(**asked))
+    assert reported(review_of(start_client(search_at=address), record, **asked)) == alone
 
 
 def test_revealed_cards_are_those_that_lay_there(over):
