@@ -1,5 +1,6 @@
 """Fixtures that run real servers on real sockets, and the signal handling that tests rely on."""
 
+import gc
 import signal
 
 import pytest
@@ -14,6 +15,14 @@ def pytest_configure():
     # and tests interrupt them.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    # What was collected stays. To look for garbage among it, at every turn, would take a tenth of
+    # the time of all tests.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.support.serving import hosted_cases
 # `make records` sets TEST_RECORDS=1000 for the long form.
 RECORDS = int(os.environ.get("TEST_RECORDS", "80"))
 LONG = RECORDS >= 1000
-CHANGES = 1000 if LONG else 20  # Of one record.
+CHANGES = 1000 if LONG else 12  # Of one record.
 ALIKE = (
     10**9 if LONG else 12
 )  # Of the changes of one record that differ only in numbers of elements.
