@@ -1,5 +1,6 @@
 """The program `croupier`, also as `python -m cli`."""
 
+import gc
 import os
 import signal
 import sys
@@ -13,6 +14,8 @@ def main() -> None:
         # process of a container: the kernel ignores what that one does not handle.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _exit)
+    # What is imported stays. To look for garbage among it would take a quarter of the start.
+    gc.disable()
     from cli.main import main as run
 
     run()

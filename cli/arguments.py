@@ -24,7 +24,6 @@ from croupier.terminal.arguments import (
     security,
     whole,
 )
-from service.running.server import check_store
 
 __all__ = [
     "DEFAULT_ADDRESS",
@@ -163,6 +162,8 @@ def sha256(text: str) -> bytes:
 
 def store(text: str) -> str:
     """Reads where matches are kept."""
+    from service.running.server import check_store  # Much for the commands without this argument.
+
     try:
         return check_store(text)
     except ValueError as error:

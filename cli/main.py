@@ -1,70 +1,62 @@
 """The command line `croupier`."""
 
 import argparse
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 
-from cli import (
-    arena,
-    check_game,
-    config,
-    exploit,
-    export,
-    games,
-    health,
-    import_,
-    key,
-    new_game,
-    play,
-    review,
-    schema,
-    serve,
-    train,
-    verify,
-)
 from cli.arguments import CommandError
 from cli.configuration import ConfiguredParser
 from engine.packages import PackageError
 
 UNUSABLE = 1  # The status where the package of a game cannot be used.
 
-COMMANDS = (
-    serve,
-    config,
-    key,
-    games,
-    health,
-    play,
-    arena,
-    exploit,
-    train,
-    new_game,
-    check_game,
-    verify,
-    review,
-    export,
-    import_,
-    schema,
-)
+# By their names, the modules of the commands. One is imported with its command, as what the server
+# imports takes half a second of a processor.
+COMMANDS = {
+    name: f"cli.{name.replace('-', '_')}{'_' if name == 'import' else ''}"
+    for name in (
+        "serve",
+        "config",
+        "key",
+        "games",
+        "health",
+        "play",
+        "arena",
+        "exploit",
+        "train",
+        "new-game",
+        "check-game",
+        "verify",
+        "review",
+        "export",
+        "import",
+        "schema",
+    )
+}
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of all commands and their options."""
+def make_parser(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of some commands, or of all, and of their options."""
     parser = argparse.ArgumentParser(
         prog="croupier", description="Hosts card games with hidden information over gRPC."
     )
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", parser_class=ConfiguredParser
     )
-    for command in COMMANDS:
-        command.add_parser(commands)
+    for name in names:
+        import_module(COMMANDS[name]).add_parser(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits with its status."""
     try:
-        chosen = make_parser().parse_args(arguments)
+        given = sys.argv[1:] if arguments is None else arguments
+        named = [name for name in given[:1] if name in COMMANDS]
+        chosen = make_parser(named or COMMANDS).parse_args(given)
+        gc.enable()  # The start is over.
         status = chosen.run(chosen)
     except PackageError as error:
         print(f"croupier: {error}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Fixtures that run real servers on real sockets, and the signal handling that tests rely on."""
 
+import gc
 import signal
 
 import pytest
@@ -14,6 +15,14 @@ def pytest_configure():
     # and tests interrupt them.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    # What was collected stays. To look for garbage among it, at every turn, would take a tenth of
+    # the time of all tests.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.fixture(scope="session")
@@ -72,13 +81,38 @@ def operator(tmp_path):
     return ("--operator-token-file", str(file))
 
 
+@pytest.fixture(scope="session")
+def clusters():
+    """The clusters that tests share, by the kind of their store."""
+    running = {}
+    yield running
+    for cluster in running.values():
+        cluster.close()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def cluster(request, replicas, operator, tmp_path):
-    """A server with a SQLite log, or two with one PostgreSQL database."""
-    if request.param != "postgresql":
-        stores = [("--store", "sqlite", "--data", str(tmp_path / "data"))]
-    else:
-        postgres = request.getfixturevalue("postgres")
-        stores = [("--store", postgres.url(postgres.new_schema()))] * 2
-    options = ("--allow-seeds", *operator)
-    return Cluster([replicas(*store, *options) for store in stores])
+def cluster(request, clusters, tmp_path_factory):
+    """A server with a SQLite log, or two with one PostgreSQL database.
+
+    Tests share it, each with matches of its own: to start servers takes longer than most of them.
+    """
+    kind = request.param
+    if kind not in clusters:
+        folder = tmp_path_factory.mktemp(kind)
+        if kind != "postgresql":
+            stores = [("--store", "sqlite", "--data", str(folder / "data"))]
+        else:
+            postgres = request.getfixturevalue("postgres")
+            stores = [("--store", postgres.url(postgres.new_schema()))] * 2
+        token = folder / "operator"
+        token.write_text(OPERATOR)
+        options = ("--search-threads", "1", "--allow-seeds", "--operator-token-file", str(token))
+        servers = [
+            Replica(folder / f"server-{number}.log", *store, *options)
+            for number, store in enumerate(stores)
+        ]
+        for server in servers:
+            server.start()
+        clusters[kind] = Cluster(servers)
+    clusters[kind].begin()
+    return clusters[kind]

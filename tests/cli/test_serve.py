@@ -21,7 +21,7 @@ from croupier.v1 import catalog_pb2, clock_pb2, hint_pb2
 from lab.service_bench.ports import free_port
 from service import wire
 from tests.support.play import seeded
-from tests.support.server_process import ServeCommand
+from tests.support.server_process import SERVE, ServeCommand
 from tests.support.serving import OPEN, Client, bot, play_on, read_error, refused, ruleset_of
 
 SERVICES = tuple(f"croupier.v1.{name}Service" for name in ("Catalog", "Match", "Hint"))
@@ -35,8 +35,8 @@ END = 20
 def start():
     started = []
 
-    def start(*options):
-        started.append(ServeCommand(*options))
+    def start(*options, **command):
+        started.append(ServeCommand(*options, **command))
         return started[-1]
 
     yield start
@@ -57,7 +57,8 @@ def health(channel, service=""):
 
 def test_a_server_answers_health_and_reflection_plays_counts_and_stops(start):
     metrics_port = free_port()
-    server = start("--metrics-port", str(metrics_port), "--allow-seeds", "--log-level", "debug")
+    options = ("--metrics-port", str(metrics_port), "--allow-seeds", "--log-level", "debug")
+    server = start(*options, command=SERVE)
     client = Client(server.address)
     for service in ("", *SERVICES):
         assert health(client.channel, service) == SERVING
@@ -142,7 +143,7 @@ def short_path():
 
 def test_a_killed_server_leaves_no_search_process(start, monkeypatch, short_path):
     monkeypatch.setenv("TMPDIR", short_path)
-    server = start("--metrics-port", "0")
+    server = start("--metrics-port", "0", command=SERVE)
     assert os.listdir(short_path)
     (child,) = children(server.process)
     ends = select.poll()
@@ -163,8 +164,9 @@ def test_a_directory_without_room_for_sockets_is_reported(tmp_path, monkeypatch)
 
 
 def test_searches_run_at_a_search_server(start):
-    worker = start("--metrics-port", "0", "--role", "search")
-    server = start("--metrics-port", "0", "--search-at", f"ipv4:{worker.address}", "--allow-seeds")
+    worker = start("--metrics-port", "0", "--role", "search", command=SERVE)
+    options = ("--metrics-port", "0", "--search-at", f"ipv4:{worker.address}", "--allow-seeds")
+    server = start(*options, command=SERVE)
     assert not children(server.process)
     client, limits = Client(server.address), hint_pb2.SearchLimits(iterations=100)
     view = client.create(ruleset_of("skystones"), seed=SEED).players[0].view()

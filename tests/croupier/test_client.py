@@ -56,7 +56,7 @@ def address() -> Iterator[str]:
         "--store",
         "memory",
     )
-    flags = ("--metrics-port", "0", "--allow-seeds")
+    flags = ("--metrics-port", "0", "--search-processes", "0", "--allow-seeds")
     with subprocess.Popen(
         (*command, *flags), cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as server:

@@ -44,6 +44,11 @@ class Replica:
             assert line == f"croupier serves on {self.address}\n", self.log.read_text()[-2000:]
             self._serves = True
 
+    @property
+    def runs(self):
+        """Whether the process runs."""
+        return self._process is not None and self._process.poll() is None
+
     def kill(self):
         """Kills the process, if it runs; those that it has started must end by themselves."""
         if self._process is not None and self._process.returncode is None:
@@ -87,8 +92,15 @@ class Cluster:
 
     def __init__(self, servers):
         self._servers = servers
+        self._older = set()  # The names of the matches of earlier tests.
         self.clients = []
         self._connect()
+
+    def begin(self):
+        """Begins a test, which does not see the matches of those before it."""
+        if not all(server.runs for server in self._servers):
+            self.crash()
+        self._older |= set(self.names())
 
     def crash(self):
         """Kills all servers, and starts them again."""
@@ -96,6 +108,11 @@ class Cluster:
             server.kill()
             server.start()
         self._connect()
+
+    def close(self):
+        """Kills all servers for good."""
+        for server in self._servers:
+            server.kill()
 
     def _connect(self):
         for client in self.clients:
@@ -107,10 +124,11 @@ class Cluster:
         self.clients = [Client(address, own_connection) for address in addresses[:2]]
 
     def listed(self):
-        """The matches in the log, as the operator sees them."""
+        """The matches of this test in the log, as the operator sees them."""
         with PythonClient(self._servers[0].address) as client:
-            return list(Operator(client, OPERATOR).matches(page_size=1000))
+            matches = list(Operator(client, OPERATOR).matches(page_size=1000))
+        return [each for each in matches if each.name not in self._older]
 
     def names(self):
-        """The names of the matches in the log, sorted."""
+        """The names of the matches of this test in the log, sorted."""
         return sorted(each.name for each in self.listed())

@@ -125,8 +125,9 @@ def refused_start(*options, environment=None):
 class ServeCommand:
     """`croupier serve` on a free port."""
 
-    def __init__(self, *options):
-        command = [*SERVE, "--store", "memory", *options]
+    def __init__(self, *options, command=COMMAND):
+        """With `command=SERVE`, the server has search processes by default."""
+        command = [*command, "--store", "memory", *options]
         # A file takes any number of lines, where a pipe that nobody reads would stop the server.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(

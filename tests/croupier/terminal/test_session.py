@@ -55,6 +55,8 @@ def serving(*flags: str) -> Iterator[str]:
         "memory",
         "--metrics-port",
         "0",
+        "--search-processes",
+        "0",
         *flags,
     )
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
@@ -193,7 +195,8 @@ def in_terminal(address: str, environment: dict[str, str], *words: str) -> str:
     # Starts a match on a terminal, interrupts it at the prompt and returns the output.
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        (*COMMAND, "play", "champion_chess", "--server", address, *words),
+        # With this seed, the match asks for a decision on its first screen.
+        (*COMMAND, "play", "champion_chess", "--seed", "5", "--server", address, *words),
         cwd=ROOT,
         env=ENVIRONMENT | environment,
         stdin=slave,
