@@ -72,15 +72,15 @@ def add_parser(commands: Commands) -> None:
         metavar="N",
         type=whole,
         default=DEEP_ITERATIONS,
-        help="of each search in the pass over those that seem to have lost much "
-        "(default: %(default)s)",
+        help="of each search in the pass over those that may have lost much (default: %(default)s)",
     )
     add(
         "--deepen-above",
         metavar="LOSS",
         type=_loss,
         default=DEEPEN_ABOVE,
-        help="the loss above which a decision is searched again (default: %(default)s)",
+        help="the loss above which, with one deviation, a decision is searched again "
+        "(default: %(default)s)",
     )
     add("--seat", type=int, choices=(0, 1), help="judge the decisions of this seat only")
     add("--seed", metavar="N", type=arguments.whole(0), help="of the searches")

@@ -23,7 +23,7 @@ from service.searching.tasks import Kind, Requester
 from service.wire.fields import read_mask
 
 ITERATIONS = 10_000
-DEEP_ITERATIONS = 50_000
+DEEP_ITERATIONS = 30_000
 MIN_ITERATIONS = 100
 DEEPEN_ABOVE = 0.03
 RANK = 1  # Of its searches: after those for hints.

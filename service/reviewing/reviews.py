@@ -147,7 +147,7 @@ class Reviewer:
         for number, decision in enumerate(decisions):
             review = await judged(number, options.iterations)
             found[decision.version, decision.seat] = review
-            if review.loss > options.deepen_above and options.deepen_above < 1:
+            if review.loss + review.deviation > options.deepen_above and options.deepen_above < 1:
                 to_deepen.append(number)
             yield report(review)
         to_deepen.sort(key=lambda number: -found[decisions[number][:2]].loss)
