@@ -31,6 +31,9 @@ export interface Context {
 	/** The seat from which the table is seen; not set for a spectator. */
 	me: number | undefined;
 	view: View;
+	/** What the seat has decided, while the match waits for the other seat to decide as well. The view
+	 * tells it to nobody, so it is not known any more after a reload. */
+	sent?: Action;
 }
 
 /** What can be clicked now, and what has been clicked. */

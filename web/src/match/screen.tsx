@@ -68,7 +68,13 @@ export function MatchScreen({ seat }: { seat: Seat }) {
 			</p>
 		);
 	}
-	const context: Context = { catalog: under(catalog, view.ruleset), me: seat.seat, view };
+	const deciding = seat.seat !== undefined && view.deciders.includes(seat.seat);
+	const context: Context = {
+		catalog: under(catalog, view.ruleset),
+		me: seat.seat,
+		view,
+		sent: deciding && !session.submitting.value ? undefined : session.sent.value,
+	};
 	return <Table key={seat.match} {...{ seat, context, session, hints, view }} />;
 }
 

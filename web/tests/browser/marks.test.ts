@@ -92,6 +92,90 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 		await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
 	});
 
+	it("a set-up keeps the table still, and shows which card goes where until both have chosen", async () => {
+		const anna = await visit(site.browser, site.server.url, {
+			viewport: { width: 390, height: 844 },
+		});
+		const { page } = anna;
+		await deal(page, "castle_rampage", { opponent: "friend", seat: "0" });
+		const bert = await visit(site.browser, await page.inputValue(".invite [data-testid=link]"));
+		await bert.page.click("[data-testid=join]");
+		await page.waitForSelector(CAN);
+		const places = () =>
+			page.$$eval(".fort, .setup li, .hands, .player", (all) =>
+				all.map((each) => {
+					const { left, top, width, height } = each.getBoundingClientRect();
+					return [left, top + scrollY, width, height].map(Math.round);
+				}),
+			);
+		const named = (selector: string) =>
+			page.$$eval(`${selector} svg[aria-label]`, (cards) =>
+				cards.map((card) => card.getAttribute("aria-label")),
+			);
+		const before = await places();
+		for (let chosen = 0; chosen < 4; chosen++) {
+			await page.locator(`${CAN}:not(.chosen)`).last().click();
+			expect(await places()).toEqual(before);
+		}
+		// The fifth is the one that is left.
+		const hand = await named(".hand .card");
+		expect(await named(".slotcard")).toEqual(hand.reverse());
+		await page.click("[data-confirm]");
+		await page.waitForSelector("[data-testid=prompt]:has-text('is choosing')");
+		expect(await named(".slotcard")).toEqual(hand);
+		expect(await places()).toEqual(before);
+		// In the next set-up the places are empty.
+		await bert.page.waitForSelector(CAN);
+		for (let chosen = 0; chosen < 4; chosen++)
+			await bert.page.locator(`${CAN}:not(.chosen)`).last().click();
+		await bert.page.click("[data-confirm]");
+		await page.waitForSelector(CAN);
+		expect(await named(".slotcard")).toEqual([]);
+	});
+
+	it.each([
+		["castle_rampage", "Red", [240, 102, 90]],
+		["champion_chess", "White", [255, 255, 255]],
+		["skystones", "First", [255, 207, 115]],
+	])("the dot of a seat of %s, %s, has the colour of its name", async (game, name, colour) => {
+		const { page } = await visit(site.browser, site.server.url);
+		await deal(page, game, { seat: "0" });
+		const near = page.locator(".player.near");
+		expect(await near.locator(".name b").innerText()).toBe(name);
+		const seen = await near
+			.locator(".seatmark")
+			.evaluate((dot) => getComputedStyle(dot).backgroundColor.match(/\d+/g)!.map(Number));
+		expect(seen).toEqual(colour);
+	});
+
+	it("a second Enter plays the card that is the whole choice, and takes back one of several", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await deal(page, "champion_chess", { seat: "0" });
+		const press = async () => {
+			await page.waitForSelector(CAN);
+			await page.locator(CAN).first().focus();
+			await page.keyboard.press("Enter");
+			await page.waitForSelector(".hand .chosen");
+			await page.keyboard.press("Enter");
+		};
+		await press();
+		await page.waitForSelector("[data-testid=prompt]:has-text('Add aid')");
+		// Until there is one aid alone, which must not be played by the same keys either.
+		for (let rounds = 0; rounds < 20; rounds++) {
+			if (await page.$("[data-testid=ending]")) break;
+			const aid = await page.locator("[data-testid=prompt]:has-text('Add aid')").count();
+			if (aid > 0 && (await page.locator(CAN).count()) > 0) {
+				const before = await page.getAttribute("[data-testid=match]", "data-version");
+				await press();
+				await page.waitForSelector(".hand .chosen", { state: "detached" });
+				expect(await page.getAttribute("[data-testid=match]", "data-version")).toBe(before);
+				if ((await page.locator(CAN).count()) === 1) break;
+			}
+			await page.waitForSelector("[data-testid=ending], .tablearea [data-can]");
+			await clickOne(page, chance(SEED + rounds)());
+		}
+	});
+
 	it("a hand of which the server refuses a card is told, and can be completed", async () => {
 		const { page } = await visit(site.browser, site.server.url);
 		await deal(page, "skystones", { seat: "0" });
