@@ -39,6 +39,7 @@ export const game: GameModule = {
 	],
 	Board: CastleBoard,
 	Card: CastleCard,
+	seatColours: ["red", "blue"],
 	choices: (view) =>
 		view.legalActions.map((action) => {
 			const { action: decision } = action.game.value as CastleRampageAction;

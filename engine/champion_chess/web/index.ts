@@ -31,6 +31,7 @@ export const game: GameModule = {
 	],
 	Board: ChessBoard,
 	Card: ChessCard,
+	seatColours: ["white", "black"],
 	choices: (view) => {
 		const decisions = view.legalActions.map((action) => ({
 			action,

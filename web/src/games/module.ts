@@ -88,6 +88,8 @@ export interface Mark {
 	label: string;
 }
 
+export type SeatColour = "red" | "blue" | "white" | "black";
+
 /** A button of the action bar for a key that is not on the board. */
 export interface ButtonWords {
 	label: string;
@@ -146,6 +148,8 @@ export interface GameModule {
 	why?(card: string, clicks: readonly Click[], context: Context): string | undefined;
 	/** What a card of the hand would do now, if that is not to be seen from the card. */
 	mark?(card: string, context: Context): Mark | undefined;
+	/** The colours after which the seats are called, where they are called after colours. */
+	seatColours?: readonly [SeatColour, SeatColour];
 	/** What to do next, in words. */
 	prompt(view: View, clicks: readonly Click[], context: Context): string;
 	/** The words on the button of a key such as "role:TACKLE"; undefined if it needs none. */

@@ -229,7 +229,7 @@ function Player(props: {
 			class={`player ${props.far ? "far" : "near"} ${deciding ? "deciding" : ""}`}
 			aria-label={`${title} ${who}`}
 		>
-			<span class={`seatmark seat${at}`} aria-hidden="true" />
+			<span class={`seatmark ${game.seatColours?.[at] ?? ""}`} aria-hidden="true" />
 			<span class="name">
 				<b>{title}</b>
 				{who && <bdi class="muted"> {who}</bdi>}
