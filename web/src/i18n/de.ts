@@ -251,7 +251,7 @@ export const de: Texts = {
 	faceDown: "Verdeckte Karte",
 	empty: "leer",
 	keyboard:
-		"Tasten: Tab und Pfeile bewegen, Enter wählt, Rücktaste nimmt zurück, H bittet um einen Tipp.",
+		"Tasten: Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp.",
 	toMe: (text) =>
 		text.replace(/^(hat|wurde|musste|darf)\b/, (verb) => (verb === "hat" ? "hast" : `${verb}st`)),
 	joined: "hat Platz genommen",

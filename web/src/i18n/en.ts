@@ -240,7 +240,8 @@ export const en = {
 	timeLeft: "Time left",
 	faceDown: "Face-down card",
 	empty: "empty",
-	keyboard: "Keys: Tab and arrows move, Enter chooses, Backspace undoes, H asks for a hint.",
+	keyboard:
+		"Keys: Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
 	// Events of every game
 	// A line of the log that begins with a verb, as it is said to the one who did it.
 	toMe: (text: string) => text,

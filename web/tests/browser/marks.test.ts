@@ -1,7 +1,7 @@
 // What a board says by itself: what is new, what counts, what can be played, and why something cannot.
 import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "./players";
+import { chance, clickOne, playWithMouse } from "./players";
 import { browserIsHere, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
