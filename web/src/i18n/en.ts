@@ -190,6 +190,12 @@ export const en = {
 	resign: "Resign",
 	resignSure: "Resign this match?",
 	resignYes: "Yes, resign",
+	withdraw: "Withdraw the invitation",
+	withdrawSure: "Withdraw this invitation?",
+	withdrawText: "The link then no longer works, and no cards are dealt.",
+	withdrawYes: "Yes, withdraw it",
+	withdrawn: (who: string, _me: boolean) =>
+		`${who} withdrew the invitation, so no cards were dealt.`,
 	rematch: "Rematch",
 	rematchWaiting: (who: string) =>
 		`You have offered a rematch. Waiting for ${who.replace(/^Your /, "your ")}…`,
@@ -236,6 +242,7 @@ export const en = {
 	yourHand: "Your hand",
 	handOf: (n: number) => (n === 1 ? "1 card in hand" : `${n} cards in hand`),
 	deckOf: (n: number) => (n === 1 ? "1 card in the deck" : `${n} cards in the deck`),
+	newly: (n: number) => `${n} new`,
 	cards: (n: number) => (n === 1 ? "1 card" : `${n} cards`),
 	timeLeft: "Time left",
 	faceDown: "Face-down card",
@@ -278,13 +285,14 @@ export const en = {
 		if (tenths === 10) return "a whole point";
 		return tenths === 0 ? "nothing" : `0.${tenths} points`;
 	},
-	hintOthers: "Other moves are just as good.",
+	hintOthers: "A move that is marked as just as good will do as well.",
 	hintPoints: "A win counts one point, a draw half a point.",
 	hintMixing: "A mix of moves keeps the other player guessing.",
 	hintMove: "Move",
 	hintShare: "How often",
 	hintValue: "Points",
 	hintTied: "(just as good)",
+	hintInstead: "or this one",
 	hintFigures: "Figures of the search",
 	hintExpected: "Points to expect",
 	hintSearched: (ways: string, deals: string) =>

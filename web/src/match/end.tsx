@@ -21,7 +21,9 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 				{outcome(context)}
 			</p>
 			<p data-testid="why">{reason(context)}</p>
-			{seat.seat !== undefined && <Rematch {...props} me={seat.seat} />}
+			{seat.seat !== undefined && (context.view.game.case || !seat.invitation) && (
+				<Rematch {...props} me={seat.seat} />
+			)}
 			<div class="buttons">
 				{context.view.game.case && (
 					<a class="button" href={linkTo.replay(idOf(seat.match))}>

@@ -287,12 +287,13 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 			)}
 			{seat.seat !== undefined && !context.view.result && (
 				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
-					{t().resign}
+					{words.act}
 				</button>
 			)}
 			<p class="muted keys">{t().keyboard}</p>
 			{asking && (
-				<Dialog title={t().resignSure} onClose={() => setAsking(false)}>
+				<Dialog title={words.sure} onClose={() => setAsking(false)}>
+					{inviting && <p>{t().withdrawText}</p>}
 					<div class="buttons">
 						<button
 							type="button"
@@ -302,7 +303,12 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 								void resignMatch(seat).catch(() => undefined);
 							}}
 						>
-							{t().resignYes}
+							{words.yes}
+	// Before anybody has joined, giving up the match is no more than to withdraw the invitation.
+	const inviting = seat.invitation !== undefined && context.view.game.case === undefined;
+	const words = inviting
+		? { act: t().withdraw, sure: t().withdrawSure, yes: t().withdrawYes }
+		: { act: t().resign, sure: t().resignSure, yes: t().resignYes };
 						</button>
 						<button type="button" onClick={() => setAsking(false)}>
 							{t().cancel}
