@@ -134,43 +134,45 @@ function Stack(
 				)}
 				{shown.length > 1 && <p class="ends">{say().bottomToTop}</p>}
 			</div>
-			<ol class="standing" ref={counted(shown.length)}>
-				{shown.map((each, index) => {
-					const id = idOf(each.card);
-					const seen =
-						each.known === CastleRampageKnown.SHOWN
-							? say().shown
-							: each.known === CastleRampageKnown.SEEN
-								? say().seen
-								: "";
-					// From the bottom, a card keeps its place while those above it fall.
-					const place = standing.length - shown.length + index;
-					const added = index === 0 && newest.has(`${seat}${structure}`);
-					const top = index === shown.length - 1;
-					return (
-						<li
-							key={place}
-							title={[top && say().top, added && say().newest, seen].filter(Boolean).join(", ")}
-							data-flip={`stack${seat}${structure}${place}`}
-							class={`${seen ? "known" : ""} ${added ? "added" : ""} ${own ? "down" : ""}`}
-						>
-							{each.card ? (
-								<StandingCard
-									card={context.catalog.cards.get(id)}
-									catalog={context.catalog}
-									structure={structure}
-									seen={seen !== ""}
-								/>
-							) : (
-								<CardBack label={t().faceDown} />
-							)}
-							{seen && <Glyph name="EYE" class="seen" label={seen} />}
-							{added && <span class="sr">{say().newest}</span>}
-							{top && <b class="toptag">{say().topTag}</b>}
-						</li>
-					);
-				})}
-			</ol>
+			<div class="standingbox">
+				<ol class="standing" ref={counted(shown.length)}>
+					{shown.map((each, index) => {
+						const id = idOf(each.card);
+						const seen =
+							each.known === CastleRampageKnown.SHOWN
+								? say().shown
+								: each.known === CastleRampageKnown.SEEN
+									? say().seen
+									: "";
+						// From the bottom, a card keeps its place while those above it fall.
+						const place = standing.length - shown.length + index;
+						const added = index === 0 && newest.has(`${seat}${structure}`);
+						const top = index === shown.length - 1;
+						return (
+							<li
+								key={place}
+								title={[top && say().top, added && say().newest, seen].filter(Boolean).join(", ")}
+								data-flip={`stack${seat}${structure}${place}`}
+								class={`${seen ? "known" : ""} ${added ? "added" : ""} ${own ? "down" : ""}`}
+							>
+								{each.card ? (
+									<StandingCard
+										card={context.catalog.cards.get(id)}
+										catalog={context.catalog}
+										structure={structure}
+										seen={seen !== ""}
+									/>
+								) : (
+									<CardBack label={t().faceDown} />
+								)}
+								{seen && <Glyph name="EYE" class="seen" label={seen} />}
+								{added && <span class="sr">{say().newest}</span>}
+								{top && <b class="toptag">{say().topTag}</b>}
+							</li>
+						);
+					})}
+				</ol>
+			</div>
 		</section>
 	);
 }
