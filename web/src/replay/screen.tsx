@@ -163,6 +163,7 @@ function Hand(props: { game: GameModule; context: Context; moment: Moment; seat:
 			</ul>
 			{score && (
 				<span class="score" title={score.label}>
+					<span class="label">{score.label} </span>
 					{score.value}
 				</span>
 			)}
