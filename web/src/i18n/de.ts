@@ -257,8 +257,9 @@ export const de: Texts = {
 	timeLeft: "Restzeit",
 	faceDown: "Verdeckte Karte",
 	empty: "leer",
+	keys: "Tasten",
 	keyboard:
-		"Tasten: Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp.",
+		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp.",
 	toMe: (text) =>
 		text.replace(/^(hat|wurde|musste|darf)\b/, (verb) => (verb === "hat" ? "hast" : `${verb}st`)),
 	joined: "hat Platz genommen",
@@ -292,7 +293,7 @@ export const de: Texts = {
 		if (tenths === 10) return "einen ganzen Punkt";
 		return tenths === 0 ? "nichts" : `0,${tenths} Punkte`;
 	},
-	hintOthers: "Ein Zug, an dem „genauso gut“ steht, geht ebenso.",
+	hintOthers: "Jeder Zug, an dem „genauso gut“ steht, geht auch.",
 	hintPoints: "Ein Sieg zählt einen Punkt, ein Remis einen halben.",
 	hintMixing: "Wenn du abwechselst, bleibst du unberechenbar.",
 	hintMove: "Zug",

@@ -247,8 +247,9 @@ export const en = {
 	timeLeft: "Time left",
 	faceDown: "Face-down card",
 	empty: "empty",
+	keys: "Keys",
 	keyboard:
-		"Keys: Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
+		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
 	// Events of every game
 	// A line of the log that begins with a verb, as it is said to the one who did it.
 	toMe: (text: string) => text,
@@ -285,7 +286,7 @@ export const en = {
 		if (tenths === 10) return "a whole point";
 		return tenths === 0 ? "nothing" : `0.${tenths} points`;
 	},
-	hintOthers: "A move that is marked as just as good will do as well.",
+	hintOthers: "Any move marked “just as good” will do, too.",
 	hintPoints: "A win counts one point, a draw half a point.",
 	hintMixing: "A mix of moves keeps the other player guessing.",
 	hintMove: "Move",

@@ -322,7 +322,10 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 					{words.act}
 				</button>
 			)}
-			<p class="muted keys">{t().keyboard}</p>
+			<details>
+				<summary>{t().keys}</summary>
+				<p class="muted">{t().keyboard}</p>
+			</details>
 			{asking && (
 				<Dialog title={words.sure} onClose={() => setAsking(false)}>
 					{inviting && <p>{t().withdrawText}</p>}
