@@ -5,6 +5,7 @@ import type { Context, GameModule, Picker } from "../games/module";
 import {
 	type Choice,
 	type Click,
+	eachBeginsWithOne,
 	type Key,
 	matching,
 	nextKeys,
@@ -74,10 +75,7 @@ export function useChooser(
 
 	// Where each choice begins with one card, a second click on it plays it. Where several may be chosen
 	// together, it takes the card back, however many there are now.
-	const single = useMemo(
-		() => choices.every(({ stages }) => stages.find((stage) => stage.length > 0)?.length === 1),
-		[choices],
-	);
+	const single = useMemo(() => eachBeginsWithOne(choices), [choices]);
 
 	const series = ready ? game.series?.(view, context) : undefined;
 	useEffect(() => {
