@@ -29,6 +29,7 @@ describe("choices", () => {
 		const castling = ["do:castle", "do:stay"].map((way) => choice(way, ["card:KING"], [way]));
 		expect(eachBeginsWithOne([choice("rook", ["card:ROOK"], []), ...castling])).toBe(true);
 		expect(eachBeginsWithOne(aid)).toBe(false);
+		expect(eachBeginsWithOne(aid.slice(3))).toBe(false);
 		// One card is left to add, but adding none is a choice as well.
 		expect(eachBeginsWithOne(aid.slice(0, 2))).toBe(false);
 	});
