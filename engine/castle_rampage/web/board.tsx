@@ -4,6 +4,7 @@ import { CardBack, counted } from "@app/cards/frame";
 import { Glyph } from "@app/cards/glyphs";
 import { type BoardProps, type Context, cardOf } from "@app/games/module";
 import {
+	type CastleRampageAction,
 	CastleRampageCard,
 	type CastleRampageEvent,
 	CastleRampageKnown,
@@ -57,6 +58,7 @@ export function CastleBoard({ view, events, context, picker, near }: BoardProps)
 					<SetUp
 						context={context}
 						picker={picker}
+						hand={game.hand.map(idOf)}
 						kept={game.kept}
 						mine={context.me !== undefined && view.deciders.includes(near)}
 					/>
@@ -132,43 +134,45 @@ function Stack(
 				)}
 				{shown.length > 1 && <p class="ends">{say().bottomToTop}</p>}
 			</div>
-			<ol class="standing" ref={counted(shown.length)}>
-				{shown.map((each, index) => {
-					const id = idOf(each.card);
-					const seen =
-						each.known === CastleRampageKnown.SHOWN
-							? say().shown
-							: each.known === CastleRampageKnown.SEEN
-								? say().seen
-								: "";
-					// From the bottom, a card keeps its place while those above it fall.
-					const place = standing.length - shown.length + index;
-					const added = index === 0 && newest.has(`${seat}${structure}`);
-					const top = index === shown.length - 1;
-					return (
-						<li
-							key={place}
-							title={[top && say().top, added && say().newest, seen].filter(Boolean).join(", ")}
-							data-flip={`stack${seat}${structure}${place}`}
-							class={`${seen ? "known" : ""} ${added ? "added" : ""} ${own ? "down" : ""}`}
-						>
-							{each.card ? (
-								<StandingCard
-									card={context.catalog.cards.get(id)}
-									catalog={context.catalog}
-									structure={structure}
-									seen={seen !== ""}
-								/>
-							) : (
-								<CardBack label={t().faceDown} />
-							)}
-							{seen && <Glyph name="EYE" class="seen" label={seen} />}
-							{added && <span class="sr">{say().newest}</span>}
-							{top && <b class="toptag">{say().topTag}</b>}
-						</li>
-					);
-				})}
-			</ol>
+			<div class="standingbox">
+				<ol class="standing" ref={counted(shown.length)}>
+					{shown.map((each, index) => {
+						const id = idOf(each.card);
+						const seen =
+							each.known === CastleRampageKnown.SHOWN
+								? say().shown
+								: each.known === CastleRampageKnown.SEEN
+									? say().seen
+									: "";
+						// From the bottom, a card keeps its place while those above it fall.
+						const place = standing.length - shown.length + index;
+						const added = index === 0 && newest.has(`${seat}${structure}`);
+						const top = index === shown.length - 1;
+						return (
+							<li
+								key={place}
+								title={[top && say().top, added && say().newest, seen].filter(Boolean).join(", ")}
+								data-flip={`stack${seat}${structure}${place}`}
+								class={`${seen ? "known" : ""} ${added ? "added" : ""} ${own ? "down" : ""}`}
+							>
+								{each.card ? (
+									<StandingCard
+										card={context.catalog.cards.get(id)}
+										catalog={context.catalog}
+										structure={structure}
+										seen={seen !== ""}
+									/>
+								) : (
+									<CardBack label={t().faceDown} />
+								)}
+								{seen && <Glyph name="EYE" class="seen" label={seen} />}
+								{added && <span class="sr">{say().newest}</span>}
+								{top && <b class="toptag">{say().topTag}</b>}
+							</li>
+						);
+					})}
+				</ol>
+			</div>
 		</section>
 	);
 }
@@ -188,22 +192,39 @@ function strengthened(events: readonly Event[]): Set<string> {
 	return found;
 }
 
+/** The cards of a set-up in the order of its places, as far as they are chosen or have been sent. */
+function sharedOut(props: Parameters<typeof SetUp>[0]): string[] {
+	const { context, picker, hand, mine } = props;
+	const sent = (context.sent?.game.value as CastleRampageAction | undefined)?.action;
+	if (sent?.case === "setUp") {
+		const { gate, castle, keep } = sent.value;
+		return [...gate, ...castle, keep].map(idOf);
+	}
+	const chosen = mine ? picker.clicks.map((click) => cardOf(click.key)) : [];
+	if (chosen.length < hand.length - 1) return chosen;
+	// The one that is left is kept.
+	const left = [...hand];
+	for (const card of chosen) left.splice(left.indexOf(card), 1);
+	return [...chosen, ...left];
+}
+
 /** The five places of a set-up, filled in order. */
 function SetUp(props: {
 	context: Context;
 	picker: BoardProps["picker"];
+	hand: readonly string[];
 	kept: CastleRampageCard;
 	mine: boolean;
 }) {
-	const { context, picker, kept, mine } = props;
-	const chosen = picker.clicks.map((click) => cardOf(click.key));
+	const { context, kept, mine } = props;
+	const chosen = sharedOut(props);
 	return (
 		<div class="setup">
-			{mine && (
+			{context.me !== undefined && (
 				<div class="setupbox">
 					<ol class="fit" ref={counted(say().slots.length)}>
 						{say().slots.map((slot, index) => (
-							<li key={slot} class={index === chosen.length ? "next" : ""}>
+							<li key={slot} class={mine && index === chosen.length ? "next" : ""}>
 								<span class="slotname">{slot}</span>
 								<span class="slotcard">
 									{chosen[index] && (

@@ -39,6 +39,7 @@ export const game: GameModule = {
 	],
 	Board: CastleBoard,
 	Card: CastleCard,
+	seatColours: ["red", "blue"],
 	choices: (view) =>
 		view.legalActions.map((action) => {
 			const { action: decision } = action.game.value as CastleRampageAction;
@@ -106,8 +107,12 @@ export const game: GameModule = {
 			return { label: title(context, Number(key.slice("permanent:".length))) };
 		return undefined;
 	},
-	confirm: (action, context) =>
-		`${t().confirm}: ${describe(action.game.value as CastleRampageAction, context)}`,
+	confirm: (action, context) => {
+		const decision = action.game.value as CastleRampageAction;
+		// Which card goes where is to be seen in the places.
+		if (decision.action.case === "setUp") return say().shareOut;
+		return `${t().confirm}: ${describe(decision, context)}`;
+	},
 	atOnce: (clicks) => !(clicks.at(-1)?.key.startsWith("card:") ?? true),
 	describeAction: (action, context) => describe(action.game.value as CastleRampageAction, context),
 	describeEvent: (event, context) => {

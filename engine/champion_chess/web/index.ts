@@ -31,6 +31,7 @@ export const game: GameModule = {
 	],
 	Board: ChessBoard,
 	Card: ChessCard,
+	seatColours: ["white", "black"],
 	choices: (view) => {
 		const decisions = view.legalActions.map((action) => ({
 			action,
@@ -126,7 +127,7 @@ export const game: GameModule = {
 	},
 	score: (view, seat) => ({
 		value: `${gameOf(view).sides[1 - seat]?.defeated.filter((card) => card <= ChampionChessCard.KNIGHT).length ?? 0}`,
-		label: say().defeated,
+		label: say().nobles,
 	}),
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
 	cover: ["KNIGHT", "SWORD", "KING", "SHIELD", "QUEEN"],

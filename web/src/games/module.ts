@@ -31,6 +31,9 @@ export interface Context {
 	/** The seat from which the table is seen; not set for a spectator. */
 	me: number | undefined;
 	view: View;
+	/** What the seat has decided, while the match waits for the other seat to decide as well. The view
+	 * tells it to nobody, so it is not known any more after a reload. */
+	sent?: Action;
 }
 
 /** What can be clicked now, and what has been clicked. */
@@ -84,6 +87,8 @@ export interface Mark {
 	glyph: string;
 	label: string;
 }
+
+export type SeatColour = "red" | "blue" | "white" | "black";
 
 /** A button of the action bar for a key that is not on the board. */
 export interface ButtonWords {
@@ -143,6 +148,8 @@ export interface GameModule {
 	why?(card: string, clicks: readonly Click[], context: Context): string | undefined;
 	/** What a card of the hand would do now, if that is not to be seen from the card. */
 	mark?(card: string, context: Context): Mark | undefined;
+	/** The colours after which the seats are called, where they are called after colours. */
+	seatColours?: readonly [SeatColour, SeatColour];
 	/** What to do next, in words. */
 	prompt(view: View, clicks: readonly Click[], context: Context): string;
 	/** The words on the button of a key such as "role:TACKLE"; undefined if it needs none. */

@@ -195,6 +195,12 @@ export const de: Texts = {
 	resign: "Aufgeben",
 	resignSure: "Diese Partie aufgeben?",
 	resignYes: "Ja, aufgeben",
+	withdraw: "Einladung zurückziehen",
+	withdrawSure: "Diese Einladung zurückziehen?",
+	withdrawText: "Der Link gilt dann nicht mehr, und es werden keine Karten gegeben.",
+	withdrawYes: "Ja, zurückziehen",
+	withdrawn: (who, me) =>
+		`${who} ${me ? "hast" : "hat"} die Einladung zurückgezogen, also wurden keine Karten gegeben.`,
 	rematch: "Revanche",
 	rematchWaiting: (who) =>
 		`Du hast eine Revanche angeboten. Warten auf ${who.replace(/^Dein /, "dein ")} …`,
@@ -246,12 +252,14 @@ export const de: Texts = {
 	yourHand: "Deine Hand",
 	handOf: (n) => `${cards(n)} auf der Hand`,
 	deckOf: (n) => `${cards(n)} im Stapel`,
+	newly: (n) => `${n} neu`,
 	cards,
 	timeLeft: "Restzeit",
 	faceDown: "Verdeckte Karte",
 	empty: "leer",
+	keys: "Tasten",
 	keyboard:
-		"Tasten: Tab und Pfeile bewegen, Enter wählt, Rücktaste nimmt zurück, H bittet um einen Tipp.",
+		"Tab und Pfeile bewegen, Enter wählt. Wo eine Karte die ganze Wahl ist, spielt ein zweites Enter sie, sonst nimmt es sie zurück. Die Rücktaste nimmt zurück, H bittet um einen Tipp.",
 	toMe: (text) =>
 		text.replace(/^(hat|wurde|musste|darf)\b/, (verb) => (verb === "hat" ? "hast" : `${verb}st`)),
 	joined: "hat Platz genommen",
@@ -285,13 +293,14 @@ export const de: Texts = {
 		if (tenths === 10) return "einen ganzen Punkt";
 		return tenths === 0 ? "nichts" : `0,${tenths} Punkte`;
 	},
-	hintOthers: "Andere Züge sind genauso gut.",
+	hintOthers: "Jeder Zug, an dem „genauso gut“ steht, geht auch.",
 	hintPoints: "Ein Sieg zählt einen Punkt, ein Remis einen halben.",
 	hintMixing: "Wenn du abwechselst, bleibst du unberechenbar.",
 	hintMove: "Zug",
 	hintShare: "Wie oft",
 	hintValue: "Punkte",
 	hintTied: "(genauso gut)",
+	hintInstead: "oder dieser",
 	hintFigures: "Zahlen der Suche",
 	hintExpected: "Zu erwartende Punkte",
 	hintSearched: (ways, deals) =>

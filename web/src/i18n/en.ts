@@ -190,6 +190,12 @@ export const en = {
 	resign: "Resign",
 	resignSure: "Resign this match?",
 	resignYes: "Yes, resign",
+	withdraw: "Withdraw the invitation",
+	withdrawSure: "Withdraw this invitation?",
+	withdrawText: "The link then no longer works, and no cards are dealt.",
+	withdrawYes: "Yes, withdraw it",
+	withdrawn: (who: string, _me: boolean) =>
+		`${who} withdrew the invitation, so no cards were dealt.`,
 	rematch: "Rematch",
 	rematchWaiting: (who: string) =>
 		`You have offered a rematch. Waiting for ${who.replace(/^Your /, "your ")}…`,
@@ -236,11 +242,14 @@ export const en = {
 	yourHand: "Your hand",
 	handOf: (n: number) => (n === 1 ? "1 card in hand" : `${n} cards in hand`),
 	deckOf: (n: number) => (n === 1 ? "1 card in the deck" : `${n} cards in the deck`),
+	newly: (n: number) => `${n} new`,
 	cards: (n: number) => (n === 1 ? "1 card" : `${n} cards`),
 	timeLeft: "Time left",
 	faceDown: "Face-down card",
 	empty: "empty",
-	keyboard: "Keys: Tab and arrows move, Enter chooses, Backspace undoes, H asks for a hint.",
+	keys: "Keys",
+	keyboard:
+		"Tab and arrows move, Enter chooses. Where one card is the whole choice, a second Enter plays it; elsewhere that takes it back. Backspace undoes, H asks for a hint.",
 	// Events of every game
 	// A line of the log that begins with a verb, as it is said to the one who did it.
 	toMe: (text: string) => text,
@@ -277,13 +286,14 @@ export const en = {
 		if (tenths === 10) return "a whole point";
 		return tenths === 0 ? "nothing" : `0.${tenths} points`;
 	},
-	hintOthers: "Other moves are just as good.",
+	hintOthers: "Any move marked “just as good” will do, too.",
 	hintPoints: "A win counts one point, a draw half a point.",
 	hintMixing: "A mix of moves keeps the other player guessing.",
 	hintMove: "Move",
 	hintShare: "How often",
 	hintValue: "Points",
 	hintTied: "(just as good)",
+	hintInstead: "or this one",
 	hintFigures: "Figures of the search",
 	hintExpected: "Points to expect",
 	hintSearched: (ways: string, deals: string) =>

@@ -19,7 +19,8 @@ export function ActionBar(props: {
 	const mine = me !== undefined && view.deciders.includes(me) && view.legalActions.length > 0;
 	const buttons = chooser.keys
 		.map((key) => ({ key, words: game.button(key, chooser.clicks, context) }))
-		.filter((each) => each.words);
+		.filter((each) => each.words)
+		.sort((one, other) => Number(other.words?.primary ?? 0) - Number(one.words?.primary ?? 0));
 	const { looked } = chooser;
 	const why =
 		mine && state === "ready" && looked && !chooser.can(looked) && !chooser.chosen(looked)

@@ -24,6 +24,10 @@ export function sameOffer(ones: readonly Choice[], others: readonly Choice[]): b
 	return ones.length === others.length && offered(ones) === offered(others);
 }
 
+/** Whether each choice begins with one thing, and not with several that are chosen together. */
+export const eachBeginsWithOne = (choices: readonly Choice[]) =>
+	choices.every(({ stages }) => stages.find((stage) => stage.length > 0)?.length === 1);
+
 /** The actions that begin with the clicks, and those among them that are complete. */
 export function matching(choices: readonly Choice[], clicks: readonly Click[]) {
 	const open: Choice[] = [];

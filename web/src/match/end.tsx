@@ -21,16 +21,20 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 				{outcome(context)}
 			</p>
 			<p data-testid="why">{reason(context)}</p>
-			{seat.seat !== undefined && <Rematch {...props} me={seat.seat} />}
-			<div class="buttons">
-				{context.view.game.case && (
-					<a class="button" href={linkTo.replay(idOf(seat.match))}>
-						{t().replay}
-					</a>
+			<div class="next">
+				{seat.seat !== undefined && (context.view.game.case || !seat.invitation) && (
+					<Rematch {...props} me={seat.seat} />
 				)}
-				<a class="button quiet" href={linkTo.lobby}>
-					{t().lobby}
-				</a>
+				<div class="buttons">
+					{context.view.game.case && (
+						<a class="button" href={linkTo.replay(idOf(seat.match))}>
+							{t().replay}
+						</a>
+					)}
+					<a class="button quiet" href={linkTo.lobby}>
+						{t().lobby}
+					</a>
+				</div>
 			</div>
 		</section>
 	);

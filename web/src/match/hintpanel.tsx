@@ -172,6 +172,10 @@ function Chances(props: { win: number; draw: number; loss: number }) {
 
 function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
 	const { hint, game, context } = props;
+	// Of moves that are equally good the hint may play one always. "0 %" beside another would say that
+	// it must not be played.
+	const instead = (move: Hint["actions"][number], index: number) =>
+		index > 0 && move.tied && move.probability < SELDOM && !isMixed(hint);
 	return (
 		<table class="shares">
 			<thead>
@@ -188,10 +192,14 @@ function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
 							{game.describeAction(each.action!, context)}
 							{index > 0 && each.tied && <span class="muted"> {t().hintTied}</span>}
 						</th>
-						<td class="num">
-							{percent(each.probability)}
-							<meter min={0} max={1} value={each.probability} aria-hidden="true" />
-						</td>
+						{instead(each, index) ? (
+							<td>{t().hintInstead}</td>
+						) : (
+							<td class="num">
+								{percent(each.probability)}
+								<meter min={0} max={1} value={each.probability} aria-hidden="true" />
+							</td>
+						)}
 						<td class="num">{number(Math.round(100 * each.expectedScore) / 100)}</td>
 					</tr>
 				))}

@@ -5,6 +5,7 @@ import type { Context, GameModule, Picker } from "../games/module";
 import {
 	type Choice,
 	type Click,
+	eachBeginsWithOne,
 	type Key,
 	matching,
 	nextKeys,
@@ -72,6 +73,10 @@ export function useChooser(
 		return found;
 	}, [hint, choices, view.version]);
 
+	// Where each choice begins with one card, a second click on it plays it. Where several may be chosen
+	// together, it takes the card back, however many there are now.
+	const single = useMemo(() => eachBeginsWithOne(choices), [choices]);
+
 	const series = ready ? game.series?.(view, context) : undefined;
 	useEffect(() => {
 		if (!queue || !ready || view.version === queue.version) return;
@@ -118,8 +123,7 @@ export function useChooser(
 				return;
 			}
 			if (at >= 0) {
-				// A second click on the only card of a complete choice confirms it.
-				if (clicks.length === 1 && complete.length === 1 && open.length === 1) {
+				if (single && clicks.length === 1 && complete.length === 1 && open.length === 1) {
 					setClicks([]);
 					void submit(complete[0]!.action);
 					return;

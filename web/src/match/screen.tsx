@@ -1,4 +1,5 @@
 // A match: the players, the board, the hand, what to do, the log and the hints.
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resignMatch } from "../api/calls";
 import type { Event, View } from "../api/types";
@@ -11,6 +12,7 @@ import { Rules } from "../lobby/rules";
 import { catalogOf } from "../state/catalog";
 import { addressOf, linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
+import { calm } from "../state/settings";
 import { CopyLink } from "../ui/copylink";
 import { Dialog } from "../ui/dialog";
 import { QrCode } from "../ui/qr";
@@ -68,9 +70,19 @@ export function MatchScreen({ seat }: { seat: Seat }) {
 			</p>
 		);
 	}
-	const context: Context = { catalog: under(catalog, view.ruleset), me: seat.seat, view };
+	const deciding = seat.seat !== undefined && view.deciders.includes(seat.seat);
+	const context: Context = {
+		catalog: under(catalog, view.ruleset),
+		me: seat.seat,
+		view,
+		sent: deciding && !session.submitting.value ? undefined : session.sent.value,
+	};
 	return <Table key={seat.match} {...{ seat, context, session, hints, view }} />;
 }
+
+const PANELS = ["log", "hint", "rules"] as const;
+type Panel = (typeof PANELS)[number];
+const SIGNS = { log: "LIST", hint: "BULB", rules: "BOOK" };
 
 function Table(props: {
 	seat: Seat;
@@ -93,7 +105,10 @@ function Table(props: {
 		return session.refusal.value === undefined;
 	};
 	const chooser = useChooser(game, view, context, mine && !busy, hint, submit);
-	const [panel, setPanel] = useState<"log" | "hint" | "rules" | undefined>();
+	const [panel, setPanel] = useState<Panel | undefined>();
+	const side = useRef<HTMLElement>(null);
+	const panels = PANELS.filter((name) => name !== "hint" || seat.seat !== undefined);
+	const titles = { log: t().log, hint: t().hint, rules: t().rules };
 	useFlip(root, `${view.version}`);
 	useKeys(root, {
 		undo: chooser.undo,
@@ -139,7 +154,24 @@ function Table(props: {
 						/>
 					</div>
 				)}
-				<Player {...{ context, view, session }} at={near} />
+				<Player {...{ context, view, session }} at={near}>
+					<div class="jump" role="group" aria-label={t().menu}>
+						{panels.map((name) => (
+							<button
+								type="button"
+								key={name}
+								aria-label={titles[name]}
+								title={titles[name]}
+								onClick={() => {
+									setPanel(name);
+									side.current?.scrollIntoView({ behavior: calm() ? "auto" : "smooth" });
+								}}
+							>
+								<Glyph name={SIGNS[name]} />
+							</button>
+						))}
+					</div>
+				</Player>
 				{!waiting && seat.seat !== undefined && (
 					<Hands game={game} context={context} picker={chooser} near={near} />
 				)}
@@ -166,19 +198,18 @@ function Table(props: {
 					/>
 				)}
 			</div>
-			<aside class="side">
+			<aside class="side" ref={side}>
 				<div class="tabs" role="group" aria-label={t().menu}>
-					{(["log", "hint", "rules"] as const).map((name) => (
+					{panels.map((name) => (
 						<button
 							type="button"
 							key={name}
 							class={(panel ?? "log") === name ? "current" : ""}
 							aria-pressed={(panel ?? "log") === name}
-							hidden={name === "hint" && seat.seat === undefined}
 							onClick={() => setPanel(panel === name ? undefined : name)}
 						>
-							<Glyph name={{ log: "LIST", hint: "BULB", rules: "BOOK" }[name]} />
-							{{ log: t().log, hint: t().hint, rules: t().rules }[name]}
+							<Glyph name={SIGNS[name]} />
+							{titles[name]}
 						</button>
 					))}
 				</div>
@@ -209,12 +240,13 @@ function Player(props: {
 	session: Session;
 	at: number;
 	far?: boolean;
+	children?: ComponentChildren;
 }) {
 	const { context, view, session, at } = props;
 	const game = context.catalog.module;
 	const started = view.game.case !== undefined;
 	const score = started ? game.score(view, at) : undefined;
-	const held = started && props.far ? game.handSize(view, at) : undefined;
+	const held = started ? game.handSize(view, at) : undefined;
 	const deciding = view.deciders.includes(at);
 	const who = playerOfSeat(context, at);
 	const title = context.catalog.game.seatTitles[at];
@@ -223,7 +255,7 @@ function Player(props: {
 			class={`player ${props.far ? "far" : "near"} ${deciding ? "deciding" : ""}`}
 			aria-label={`${title} ${who}`}
 		>
-			<span class={`seatmark seat${at}`} aria-hidden="true" />
+			<span class={`seatmark ${game.seatColours?.[at] ?? ""}`} aria-hidden="true" />
 			<span class="name">
 				<b>{title}</b>
 				{who && <bdi class="muted"> {who}</bdi>}
@@ -231,17 +263,18 @@ function Player(props: {
 			{held !== undefined && (
 				<span class="held" title={t().handOf(held)}>
 					<Glyph name="HAND" />
-					{held}
-					<span class="sr"> {t().handOf(held)}</span>
+					<span aria-hidden="true">{held}</span>
+					<span class="label"> {t().handOf(held)}</span>
 				</span>
 			)}
 			<Clock view={view} seat={at} offset={session.clockOffset.value} />
 			{score && (
 				<span class="score" title={score.label}>
-					<span class="sr">{score.label} </span>
+					<span class="label">{score.label} </span>
 					{score.value}
 				</span>
 			)}
+			{props.children}
 		</section>
 	);
 }
@@ -270,6 +303,11 @@ function Waiting({ seat, view }: { seat: Seat; view: View }) {
 function More({ seat, context }: { seat: Seat; context: Context }) {
 	const [asking, setAsking] = useState(false);
 	const watch = seat.spectatorToken;
+	// Before anybody has joined, giving up the match is no more than to withdraw the invitation.
+	const inviting = seat.invitation !== undefined && context.view.game.case === undefined;
+	const words = inviting
+		? { act: t().withdraw, sure: t().withdrawSure, yes: t().withdrawYes }
+		: { act: t().resign, sure: t().resignSure, yes: t().resignYes };
 	return (
 		<div class="more">
 			{watch && (
@@ -281,12 +319,16 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 			)}
 			{seat.seat !== undefined && !context.view.result && (
 				<button type="button" class="quiet danger" onClick={() => setAsking(true)}>
-					{t().resign}
+					{words.act}
 				</button>
 			)}
-			<p class="muted keys">{t().keyboard}</p>
+			<details>
+				<summary>{t().keys}</summary>
+				<p class="muted">{t().keyboard}</p>
+			</details>
 			{asking && (
-				<Dialog title={t().resignSure} onClose={() => setAsking(false)}>
+				<Dialog title={words.sure} onClose={() => setAsking(false)}>
+					{inviting && <p>{t().withdrawText}</p>}
 					<div class="buttons">
 						<button
 							type="button"
@@ -296,7 +338,7 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 								void resignMatch(seat).catch(() => undefined);
 							}}
 						>
-							{t().resignYes}
+							{words.yes}
 						</button>
 						<button type="button" onClick={() => setAsking(false)}>
 							{t().cancel}

@@ -35,6 +35,8 @@ export class Session {
 	/** The rematch of a match that is over, if one was offered. */
 	readonly rematch: Signal<RematchOffer | undefined> = signal(undefined);
 	readonly submitting = signal(false);
+	/** The decision that was submitted last, unless it was refused. */
+	readonly sent: Signal<Action | undefined> = signal(undefined);
 	/** The servers' clock minus ours, in milliseconds. */
 	readonly clockOffset = signal(0);
 	/** Whether steps wait to be shown, so that no decision can be made yet. */
@@ -212,6 +214,7 @@ export class Session {
 		const view = this.view.value;
 		if (!view || this.submitting.value) return;
 		this.submitting.value = true;
+		this.sent.value = action;
 		this.refusal.value = undefined;
 		const requestId = uuid();
 		try {
@@ -226,6 +229,7 @@ export class Session {
 				} catch (error) {
 					const refusal = refusalOf(error);
 					if (!refusal.temporary || this.stop.signal.aborted) {
+						this.sent.value = undefined;
 						this.refusal.value = refusal;
 						// Another tab may have played this seat.
 						await this.look(this.stop.signal).catch(() => undefined);

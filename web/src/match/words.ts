@@ -70,11 +70,15 @@ function lineOf(game: GameModule, event: Event, context: Context): Line | undefi
 	}
 }
 
+/** Whether whoever invited has given up before anybody came. */
+const isWithdrawn = ({ view }: Context) =>
+	view.game.case === undefined && view.result?.reason === EndReason.RESIGNATION;
+
 /** How the match ended, for the viewer. */
 export function outcome(context: Context): string | undefined {
 	const result = context.view.result;
 	if (!result) return undefined;
-	if (result.reason === EndReason.DECLINED) return t().notPlayed;
+	if (result.reason === EndReason.DECLINED || isWithdrawn(context)) return t().notPlayed;
 	const [first = 0, second = 0] = result.scores;
 	if (first === second) return t().drawn;
 	const winner = first > second ? 0 : 1;
@@ -90,5 +94,6 @@ export function reason(context: Context): string | undefined {
 	const [first = 0, second = 0] = result.scores;
 	const loser = first === second ? undefined : first < second ? 0 : 1;
 	const who = loser === undefined ? undefined : nameOfSeat(context, loser);
+	if (who && isWithdrawn(context)) return t().withdrawn(who, loser === context.me);
 	return t().reasons[result.reason]?.(who, loser === context.me && loser !== undefined);
 }

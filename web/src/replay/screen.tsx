@@ -142,6 +142,10 @@ function Hand(props: { game: GameModule; context: Context; moment: Moment; seat:
 	const score = moment.view.game.case && game.score(moment.view, seat);
 	return (
 		<section class="player replayhand" aria-label={context.catalog.game.seatTitles[seat]}>
+			<span
+				class={`seatmark ${game.seatColours?.[seat] ?? (seat === context.me ? "mine" : "")}`}
+				aria-hidden="true"
+			/>
 			<span class="name">
 				<b>{context.catalog.game.seatTitles[seat]}</b>
 				{seat === context.me && <span class="muted"> {t().you}</span>}
@@ -159,6 +163,7 @@ function Hand(props: { game: GameModule; context: Context; moment: Moment; seat:
 			</ul>
 			{score && (
 				<span class="score" title={score.label}>
+					<span class="label">{score.label} </span>
 					{score.value}
 				</span>
 			)}

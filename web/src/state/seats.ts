@@ -107,20 +107,24 @@ function knownOf(view: View, seat: Seat): Known {
 					: "theirs";
 		return { turn };
 	}
+	// Whoever gave up while nobody had joined has withdrawn the invitation.
+	const unplayed =
+		result.reason === EndReason.DECLINED ||
+		seat.known?.outcome === "declined" ||
+		(seat.known?.turn === "waiting" && result.reason === EndReason.RESIGNATION);
 	const [first = 0, second = 0] = result.scores;
 	const lead = seat.seat === 0 ? first - second : second - first;
 	return {
 		turn: "over",
-		outcome:
-			result.reason === EndReason.DECLINED
-				? "declined"
-				: seat.seat === undefined
-					? undefined
-					: lead > 0
-						? "won"
-						: lead < 0
-							? "lost"
-							: "drawn",
+		outcome: unplayed
+			? "declined"
+			: seat.seat === undefined
+				? undefined
+				: lead > 0
+					? "won"
+					: lead < 0
+						? "lost"
+						: "drawn",
 		ended: seat.known?.ended ?? Date.now(),
 	};
 }

@@ -14,6 +14,9 @@ export function Dialog(props: {
 	useLayoutEffect(() => {
 		const element = dialog.current;
 		element?.showModal();
+		// The browser chooses the close button, which comes first. A field of text is left alone, since a
+		// phone would cover the dialog with its keyboard; and so is what cannot be undone.
+		element?.querySelector<HTMLElement>("input:checked, .primary:not(.danger)")?.focus();
 		return () => element?.close();
 	}, []);
 	// The browser reports a close in a task of its own. By then this dialog may be gone and the same

@@ -25,10 +25,10 @@ export function Pile(props: {
 				class="pile"
 				disabled={cards.length === 0}
 				onClick={() => setOpen(true)}
-				aria-label={`${title} ${cards.length}${gained ? ` +${gained}` : ""}`}
+				aria-label={`${title} ${cards.length}${gained ? `, ${t().newly(gained)}` : ""}`}
 			>
 				{title} <b>{cards.length}</b>
-				{gained ? <b class="gained"> +{gained}</b> : null}
+				{gained ? <span class="gained"> ({t().newly(gained)})</span> : null}
 			</button>
 			{open && (
 				<Dialog title={`${title}: ${t().cards(cards.length)}`} onClose={() => setOpen(false)} wide>

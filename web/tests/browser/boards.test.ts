@@ -50,8 +50,9 @@ function faults(roomy: boolean): string[] {
 	});
 	each(".standing .counts", (text) => check(text, text.closest("li")!));
 	each(".standing li:last-child text", (text) => check(text, text.closest("li")!));
-	each(".actions button, .ending .button, .ending button, .tablearea .pile", (button) =>
-		check(button, button),
+	each(
+		".actions button, .ending .button, .ending button, .tablearea .pile, .jump button",
+		(button) => check(button, button),
 	);
 	each(".prompt, .why, .finale, .player .name, .boardhead span, .handtitle", (text) =>
 		check(text, text),
@@ -94,6 +95,10 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 			await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
 			for (const [width, height] of SIZES) {
 				await page.setViewportSize({ width, height });
+				// The page measures its bar when a frame is drawn.
+				await page.evaluate(
+					() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+				);
 				const here = await page.evaluate(faults, width >= 800);
 				all.push(...here.map((each) => `${when}, ${width}x${height}, ${colorScheme}: ${each}`));
 			}

@@ -1,7 +1,7 @@
 // What a board says by itself: what is new, what counts, what can be played, and why something cannot.
 import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "./players";
+import { chance, clickOne, playWithMouse } from "./players";
 import { browserIsHere, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
@@ -90,6 +90,86 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 		expect(await page.getAttribute("[data-testid=match]", "data-version")).toBe(before);
 		await page.click("[data-confirm]");
 		await page.waitForFunction(() => document.querySelectorAll(".hand .card").length === 5);
+	});
+
+	it("a set-up keeps the table still, and shows which card goes where until both have chosen", async () => {
+		const anna = await visit(site.browser, site.server.url, {
+			viewport: { width: 390, height: 844 },
+		});
+		const { page } = anna;
+		await deal(page, "castle_rampage", { opponent: "friend", seat: "0" });
+		const bert = await visit(site.browser, await page.inputValue(".invite [data-testid=link]"));
+		await bert.page.click("[data-testid=join]");
+		await page.waitForSelector(CAN);
+		const places = () =>
+			page.$$eval(".fort, .setup li, .hands, .player", (all) =>
+				all.map((each) => {
+					const { left, top, width, height } = each.getBoundingClientRect();
+					return [left, top + scrollY, width, height].map(Math.round);
+				}),
+			);
+		const named = (selector: string) =>
+			page.$$eval(`${selector} svg[aria-label]`, (cards) =>
+				cards.map((card) => card.getAttribute("aria-label")),
+			);
+		const before = await places();
+		for (let chosen = 0; chosen < 4; chosen++) {
+			await page.locator(`${CAN}:not(.chosen)`).last().click();
+			expect(await places()).toEqual(before);
+		}
+		// The fifth is the one that is left.
+		const hand = await named(".hand .card");
+		expect(await named(".slotcard")).toEqual(hand.reverse());
+		await page.click("[data-confirm]");
+		await page.waitForSelector("[data-testid=prompt]:has-text('is choosing')");
+		expect(await named(".slotcard")).toEqual(hand);
+		expect(await places()).toEqual(before);
+		// In the next set-up the places are empty.
+		await bert.page.waitForSelector(CAN);
+		for (let chosen = 0; chosen < 4; chosen++)
+			await bert.page.locator(`${CAN}:not(.chosen)`).last().click();
+		await bert.page.click("[data-confirm]");
+		await page.waitForSelector(CAN);
+		expect(await named(".slotcard")).toEqual([]);
+	});
+
+	it.each([
+		["castle_rampage", "Red", [240, 102, 90]],
+		["champion_chess", "White", [255, 255, 255]],
+		["skystones", "First", [255, 207, 115]],
+	])("the dot of a seat of %s, %s, has the colour of its name", async (game, name, colour) => {
+		const { page } = await visit(site.browser, site.server.url);
+		await deal(page, game, { seat: "0" });
+		const near = page.locator(".player.near");
+		expect(await near.locator(".name b").innerText()).toBe(name);
+		const seen = await near
+			.locator(".seatmark")
+			.evaluate((dot) => getComputedStyle(dot).backgroundColor.match(/\d+/g)!.map(Number));
+		expect(seen).toEqual(colour);
+	});
+
+	it("a second Enter plays the card that is the whole choice, and takes back one of several", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await page.click("[data-testid=play-champion_chess]");
+		// A King who may castle leaves another choice.
+		await page.uncheck("[data-testid=newmatch] .option input");
+		await page.click("[data-testid=deal]");
+		const press = async () => {
+			await page.waitForSelector(CAN);
+			await page.locator(CAN).first().focus();
+			await page.keyboard.press("Enter");
+			await page.waitForSelector(".hand .chosen");
+			await page.keyboard.press("Enter");
+		};
+		await press();
+		await page.waitForSelector("[data-testid=prompt]:has-text('Add aid')");
+		// A hand may have no aid at all.
+		while (!(await page.$("[data-testid=prompt]:has-text('Add aid')")) || !(await page.$(CAN)))
+			await clickOne(page, chance(SEED)());
+		const before = await page.getAttribute("[data-testid=match]", "data-version");
+		await press();
+		await page.waitForSelector(".hand .chosen", { state: "detached" });
+		expect(await page.getAttribute("[data-testid=match]", "data-version")).toBe(before);
 	});
 
 	it("a hand of which the server refuses a card is told, and can be completed", async () => {

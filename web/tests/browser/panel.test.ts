@@ -92,6 +92,68 @@ describe.skipIf(!browserIsHere)("the page explains itself", () => {
 		await page.context().close();
 	});
 
+	it("the form for a new match begins with its first field", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await page.click("[data-testid=play-skystones]");
+		await page.waitForSelector("dialog[open]");
+		const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name"));
+		expect(await focused()).toBe("opponent");
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("[data-testid=match]");
+		// What cannot be undone is not done by the next Enter.
+		await page.click(".more .danger");
+		await page.waitForSelector("dialog[open]");
+		await page.keyboard.press("Enter");
+		await page.waitForSelector("dialog[open]", { state: "detached" });
+		expect(await page.locator("[data-testid=ending]").count()).toBe(0);
+		await page.context().close();
+	});
+
+	it("a phone shows the way to what lies below the table", async () => {
+		const viewport = { width: 390, height: 844 };
+		const { page } = await visit(site.browser, site.server.url, { viewport });
+		await deal(page, "skystones");
+		await page.waitForSelector(".card[data-can]");
+		const inSight = (selector: string) =>
+			page.$eval(selector, (element) => {
+				const { left, top, width, height } = element.getBoundingClientRect();
+				const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+				return element.contains(hit);
+			});
+		expect(await inSight(".tabs .current")).toBe(false);
+		for (const [name, shown] of [
+			["Rules", ".panel .gallery"],
+			["Hint", ".panel .hintpanel"],
+			["What happened", ".panel .log"],
+		]) {
+			await page.evaluate(() => scrollTo(0, 0));
+			const way = `.jump button[aria-label="${name}"]`;
+			expect(await inSight(way)).toBe(true);
+			await page.click(way);
+			await page.waitForSelector(shown!);
+			expect(await inSight(".tabs .current")).toBe(true);
+		}
+		expect(await audit(page)).toEqual([]);
+		await page.setViewportSize({ width: 1440, height: 900 });
+		expect(await page.locator(".jump").isVisible()).toBe(false);
+		await page.context().close();
+	});
+
+	it("an invitation that nobody has taken is withdrawn, and no match is lost by it", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await deal(page, "skystones", { opponent: "friend" });
+		const withdraw = page.locator(".more .danger");
+		expect(await withdraw.innerText()).toBe("Withdraw the invitation");
+		await withdraw.click();
+		await page.click("dialog .primary.danger");
+		await page.waitForSelector("[data-testid=outcome]:has-text('Not played')");
+		expect(await page.textContent("[data-testid=why]")).toContain("You withdrew the invitation");
+		expect(await page.locator("[data-testid=ask]").count()).toBe(0);
+		await page.click(".brand");
+		expect(await page.locator(".mymatch .status").innerText()).toBe("Not played");
+		await page.context().close();
+	});
+
 	const clocks = (page: Page) => page.locator(".player .clock").first().innerText();
 
 	it("a clock of one's own, within the limits of the server", async () => {

@@ -3,6 +3,7 @@ import type { Action } from "../../src/api/types";
 import {
 	type Choice,
 	type Click,
+	eachBeginsWithOne,
 	matching,
 	nextKeys,
 	sameOffer,
@@ -23,6 +24,15 @@ describe("choices", () => {
 		choice("pawns", ["card:PAWN", "card:PAWN"]),
 		choice("both", ["card:PAWN", "card:SWORD"]),
 	];
+
+	it("knows where a second click may play a card, however many can be chosen now", () => {
+		const castling = ["do:castle", "do:stay"].map((way) => choice(way, ["card:KING"], [way]));
+		expect(eachBeginsWithOne([choice("rook", ["card:ROOK"], []), ...castling])).toBe(true);
+		expect(eachBeginsWithOne(aid)).toBe(false);
+		expect(eachBeginsWithOne(aid.slice(3))).toBe(false);
+		// One card is left to add, but adding none is a choice as well.
+		expect(eachBeginsWithOne(aid.slice(0, 2))).toBe(false);
+	});
 
 	it("completes the empty set at once, and offers what extends it", () => {
 		expect(names(matching(aid, []).complete)).toEqual(["none"]);
