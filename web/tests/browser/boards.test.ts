@@ -134,7 +134,8 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 		found.push(...(await look(page, "a card chosen")));
 		await page.keyboard.press("Backspace");
 		found.push(...(await look(page, "middle")));
-		await page.waitForSelector(free);
+		// There may be nothing to choose from the hand yet, such as at the end of a turn.
+		await playWithMouse(page, chance(SEED), async () => (await page.locator(free).count()) > 0);
 		await page.keyboard.press("h");
 		await page.waitForSelector(".hintpanel .shares");
 		found.push(...(await look(page, "hint")));
