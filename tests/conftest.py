@@ -103,7 +103,10 @@ def cluster(request, clusters, tmp_path_factory):
             stores = [("--store", "sqlite", "--data", str(folder / "data"))]
         else:
             postgres = request.getfixturevalue("postgres")
-            stores = [("--store", postgres.url(postgres.new_schema()))] * 2
+            # Not the database in which other tests count who listens.
+            postgres.execute("CREATE DATABASE clusters")
+            url = postgres.url("public").replace("@/postgres?", "@/clusters?")
+            stores = [("--store", url)] * 2
         token = folder / "operator"
         token.write_text(OPERATOR)
         options = ("--search-threads", "1", "--allow-seeds", "--operator-token-file", str(token))
