@@ -344,6 +344,7 @@ export const de: Texts = {
 	reviewStopped: "Die Auswertung ist angehalten. Was sie gefunden hat, bleibt hier stehen.",
 	reviewTabs: { step: "Schritt", match: "Partie", log: "Verlauf" },
 	reviewEven: "Gleich",
+	reviewLoss: "Verlust",
 	reviewLuck: "Glück",
 	reviewMarks: (near, far) => `Nach dem Wissen beider. Voll: ${near}. Gestrichelt: ${far}.`,
 	reviewGraph: (who, first, last, errors) =>

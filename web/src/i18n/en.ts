@@ -336,6 +336,7 @@ export const en = {
 	reviewStopped: "The review has been stopped. What it has found stays here.",
 	reviewTabs: { step: "This step", match: "The match", log: "Log" },
 	reviewEven: "Even",
+	reviewLoss: "Loss",
 	reviewLuck: "Luck",
 	reviewMarks: (near: string, far: string) =>
 		`By what each knew. Solid: ${near}. Dashed, hollow: ${far}.`,

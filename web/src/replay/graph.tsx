@@ -5,7 +5,7 @@ import { curve, isError, points, stepOf } from "./review";
 import type { Moment } from "./states";
 
 const WIDTH = 340;
-const LEFT = 50; // For the words of the axis.
+const LEFT = 56; // For the words of the axis.
 const RIGHT = 8;
 const TOP = 10;
 const BOTTOM = 130; // Of the scores; luck is below.
@@ -89,7 +89,7 @@ export function Graph(props: {
 			{[
 				[1, t().hintWin],
 				[0.5, t().reviewEven],
-				[0, t().hintLoss],
+				[0, t().reviewLoss],
 			].map(([score, word]) => (
 				<g key={word}>
 					<text x={LEFT - 10} y={y(score as number) + 4}>

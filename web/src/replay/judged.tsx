@@ -67,7 +67,7 @@ export function StepReview(props: {
 			{[...decisions].sort(worstFirst).map((each) => (
 				<Judged key={each.seat} {...props} decision={each} />
 			))}
-			{luck && (
+			{luck && points(luck.luck) !== 0 && (
 				<p>
 					{t().reviewLuckHere(
 						nameOfSeat(context, near),
@@ -115,7 +115,7 @@ function Judged(props: {
 				<b>{judgement(decision, best)}</b>
 				{hint && ` ${t().reviewExpected(points(decision.expectedScore))}`}
 			</p>
-			{other && expected && expected.line.length > 0 && (
+			{isError(decision) && expected && expected.line.length > 0 && (
 				<>
 					<h3>{t().reviewLine(best)}</h3>
 					<Expected seat={seat} found={expected} game={game} context={context} />

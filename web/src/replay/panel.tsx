@@ -10,6 +10,7 @@ import {
 	curve,
 	ERRORS,
 	type Filter,
+	isError,
 	margin,
 	points,
 	secondsLeft,
@@ -161,21 +162,24 @@ export function MatchFigures(
 	const { all, context, near, go, game, summary, decisions, shown } = props;
 	const at = (version: bigint, seat: number | undefined) =>
 		decisions.find((each) => each.version === version && each.seat === seat);
+	// What cannot be told to have been wrong is not said to have turned the match.
+	const moments = (summary?.keyMoments ?? []).filter(
+		({ version, seat }) => at(version, seat)?.verdict !== Verdict.UNCLEAR,
+	);
 	return (
 		<div class="matchfigures" data-testid="matchfigures">
 			{summary && <Counts {...{ context, near, summary }} />}
 			{summary && <Result {...{ context, near, summary }} dealt={all[0]!.version} />}
-			{summary && summary.keyMoments.length > 0 && (
+			{moments.length > 0 && (
 				<>
 					<h2>{t().reviewMoments}</h2>
 					<ul class="moments">
-						{summary.keyMoments.map((moment, index) => (
+						{moments.map(({ version, seat, change }) => (
 							<Entry
-								key={index}
-								{...{ all, context, near, go, game }}
-								version={moment.version}
-								decision={at(moment.version, moment.seat)}
-								change={points(near === 0 ? moment.change : -moment.change)}
+								key={`${version}/${seat}`}
+								{...{ all, context, near, go, game, version }}
+								decision={at(version, seat)}
+								change={points(near === 0 ? change : -change)}
 							/>
 						))}
 					</ul>
@@ -228,7 +232,7 @@ function Entry(
 					{change !== undefined
 						? signed(change)
 						: decision &&
-							points(decision.loss) > 0 && (
+							isError(decision) && (
 								<span title={lossOf(decision)}>{signed(-points(decision.loss))}</span>
 							)}
 				</span>
