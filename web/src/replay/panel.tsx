@@ -162,10 +162,11 @@ export function MatchFigures(
 	const { all, context, near, go, game, summary, decisions, shown } = props;
 	const at = (version: bigint, seat: number | undefined) =>
 		decisions.find((each) => each.version === version && each.seat === seat);
-	// What cannot be told to have been wrong is not said to have turned the match.
-	const moments = (summary?.keyMoments ?? []).filter(
-		({ version, seat }) => at(version, seat)?.verdict !== Verdict.UNCLEAR,
-	);
+	// A decision that was no error, or of which that cannot be told, is not said to have turned the match.
+	const moments = (summary?.keyMoments ?? []).filter(({ version, seat }) => {
+		const decision = at(version, seat);
+		return !decision || isError(decision);
+	});
 	return (
 		<div class="matchfigures" data-testid="matchfigures">
 			{summary && <Counts {...{ context, near, summary }} />}

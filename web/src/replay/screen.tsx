@@ -16,10 +16,11 @@ import { catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
 import { Sparkline } from "../ui/sparkline";
+import { Sign } from "./graph";
 import { remembered } from "./history";
-import { StepReview } from "./judged";
+import { StepReview, Who } from "./judged";
 import { MatchFigures, Overview, Progress } from "./panel";
-import { type Filter, neighbour, passes, stepOf } from "./review";
+import { type Filter, isError, neighbour, passes, stepOf } from "./review";
 import { reviewOf } from "./reviewing";
 import { type Moment, moments } from "./states";
 import type { Verdict } from "./verify";
@@ -74,6 +75,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	const decisions = review.decisions.value;
 	const shown = decisions.filter((each) => passes(filter, each));
 	const reviewed = decisions.length > 0;
+	const here = decisions.filter(({ version }) => stepOf(all, version) === at);
 	const root = useRef<HTMLDivElement>(null);
 	useFlip(root, at);
 	const moment = all[at]!;
@@ -126,6 +128,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 				<section class="actions" aria-label={t().replay}>
 					<p class="prompt" role="status">
 						{t().replayStep(at + 1, all.length)}{" "}
+						{here.filter(isError).map((each) => (
+							<span key={each.seat} class="told">
+								<Sign verdict={each.verdict} own={each.seat === near} />{" "}
+								<Who context={context} seat={each.seat} />: {t().verdicts[each.verdict]}
+							</span>
+						))}
 						{moment.view.result && (
 							<>
 								<b>{outcome(context)}</b> {reason(context)}
@@ -212,7 +220,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 					{reviewed && tab === "step" && (
 						<StepReview
 							{...{ game, context, near }}
-							decisions={decisions.filter(({ version }) => stepOf(all, version) === at)}
+							decisions={here}
 							summary={review.summary.value}
 							version={moment.version}
 							running={review.running.value}
