@@ -1,14 +1,14 @@
 // The page: its head, and the place where the visitor is.
-import { useState } from "preact/hooks";
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";
 import { t } from "./i18n";
 import { Join, Watch } from "./lobby/join";
 import { Lobby } from "./lobby/lobby";
 import { MatchScreen } from "./match/screen";
-import { ReplayScreen } from "./replay/screen";
 import { catalogOf } from "./state/catalog";
 import { linkTo, place } from "./state/router";
-import { seatOf } from "./state/seats";
+import { type Seat, seatOf } from "./state/seats";
 import { type Language, language } from "./state/settings";
 import { SettingsDialog } from "./ui/settings";
 
@@ -42,12 +42,24 @@ export function App() {
 				{here.at === "join" && <Join invitation={here.invitation} />}
 				{here.at === "watch" && <Watch id={here.id} token={here.token} />}
 				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <NoSeat />)}
-				{here.at === "replay" &&
-					(seat ? <ReplayScreen seat={seat} key={seat.match} /> : <NoSeat />)}
+				{here.at === "replay" && (seat ? <Replay seat={seat} key={seat.match} /> : <NoSeat />)}
 			</main>
 			{setting && <SettingsDialog onClose={() => setSetting(false)} />}
 		</>
 	);
+}
+
+/** The replay and its review, which are loaded when they are asked for. */
+function Replay({ seat }: { seat: Seat }) {
+	const [loaded, setLoaded] = useState<{ Screen?: ComponentType<{ seat: Seat }> }>();
+	useEffect(() => {
+		import("./replay/screen").then(
+			({ ReplayScreen }) => setLoaded({ Screen: ReplayScreen }),
+			() => setLoaded({}),
+		);
+	}, []);
+	if (loaded?.Screen) return <loaded.Screen seat={seat} />;
+	return <p class="notice">{loaded ? t().notSent : t().loading}</p>;
 }
 
 /** Whether the server knows the match cannot be told without a token. */

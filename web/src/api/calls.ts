@@ -11,6 +11,7 @@ import {
 	HintPolicy,
 	HintService,
 	MatchService,
+	ReviewService,
 	type Ruleset,
 	SeatConfigSchema,
 	type View,
@@ -23,6 +24,7 @@ const transport = createConnectTransport({
 const catalog = createClient(CatalogService, transport);
 const matches = createClient(MatchService, transport);
 const hints = createClient(HintService, transport);
+const reviews = createClient(ReviewService, transport);
 
 const CALL_TIMEOUT_MS = 20_000;
 
@@ -237,6 +239,14 @@ export async function evaluate(view: View, iterations: number, signal?: AbortSig
 		options(undefined, signal, CALL_TIMEOUT_MS),
 	);
 	return response.hint!;
+}
+
+/** Judges a match that is over, decision by decision; or only says what that would take. */
+export function reviewMatch(access: Access, planOnly: boolean, signal: AbortSignal) {
+	return reviews.reviewMatch(
+		{ source: { case: "matchName", value: access.match }, validateOnly: planOnly },
+		options(access, signal, planOnly ? CALL_TIMEOUT_MS : undefined),
+	);
 }
 
 export { Code, ConnectError };

@@ -42,3 +42,14 @@ export {
 	SeatConfigSchema,
 	type WatchMatchResponse,
 } from "../gen/croupier/v1/match_pb";
+export {
+	type ChanceOutcome,
+	type DecisionReview,
+	DecisionReviewSchema,
+	type MatchReview,
+	MatchReviewSchema,
+	type RevealedCard,
+	type ReviewProgress,
+	ReviewService,
+	Verdict,
+} from "../gen/croupier/v1/review_pb";

@@ -18,6 +18,10 @@ export const texts =
 export const number = (value: number | bigint) =>
 	new Intl.NumberFormat(language.value).format(value);
 
+/** With its sign, unless it is 0. */
+export const signed = (value: number) =>
+	new Intl.NumberFormat(language.value, { signDisplay: "exceptZero" }).format(value);
+
 export const percent = (value: number) =>
 	new Intl.NumberFormat(language.value, { style: "percent", maximumFractionDigits: 0 }).format(
 		value,

@@ -28,7 +28,7 @@ export function Ending(props: { seat: Seat; context: Context; session: Session }
 				<div class="buttons">
 					{context.view.game.case && (
 						<a class="button" href={linkTo.replay(idOf(seat.match))}>
-							{t().replay}
+							{t().replayAndReview}
 						</a>
 					)}
 					<a class="button quiet" href={linkTo.lobby}>

@@ -1,6 +1,6 @@
 // The hint: a sentence, the chances, the moves, the expected line, the hidden cards; figures on request.
 
-import { type Hint, HintPolicy, StopReason, type View } from "../api/types";
+import { type ActionEvaluation, type Hint, HintPolicy, StopReason, type View } from "../api/types";
 import { type Context, type GameModule, spaced } from "../games/module";
 import { number, percent, t } from "../i18n";
 import { Sparkline } from "../ui/sparkline";
@@ -73,7 +73,8 @@ export function HintPanel(props: {
 						{t().hintPoints} {isMixed(hint) && t().hintMixing}
 					</p>
 					<Moves hint={hint} game={game} context={context} />
-					<Expected hint={hint} game={game} context={context} />
+					{hint.actions[0]!.line.length > 0 && <h3>{t().hintLine}</h3>}
+					<Expected seat={hint.seat} found={hint.actions[0]!} game={game} context={context} />
 					<Figures hint={hint} scores={hints.scores.value} />
 				</>
 			)}
@@ -170,12 +171,18 @@ function Chances(props: { win: number; draw: number; loss: number }) {
 	);
 }
 
-function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
-	const { hint, game, context } = props;
+export function Moves(props: {
+	hint: Hint;
+	game: GameModule;
+	context: Context;
+	/** In points of 100, and without a judgement of its own. */
+	review?: boolean;
+}) {
+	const { hint, game, context, review } = props;
 	// Of moves that are equally good the hint may play one always. "0 %" beside another would say that
 	// it must not be played.
 	const instead = (move: Hint["actions"][number], index: number) =>
-		index > 0 && move.tied && move.probability < SELDOM && !isMixed(hint);
+		!review && index > 0 && move.tied && move.probability < SELDOM && !isMixed(hint);
 	return (
 		<table class="shares">
 			<thead>
@@ -190,7 +197,7 @@ function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
 					<tr key={index}>
 						<th scope="row">
 							{game.describeAction(each.action!, context)}
-							{index > 0 && each.tied && <span class="muted"> {t().hintTied}</span>}
+							{index > 0 && each.tied && !review && <span class="muted"> {t().hintTied}</span>}
 						</th>
 						{instead(each, index) ? (
 							<td>{t().hintInstead}</td>
@@ -200,7 +207,7 @@ function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
 								<meter min={0} max={1} value={each.probability} aria-hidden="true" />
 							</td>
 						)}
-						<td class="num">{number(Math.round(100 * each.expectedScore) / 100)}</td>
+						<td class="num">{number(Math.round(100 * each.expectedScore) / (review ? 1 : 100))}</td>
 					</tr>
 				))}
 			</tbody>
@@ -208,25 +215,26 @@ function Moves(props: { hint: Hint; game: GameModule; context: Context }) {
 	);
 }
 
-/** The move that the hint plays most often, and what is expected to follow. */
-function Expected(props: { hint: Hint; game: GameModule; context: Context }) {
-	const { hint, game, context } = props;
-	const best = hint.actions[0]!;
-	if (best.line.length === 0) return null;
+/** A move of a seat, and what is expected to follow. */
+export function Expected(props: {
+	seat: number;
+	found: ActionEvaluation;
+	game: GameModule;
+	context: Context;
+}) {
+	const { seat, found, game, context } = props;
+	if (found.line.length === 0) return null;
 	return (
-		<>
-			<h3>{t().hintLine}</h3>
-			<ol class="line">
-				{[{ seat: hint.seat, action: best.action }, ...best.line].map((each, index) => (
-					<li key={index}>
-						<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
-							{nameOfSeat(context, each.seat)}:
-						</b>{" "}
-						{game.describeAction(each.action!, context)}
-					</li>
-				))}
-			</ol>
-		</>
+		<ol class="line">
+			{[{ seat, action: found.action }, ...found.line].map((each, index) => (
+				<li key={index}>
+					<b class={`who ${each.seat === context.me ? "mine" : "theirs"}`}>
+						{nameOfSeat(context, each.seat)}:
+					</b>{" "}
+					{game.describeAction(each.action!, context)}
+				</li>
+			))}
+		</ol>
 	);
 }
 

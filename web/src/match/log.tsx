@@ -24,7 +24,12 @@ export function Log(props: {
 	const { game, context, events } = props;
 	const list = useRef<HTMLOListElement>(null);
 	useEffect(() => {
-		list.current?.scrollTo({ top: list.current.scrollHeight });
+		const log = list.current;
+		if (!log) return;
+		// The newest stays in sight, also when something comes to stand above.
+		const watcher = new ResizeObserver(() => log.scrollTo({ top: log.scrollHeight }));
+		watcher.observe(log);
+		return () => watcher.disconnect();
 	}, [events.length]);
 	if (events.length === 0) return <p class="muted">{t().logEmpty}</p>;
 	const old = events.length - Math.max(1, props.latest);

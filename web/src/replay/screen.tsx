@@ -1,8 +1,9 @@
-// The replay of a finished match, from its record: both hands, step by step, and the check of the deal.
+// The replay of a finished match, from its record: both hands, step by step, with its review, and the
+// check of the deal.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { evaluate, getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";
-import type { MatchRecord } from "../api/types";
+import { Verdict as Judgement, type MatchRecord } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import { under } from "../games/cardlist";
@@ -15,9 +16,15 @@ import { catalogOf } from "../state/catalog";
 import { linkTo } from "../state/router";
 import { idOf, type Seat } from "../state/seats";
 import { Sparkline } from "../ui/sparkline";
+import { Sign } from "./graph";
 import { remembered } from "./history";
+import { StepReview, Who } from "./judged";
+import { MatchFigures, Overview, Progress } from "./panel";
+import { type Filter, isError, neighbour, passes, stepOf } from "./review";
+import { reviewOf } from "./reviewing";
 import { type Moment, moments } from "./states";
 import type { Verdict } from "./verify";
+import "../style/review.css";
 
 const NOTHING: Picker = {
 	clicks: [],
@@ -62,6 +69,13 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	const { seat, record, all } = props;
 	const game = props.context.catalog.module;
 	const [at, setAt] = useState(all.length - 1);
+	const [filter, setFilter] = useState<Filter>({ least: Judgement.INACCURACY });
+	const [tab, setTab] = useState<"step" | "match" | "log">("log");
+	const review = reviewOf(seat);
+	const decisions = review.decisions.value;
+	const shown = decisions.filter((each) => passes(filter, each));
+	const reviewed = decisions.length > 0;
+	const here = decisions.filter(({ version }) => stepOf(all, version) === at);
 	const root = useRef<HTMLDivElement>(null);
 	useFlip(root, at);
 	const moment = all[at]!;
@@ -69,9 +83,30 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	const context = { ...props.context, view: moment.view };
 	const events = useMemo(() => all.slice(0, at + 1).flatMap((each) => each.events), [all, at]);
 	const go = (to: number) => setAt(Math.max(0, Math.min(all.length - 1, to)));
+	/** Goes to a step to read what the review says of it. */
+	const explain = (to: number | undefined) => {
+		if (to === undefined) return;
+		go(to);
+		setTab("step");
+	};
+	const mistake = (direction: 1 | -1) => neighbour(all, shown, at, direction);
+	const keys = useRef(mistake);
+	keys.current = mistake;
+	useEffect(() => {
+		void review.plan();
+		return () => review.stop();
+	}, [review]);
+	const panel = useRef<HTMLElement>(null);
+	useEffect(() => panel.current?.scrollTo(0, 0), [at, tab]);
+	useEffect(() => {
+		if (reviewed) setTab("match");
+	}, [reviewed]);
 	useEffect(() => {
 		const onKey = (event: KeyboardEvent) => {
+			if (event.ctrlKey || event.metaKey || event.altKey) return;
 			if (/^(INPUT|SELECT)$/.test((event.target as HTMLElement).tagName)) return;
+			const direction = { n: 1, p: -1 }[event.key.toLowerCase()] as 1 | -1 | undefined;
+			if (direction) explain(keys.current(direction));
 			const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
 			if (step) setAt((now) => Math.max(0, Math.min(all.length - 1, now + step)));
 		};
@@ -93,6 +128,12 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 				<section class="actions" aria-label={t().replay}>
 					<p class="prompt" role="status">
 						{t().replayStep(at + 1, all.length)}{" "}
+						{here.filter(isError).map((each) => (
+							<span key={each.seat} class="told">
+								<Sign verdict={each.verdict} own={each.seat === near} />{" "}
+								<Who context={context} seat={each.seat} />: {t().verdicts[each.verdict]}
+							</span>
+						))}
 						{moment.view.result && (
 							<>
 								<b>{outcome(context)}</b> {reason(context)}
@@ -112,6 +153,26 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						<Step label={t().replayBack} sign="‹" onClick={() => go(at - 1)} />
 						<Step label={t().replayForward} sign="›" onClick={() => go(at + 1)} />
 						<Step label={t().replayLast} sign="»" onClick={() => go(all.length - 1)} />
+						{reviewed && (
+							<>
+								<button
+									type="button"
+									data-testid="lastmistake"
+									disabled={mistake(-1) === undefined}
+									onClick={() => explain(mistake(-1))}
+								>
+									{filter.least ? t().lastMistake : t().lastDecision}
+								</button>
+								<button
+									type="button"
+									data-testid="nextmistake"
+									disabled={mistake(1) === undefined}
+									onClick={() => explain(mistake(1))}
+								>
+									{filter.least ? t().nextMistake : t().nextDecision}
+								</button>
+							</>
+						)}
 						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
 							{t().backToMatch}
 						</a>
@@ -119,11 +180,67 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 				</section>
 			</div>
 			<aside class="side">
-				<Verify seat={seat} record={record} context={context} />
-				<section class="panel" tabIndex={0} aria-label={t().log}>
-					<Log game={game} context={context} events={events} latest={moment.events.length} />
+				<section class="review" aria-label={t().reviewTitle}>
+					{review.possible.value && review.progress.value?.decisions !== 0 && (
+						<Progress review={review} />
+					)}
+					{review.possible.value === false && <ScoreGraph seat={seat} />}
+					{reviewed && (
+						<Overview
+							{...{ all, context, near, at, review, filter, shown, setFilter }}
+							go={explain}
+						/>
+					)}
 				</section>
-				<ScoreGraph seat={seat} />
+				{reviewed && (
+					<div class="tabs">
+						{(["match", "step", "log"] as const).map((name) => (
+							<button
+								key={name}
+								type="button"
+								class={tab === name ? "current" : ""}
+								aria-pressed={tab === name}
+								data-testid={`tab-${name}`}
+								onClick={() => setTab(name)}
+							>
+								{t().reviewTabs[name]}
+							</button>
+						))}
+					</div>
+				)}
+				<section
+					class="panel"
+					ref={panel}
+					tabIndex={0}
+					aria-label={!reviewed || tab === "log" ? t().log : t().reviewTabs[tab]}
+				>
+					{(!reviewed || tab === "log") && (
+						<Log game={game} context={context} events={events} latest={moment.events.length} />
+					)}
+					{reviewed && tab === "step" && (
+						<StepReview
+							{...{ game, context, near }}
+							decisions={here}
+							summary={review.summary.value}
+							version={moment.version}
+							running={review.running.value}
+						/>
+					)}
+					{reviewed && tab === "match" && (
+						<MatchFigures
+							{...{ all, context, near, game, decisions, shown }}
+							summary={review.summary.value}
+							go={explain}
+						/>
+					)}
+				</section>
+				<div class="more">
+					<p class="muted keys">{t().keyboardReplay}</p>
+					<details>
+						<summary>{t().verify}</summary>
+						<Verify seat={seat} record={record} context={context} />
+					</details>
+				</div>
 			</aside>
 		</div>
 	);

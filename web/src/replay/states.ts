@@ -28,7 +28,6 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 	let events: Event[] = [];
 	const finish = (version: bigint) => {
 		if (events.length === 0) return;
-		const over = events.some((event) => event.event.case === "matchEnded");
 		found.push({
 			version,
 			events,
@@ -37,7 +36,6 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 				version,
 				ruleset: record.ruleset,
 				players: playersOf(record),
-				result: over ? record.result : undefined,
 				game: follower?.game(),
 			}),
 			hands: handsOf(follower),
@@ -53,6 +51,8 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 		if (entry.value.event.case === kind) follower?.follow(entry.value.event.value);
 	}
 	finish(version);
+	const last = found.at(-1);
+	if (last) last.view.result = record.result; // The record has no event for the end.
 	return found;
 }
 

@@ -47,6 +47,7 @@ describe.skipIf(!browserIsHere)(`the web app (SEED=${SEED})`, () => {
 			await page.click("text=Replay");
 			await page.waitForSelector("[data-testid=replay]");
 			expect(await figures()).toEqual(atTheEnd);
+			await page.click(".replay .more summary");
 			await page.click("[data-testid=verify]");
 			await page.waitForSelector("[data-testid=verdict]");
 			expect(await page.textContent("[data-testid=verdict]")).toMatch(

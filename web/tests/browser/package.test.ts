@@ -197,6 +197,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		expect(await page.textContent(".log")).toContain("South plays 5 of Diamonds");
 		await page.click("[aria-label='First step']");
 		expect(await page.textContent("[data-testid=replay] .prompt")).toContain("Step 1 of 2");
+		await page.click(".replay .more summary");
 		await page.click("[data-testid=verify]");
 		await page.waitForSelector("[data-testid=verdict]");
 		expect(await page.textContent("[data-testid=verdict]")).not.toContain("derived again");
@@ -226,6 +227,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		expect(await page.textContent("[data-testid=outcome]")).toMatch(/You win!|You lose\.|A draw\./);
 		await page.click("text=Replay");
 		await page.waitForSelector(".noboard");
+		await page.click(".replay .more summary");
 		await page.click("[data-testid=verify]");
 		await page.waitForSelector("[data-testid=verdict]");
 		expect(await page.textContent("[data-testid=verdict]")).toMatch(/✓.*this browser kept/);

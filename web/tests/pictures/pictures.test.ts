@@ -156,6 +156,7 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		await take(page, "ending");
 		await page.click("text=Replay");
 		await page.waitForSelector("[data-testid=replay]");
+		await page.click(".replay .more summary");
 		await page.click("[data-testid=verify]");
 		await page.waitForSelector("[data-testid=verdict]");
 		await page.click("[aria-label='One step back']");

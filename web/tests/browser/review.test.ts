@@ -1,0 +1,101 @@
+// The review of a match in a real browser, with the searches of a real server.
+import { describe, expect, it } from "vitest";
+import { chance, playWithMouse } from "./players";
+import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
+
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+
+describe.skipIf(!browserIsHere)(`the review (SEED=${SEED})`, () => {
+	const site = openSite();
+
+	it("judges a match, explains each decision, and says how the result came about", async () => {
+		const { page, complaints } = await visit(site.browser, site.server.url);
+		await deal(page, "skystones");
+		await playWithMouse(page, chance(SEED));
+		await page.click("text=Replay and review");
+		await page.waitForSelector("[data-testid=replay]");
+
+		// It begins when it is asked for, says how far it is, and can be stopped and taken up again.
+		await page.click("[data-testid=review]");
+		await page.waitForSelector("[data-testid=progress]");
+		expect(await page.textContent("[data-testid=progress]")).toMatch(/\d+ of \d+.*left/);
+		await page.waitForSelector("[data-testid=decisions]");
+		await page.click(".reviewprogress button:has-text('Stop')");
+		await page.click("[data-testid=review]:has-text('Go on')");
+		await page.waitForSelector("[data-testid=terms]", { timeout: 200_000 });
+		expect(await page.locator("[data-testid=progress]").count()).toBe(0);
+		expect(await audit(page)).toEqual([]);
+
+		// The terms add up to the result.
+		const terms = await page
+			.locator("[data-testid=terms] [data-value]")
+			.evaluateAll((cells) => cells.map((cell) => Number((cell as HTMLElement).dataset.value)));
+		expect(terms).toHaveLength(6);
+		const result = await page.getAttribute("[data-testid=terms] [data-result]", "data-result");
+		expect(terms.reduce((sum, each) => sum + each, 50)).toBe(Number(result));
+
+		// With all decisions let through, N leads to each of them in turn; P leads back.
+		await page.selectOption("[data-testid=size]", "all");
+		const listed = await page.locator("[data-testid=decisions] .num.muted").allTextContents();
+		const steps = [...new Set(listed.map(Number))].sort((a, b) => a - b);
+		await page.click("[aria-label='First step']");
+		const stepNow = async () =>
+			Number(/\d+/.exec((await page.textContent("[data-testid=replay] .prompt"))!)![0]);
+		const visited = [await stepNow()].filter((step) => steps.includes(step));
+		const said = new Set<string>();
+		await page.locator("[data-testid=graph]").scrollIntoViewIfNeeded();
+		while (await page.isEnabled("[data-testid=nextmistake]")) {
+			await page.keyboard.press("n");
+			visited.push(await stepNow());
+			for (const verdict of await page.locator("[data-testid=verdictof]").allTextContents())
+				said.add(verdict);
+		}
+		expect(visited).toEqual(steps);
+		expect(said.size).toBeGreaterThan(1);
+		expect(await audit(page)).toEqual([]);
+		await page.keyboard.press("p");
+		expect(await stepNow()).toBe(steps.at(-2));
+
+		// Errors alone: the same keys lead to no other decision.
+		await page.selectOption("[data-testid=size]", "mistakes");
+		await page.click("[aria-label='First step']");
+		while (await page.isEnabled("[data-testid=nextmistake]")) {
+			await page.click("[data-testid=nextmistake]");
+			const verdicts = await page
+				.locator("[data-testid=verdictof]")
+				.evaluateAll((all) => all.map((each) => Number((each as HTMLElement).dataset.verdict)));
+			expect(verdicts.some((verdict) => verdict === 5 || verdict === 6)).toBe(true);
+		}
+
+		// A click on the graph goes to its step.
+		const box = (await page.locator("[data-testid=graph]").boundingBox())!;
+		await page.mouse.click(box.x + box.width - 3, box.y + box.height - 8);
+		expect(await page.textContent("[data-testid=replay] .prompt")).toMatch(/Step (\d+) of \1/);
+
+		// The same in German, and in the dark.
+		await page.selectOption("[aria-label=Language]", "de");
+		await page.emulateMedia({ colorScheme: "dark" });
+		await page.click("[data-testid=tab-match]");
+		expect(await page.textContent("[data-testid=terms]")).toContain("Ergebnis");
+		await page.click("[data-testid=tab-step]");
+		await page.keyboard.press("p");
+		expect(await audit(page)).toEqual([]);
+		expect(complaints).toEqual([]);
+
+		// A server that cannot be reached is said so, and one without reviews leaves the replay as it was.
+		await page.route("**/*ReviewMatch", (route) => route.fulfill({ status: 503 }));
+		await page.reload();
+		await page.click("[data-testid=review]");
+		expect(await page.textContent(".reviewprogress [role=alert]")).toContain("nicht erreichbar");
+		await page.route("**/*ReviewMatch", (route) => route.fulfill({ status: 404 }));
+		const answer = page.waitForResponse(/ReviewMatch/);
+		await page.reload();
+		await answer;
+		await page.waitForSelector("[data-testid=replay] .log");
+		const before = await stepNow();
+		await page.keyboard.press("ArrowLeft");
+		await page.waitForSelector(`.prompt:has-text("Schritt ${before - 1} ")`);
+		expect(await page.locator("[data-testid=review]").count()).toBe(0);
+		await page.context().close();
+	});
+});
