@@ -115,6 +115,7 @@ export function Join({ invitation }: { invitation: string }) {
 	if (!found || (found.game && !catalogOf(found.game)))
 		return (
 			<div class="notice">
+				<h1>{t().joinTitle}</h1>
 				<p role={unknown ? "alert" : "status"}>
 					{unknown ? (t().refused[unknown.reason] ?? unknown.message) : t().loading}
 				</p>

@@ -10,7 +10,7 @@ const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampag
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 // The long form restarts the server at each kind of decision; the short one at the first few.
 const RESTARTS = process.env.TEST_LONG ? 30 : 2;
-const CLICKS = process.env.TEST_LONG ? 400 : 60;
+const CLICKS = 400;
 const TEST_MS = process.env.TEST_LONG ? 900_000 : undefined;
 const LIVE_MS = 5000;
 
