@@ -1,7 +1,8 @@
 """ReviewService: what was good and what was luck in a match that is over."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 from functools import partial
 
 from croupier.v1 import match_pb2, review_pb2, review_pb2_grpc
@@ -10,7 +11,7 @@ from engine.model import learned
 from service.admission.admission import Admission
 from service.admission.budgets import Budget
 from service.api.authentication import Authenticator
-from service.common.call import Call
+from service.common.call import Call, Principal
 from service.common.errors import Refusal, invalid_field
 from service.common.event_loop import LongWork
 from service.hosting.matches import Matches
@@ -27,6 +28,9 @@ DEEP_ITERATIONS = 30_000
 MIN_ITERATIONS = 100
 DEEPEN_ABOVE = 0.03
 RANK = 1  # Of its searches: after those for hints.
+# Reviews at a time: each keeps all positions of its match, which are some megabytes.
+MAX_REVIEWS, MAX_REVIEWS_OF_ONE = 32, 4
+RETRY_SECONDS = 5.0
 
 
 class ReviewService(review_pb2_grpc.ReviewServiceServicer):
@@ -48,6 +52,7 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         self._models = models
         self._long_work = long_work or LongWork()
         self._kept = Kept()
+        self._running: Counter[Principal] = Counter()
 
     async def ReviewMatch(
         self, request: review_pb2.ReviewMatchRequest, call: Call
@@ -57,6 +62,37 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
             if 0 < getattr(request, field) < MIN_ITERATIONS:
                 rule = f"must be 0 or at least {MIN_ITERATIONS}"
                 raise invalid_field(field, "TOO_FEW_ITERATIONS", rule)
+        with self._place(call.principal):
+            async with aclosing(self._reports(request, call)) as reports:
+                async for report in reports:
+                    fields.prune(report)
+                    yield report
+
+    @contextmanager
+    def _place(self, principal: Principal) -> Iterator[None]:
+        whose, most, running = "caller", MAX_REVIEWS_OF_ONE, self._running[principal]
+        if running < most:
+            whose, most, running = "server", MAX_REVIEWS, self._running.total()
+        if running >= most:
+            limited = "of one caller" if whose == "caller" else "of all callers together"
+            rule = f"at most {most} reviews {limited} at a time"
+            raise Refusal(
+                ErrorReason.ERROR_REASON_TOO_MANY_SEARCHES,
+                f"{rule}; come back when one has ended",
+                retry_seconds=RETRY_SECONDS,
+                quota=(whose, rule),
+            )
+        self._running[principal] += 1
+        try:
+            yield
+        finally:
+            self._running[principal] -= 1
+            if not self._running[principal]:
+                del self._running[principal]
+
+    async def _reports(
+        self, request: review_pb2.ReviewMatchRequest, call: Call
+    ) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
         record = await self._read_record(request, call)
         steps = await self._read_steps(record)
         identity = digest(record)
@@ -79,7 +115,6 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
                     report.progress.budget_share = self._admission.share(
                         call, Budget.SEARCH_SECONDS, left
                     )
-                    fields.prune(report)
                     yield report
 
     async def _read_record(

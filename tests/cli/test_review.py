@@ -13,7 +13,7 @@ from service.hosting.records import write_record
 from tests.support.play import seeded
 from tests.support.random_matches import random_match
 
-QUICK = ("--iterations", "100", "--deep-iterations", "200", "--workers", "1")
+QUICK = ("--iterations", "100", "--deepen-above", "1", "--workers", "1")
 GAMES = tuple(wire.hosted_games())
 SHORT = ("champion_chess", "skystones")
 

@@ -9,6 +9,7 @@ import pytest
 from croupier.v1 import match_pb2, review_pb2
 from engine.model import learned
 from service import wire
+from service.api.review_service import MAX_REVIEWS_OF_ONE
 from service.reviewing.verdicts import verdict
 from tests.support.serving import OPEN, TIMEOUT, Client, play_on, refused, ruleset_of
 
@@ -115,10 +116,11 @@ def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
 
 
 def test_the_same_review_has_the_same_bytes_from_a_record_and_at_another_server(over, start_client):
-    here = reported(over.players[0].review(**QUICK, seed=3))
+    asked = {**QUICK, "seats": [1]}
+    here = reported(over.players[0].review(**asked, seed=3))
     record = over.players[0].record()
-    assert reported(review_of(start_client(), record, **QUICK, seed=3)) == here
-    assert reported(over.spectator.review(**QUICK, seed=4)) != here
+    assert reported(review_of(start_client(), record, **asked, seed=3)) == here
+    assert reported(over.spectator.review(**asked, seed=4)) != here
 
 
 def test_search_servers_give_the_same_review(servers, start_client, chess):
@@ -253,6 +255,29 @@ def test_a_server_that_stops_says_so_and_reports_nothing_by_halves(servers):
     whole.cancel()
     client.close()
     servers.stop(other)
+
+
+def test_a_caller_has_at_most_a_few_reviews_at_a_time(start_client):
+    client = start_client(allow_seeds=True)
+    table = client.create(ruleset_of("champion_chess"), (OPEN, OPEN), seed=7)
+    play_on(table, random.Random(1))
+    asked = {"iterations": 1_000_000, "deepen_above": 1}
+    streams = [table.players[0].review(**asked, seed=seed) for seed in range(MAX_REVIEWS_OF_ONE)]
+    for stream in streams:
+        next(stream)
+    refusal = refused(lambda: next(table.players[0].review(**asked)))
+    assert refusal[:2] == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_SEARCHES")
+    assert refusal.retry_seconds > 0
+    # A place is free as soon as a review is cancelled, which the server hears of in a moment.
+    streams[0].cancel()
+    while True:
+        try:
+            next(table.players[0].review(**asked, validate_only=True))
+            break
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    for stream in streams:
+        stream.cancel()
 
 
 @pytest.mark.parametrize(

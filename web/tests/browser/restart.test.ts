@@ -14,7 +14,8 @@ const CLICKS = 400;
 const TEST_MS = process.env.TEST_LONG ? 900_000 : undefined;
 const LIVE_MS = 5000;
 
-const CAN = ".tablearea [data-can]:not(:disabled), [data-confirm]:not(:disabled)";
+// What has been chosen can still be clicked, but it waits for the confirmation or the server.
+const CAN = ".tablearea [data-can]:not(:disabled):not(.chosen), [data-confirm]:not(:disabled)";
 
 /** What is due from the players; undefined while something is chosen or still to be shown. */
 async function decision(pages: Page[]): Promise<string | undefined> {
