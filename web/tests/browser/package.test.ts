@@ -219,7 +219,7 @@ describe.skipIf(!browserIsHere)("a game of a package", () => {
 		await playWithMouse(page, chance(SEED), async () => ++clicks > 6);
 		await page.click(".tabs button:nth-child(2)");
 		await page.click(".hintpanel .primary");
-		await page.waitForSelector(".shares li");
+		await page.waitForSelector(".shares tbody tr");
 		await page.waitForSelector(".heat li");
 		expect(await audit(page)).toEqual([]);
 		await page.click(".tabs button:nth-child(1)");
