@@ -26,7 +26,7 @@ KEPT_BYTES = 32 << 20  # Of decisions that were judged.
 KEY_MOMENTS = 5
 MOMENT = 0.03  # The least change that turns a match.
 # At first, roughly: the iterations of a decision, in those of its first search, and their seconds.
-SEARCHES_PER_DECISION = 1.8
+SEARCHES_PER_DECISION = 2.2  # With those of the second pass.
 ITERATION_SECONDS = 5e-6
 
 _VERDICTS = (

@@ -64,7 +64,8 @@ export function SkyBoard({ view, events, context, picker, near }: BoardProps) {
 			: [];
 	const empty = game.board.every((square) => square.card === undefined);
 	const last = lastRound(game, events);
-	const past = empty && last.newest !== undefined && game.phase !== SkystonesPhase.PLACE;
+	const over = view.result !== undefined || game.phase !== SkystonesPhase.PLACE;
+	const past = empty && last.newest !== undefined && over;
 	const board: Square[] = past ? last.board : game.board;
 	const newest = past || !empty ? last.newest : undefined;
 	const chips = [0, 1].map((seat) => board.filter((square) => square.owner === seat).length);
