@@ -269,8 +269,8 @@ class Client(Connection):
     ) -> Iterator[review_pb2.ReviewMatchResponse]:
         """Yields the reports of a review of a record: a plan, the decisions, and a summary.
 
-        The iterations are those of each search; 0 is the server's default. Whoever stops reading
-        ends the review.
+        The iterations are those of each search; 0 is the server's default. The review ends when
+        the iterator is closed.
         """
         request = review_pb2.ReviewMatchRequest(
             record=record, iterations=iterations, deep_iterations=deep_iterations

@@ -96,8 +96,10 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
         record = await self._read_record(request, call)
         steps = await self._read_steps(record)
         identity = digest(record)
-        options = read_options(request, identity)
         reviewer = Reviewer(
+            steps,
+            identity,
+            read_options(request, identity),
             self._searches,
             Requester(Kind.HINT, call.principal, RANK),
             self._models(steps.state.game),
@@ -105,17 +107,23 @@ class ReviewService(review_pb2_grpc.ReviewServiceServicer):
             partial(self._admission.wait_for, call, Budget.SEARCH_SECONDS),
             partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
         )
-        if not request.validate_only:
-            self._admission.spend(call, Budget.SEARCH_RATE)
+
+        def priced(
+            report: review_pb2.ReviewMatchResponse,
+        ) -> review_pb2.ReviewMatchResponse:
+            left = report.progress.remaining_search_time.ToNanoseconds() / 1e9
+            share = self._admission.share(call, Budget.SEARCH_SECONDS, left)
+            report.progress.budget_share = share
+            return report
+
+        yield priced(reviewer.plan())
+        if request.validate_only:
+            return
+        self._admission.spend(call, Budget.SEARCH_RATE)
         with self._admission.hold(call, Budget.SEARCHES):
-            reports = reviewer.review(steps, identity, options, request.validate_only)
-            async with aclosing(reports):
+            async with aclosing(reviewer.reports()) as reports:
                 async for report in reports:
-                    left = report.progress.remaining_search_time.ToNanoseconds() / 1e9
-                    report.progress.budget_share = self._admission.share(
-                        call, Budget.SEARCH_SECONDS, left
-                    )
-                    yield report
+                    yield priced(report)
 
     async def _read_record(
         self, request: review_pb2.ReviewMatchRequest, call: Call

@@ -32,6 +32,9 @@ async def _review(
     steps = finish_now(reading_steps(record))
     threads = OwnThreads(open_pools(SearchOptions(threads=1, max_seconds=0.0), Metrics()))
     reviewer = Reviewer(
+        steps,
+        digest(record),
+        options,
         Searches(threads),
         Requester(Kind.HINT, "review"),
         learned(steps.state.game),
@@ -41,7 +44,8 @@ async def _review(
     )
     try:
         reports: AsyncGenerator[review_pb2.ReviewMatchResponse, None]
-        reports = reviewer.review(steps, digest(record), options)
+        tell(reviewer.plan())
+        reports = reviewer.reports()
         async for report in reports:
             tell(report)
     finally:

@@ -16,7 +16,7 @@ from engine.model import Model
 from service.common.errors import shutting_down
 from service.hosting.seats import write_seats
 from service.reviewing.chance import ChanceReview, review_chance
-from service.reviewing.steps import Steps
+from service.reviewing.steps import Decision, Steps
 from service.reviewing.verdicts import judge, quantized
 from service.searching.pool import Limits, SearchJob
 from service.searching.searches import Searches
@@ -24,6 +24,7 @@ from service.searching.tasks import Requester, SearchTask
 
 KEPT_BYTES = 32 << 20  # Of decisions that were judged.
 KEY_MOMENTS = 5
+CHANCE_LIMITS = Limits(seconds=0.1)  # What the luck of a match is expected to take.
 MOMENT = 0.03  # The least change that turns a match.
 # At first, roughly: the iterations of a decision, in those of its first search, and their seconds.
 SEARCHES_PER_DECISION = 2.2  # With those of the second pass.
@@ -83,6 +84,9 @@ class Reviewer:
 
     def __init__(
         self,
+        steps: Steps,
+        digest: bytes,
+        options: Options,
         searches: Searches,
         requester: Requester,
         model: Model | None,
@@ -90,76 +94,77 @@ class Reviewer:
         wait: Callable[[], Awaitable[object]],
         charge: Callable[[float], object],
     ) -> None:
-        """`wait` returns when the next search may begin; `charge` is told its thread-seconds."""
+        """`digest` is that of the record.
+
+        `wait` returns when the next search may begin; `charge` is told its thread-seconds.
+        """
+        self._steps = steps
+        self._digest = digest
+        self._options = options
         self._searches = searches
         self._requester = requester
         self._model = model
         self._kept = kept
         self._wait = wait
         self._charge = charge
+        self._decisions = [each for each in steps.decisions if each.seat in options.seats]
+        self._found: dict[tuple[int, int], review_pb2.DecisionReview] = {}  # By version and seat.
+        self._to_deepen: list[Decision] = []
+        self._deepened = 0
         self._seconds = 0.0
         self._searched = 0  # Iterations that were asked for.
 
-    async def review(
-        self, steps: Steps, digest: bytes, options: Options, plan_only: bool = False
-    ) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
-        """All reports of a match, whose record has a digest; raises Refusal."""
-        decisions = [each for each in steps.decisions if each.seat in options.seats]
-        found: dict[tuple[int, int], review_pb2.DecisionReview] = {}
-        deepened = 0
-        to_deepen: list[int] = []
+    def plan(self) -> review_pb2.ReviewMatchResponse:
+        """The first report: what the review will take."""
+        return review_pb2.ReviewMatchResponse(progress=self._progress())
 
-        def report(
-            decision: review_pb2.DecisionReview | None = None,
-            summary: review_pb2.MatchReview | None = None,
-        ) -> review_pb2.ReviewMatchResponse:
-            left = (len(decisions) - len(found)) * options.iterations
-            left += (len(to_deepen) - deepened) * options.deep_iterations
-            progress = review_pb2.ReviewProgress(
-                decisions_judged=len(found),
-                decisions=len(decisions),
-                decisions_deepened=deepened,
-                decisions_to_deepen=len(to_deepen),
-                search_time=_duration(self._seconds),
-                remaining_search_time=_duration(left * self._seconds_per_iteration),
-            )
-            return review_pb2.ReviewMatchResponse(
-                progress=progress, decision=decision, summary=summary
-            )
-
-        async def judged(number: int, iterations: int) -> review_pb2.DecisionReview:
-            decision = decisions[number]
-            parts = (decision.version, decision.seat, iterations, options.seed, self._model_name)
-            key = hashlib.sha256(repr((digest, parts)).encode()).digest()
-            review = self._kept.get(key)
-            if review is None:
-                review = await judge(
-                    decision, self, self._requester, self._model, iterations, options.seed
-                )
-                if review.verdict != review_pb2.VERDICT_FORCED:
-                    self._searched += iterations
-                self._kept.keep(key, review)
-            return review
-
-        yield report()
-        if plan_only:
-            return
-        for number, decision in enumerate(decisions):
-            review = await judged(number, options.iterations)
-            found[decision.version, decision.seat] = review
-            if review.loss + review.deviation > options.deepen_above and options.deepen_above < 1:
-                to_deepen.append(number)
-            yield report(review)
-        to_deepen.sort(key=lambda number: -found[decisions[number][:2]].loss)
-        for number in to_deepen:
-            review = await judged(number, options.deep_iterations)
+    async def reports(self) -> AsyncGenerator[review_pb2.ReviewMatchResponse, None]:
+        """All further reports; raises Refusal."""
+        options, found = self._options, self._found
+        for decision in self._decisions:
+            review = found[decision[:2]] = await self._judged(decision, options.iterations)
+            may_have_lost = review.loss + review.deviation
+            if may_have_lost > options.deepen_above and options.deepen_above < 1:
+                self._to_deepen.append(decision)
+            yield self._report(review)
+        self._to_deepen.sort(key=lambda decision: -found[decision[:2]].loss)
+        for decision in self._to_deepen:
+            review = found[decision[:2]] = await self._judged(decision, options.deep_iterations)
             review.deep = True
-            found[decisions[number][:2]] = review
-            deepened += 1
-            yield report(review)
-        work = partial(review_chance, steps, options.iterations, options.seed)
-        chance = await self.compute(steps.state.game, Limits(seconds=0.1), work)
-        yield report(None, self._summary(steps, options, found.values(), chance))
+            self._deepened += 1
+            yield self._report(review)
+        work = partial(review_chance, self._steps, options.iterations, options.seed)
+        chance = await self.compute(self._steps.state.game, CHANCE_LIMITS, work)
+        summary = self._summary(chance)
+        yield review_pb2.ReviewMatchResponse(progress=self._progress(), summary=summary)
+
+    async def _judged(self, decision: Decision, iterations: int) -> review_pb2.DecisionReview:
+        seed = self._options.seed
+        parts = (*decision[:2], iterations, seed, self._model_name)
+        key = hashlib.sha256(repr((self._digest, parts)).encode()).digest()
+        review = self._kept.get(key)
+        if review is None:
+            review = await judge(decision, self, self._requester, self._model, iterations, seed)
+            if review.verdict != review_pb2.VERDICT_FORCED:
+                self._searched += iterations
+            self._kept.keep(key, review)
+        return review
+
+    def _report(self, review: review_pb2.DecisionReview) -> review_pb2.ReviewMatchResponse:
+        return review_pb2.ReviewMatchResponse(progress=self._progress(), decision=review)
+
+    def _progress(self) -> review_pb2.ReviewProgress:
+        judged, deepened = len(self._found), self._deepened
+        left = (len(self._decisions) - judged) * self._options.iterations
+        left += (len(self._to_deepen) - deepened) * self._options.deep_iterations
+        return review_pb2.ReviewProgress(
+            decisions_judged=judged,
+            decisions=len(self._decisions),
+            decisions_deepened=deepened,
+            decisions_to_deepen=len(self._to_deepen),
+            search_time=_duration(self._seconds),
+            remaining_search_time=_duration(left * self._seconds_per_iteration),
+        )
 
     @property
     def _model_name(self) -> str:
@@ -199,14 +204,8 @@ class Reviewer:
 
     # The whole match
 
-    def _summary(
-        self,
-        steps: Steps,
-        options: Options,
-        decisions: Iterable[review_pb2.DecisionReview],
-        chance: ChanceReview,
-    ) -> review_pb2.MatchReview:
-        state, decisions = steps.state, list(decisions)
+    def _summary(self, chance: ChanceReview) -> review_pb2.MatchReview:
+        state, options, decisions = self._steps.state, self._options, list(self._found.values())
         header = state.header
         summary = review_pb2.MatchReview(
             name=f"matches/{header.match_id}",

@@ -113,6 +113,7 @@ class Searches:
         """The own threads search where no search server answers."""
         self._threads = threads
         self._servers = servers
+        self.compute = threads.compute  # Search servers only search.
 
     async def reports(self, task: SearchTask) -> AsyncGenerator[tuple[Report, bool], None]:
         """The reports of a search, and whether each is final, which the last one is.
@@ -131,17 +132,6 @@ class Searches:
         async with aclosing(self._threads.reports(task)) as reports:
             async for report, final in reports:
                 yield report, final
-
-    async def compute(
-        self,
-        requester: Requester,
-        limits: Limits,
-        work: Callable[[SearchJob], T],
-        charge: Callable[[float], object],
-        game: str,
-    ) -> T:
-        """Does `work` in a thread of this process; search servers only search. Raises Refusal."""
-        return await self._threads.compute(requester, limits, work, charge, game)
 
     async def report(self, task: SearchTask) -> Report:
         """The final report of a search; raises Refusal."""

@@ -41,7 +41,7 @@ def test_each_match_is_told(capsys, records):
         assert wire.hosted_games()[game].title in printed.out
     for what in (" lost ", "luck of ", "the rest"):
         assert printed.out.count(what) >= len(GAMES)
-    # Who plays at random errs.
+    # Random play errs.
     assert "blunder" in printed.out
 
 

@@ -78,6 +78,25 @@ def test_a_match_is_played_by_hints_and_its_record_is_true(client):
     assert read.DESCRIPTOR.full_name == f"{PACKAGE}.HighCardAction"
 
 
+def test_a_match_is_reviewed_by_its_seat_and_by_its_record(client):
+    match = client.create_match(GAME, (OPEN, bot("random")))
+    record = play(client, match)
+    limits = {"iterations": 100, "deep_iterations": 200}
+    plan, *decisions, last = match.seats[0].review(**limits)
+    assert plan.progress.decisions == 8
+    assert {(each.decision.version, each.decision.seat) for each in decisions} == {
+        (entry.version - 1, entry.action.seat)
+        for entry in record.entries
+        if entry.HasField("action")
+    }
+    summary = last.summary
+    lost = [seat.loss for seat in summary.seats]
+    terms = summary.start + summary.seats[0].luck - lost[0] + lost[1] + summary.rest
+    assert terms == record.result.scores[0] - 0.5
+    *_, again = client.review(record, **limits)
+    assert again.summary == summary
+
+
 def test_a_hint_from_a_view_tells_beliefs_by_the_places_of_the_game(client):
     match = client.create_match(GAME)
     view = match.seats[0].view()

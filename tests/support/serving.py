@@ -34,6 +34,7 @@ from tests.support.facts import facts_of
 from tests.support.play import game_of
 
 TIMEOUT = 30
+REVIEW_TIMEOUT = 300  # Its hundreds of searches run at the idle priority.
 ALLOWED = game_pb2.HINT_POLICY_ALLOWED
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
@@ -310,7 +311,9 @@ class Player:
     def review(self, **fields):
         """Calls ReviewMatch, and returns the stream."""
         request = review_pb2.ReviewMatchRequest(match_name=self.match, **fields)
-        return self._call(self._client.reviews.ReviewMatch, request)
+        return self._client.reviews.ReviewMatch(
+            request, metadata=self.metadata, timeout=REVIEW_TIMEOUT
+        )
 
     def hint(self, limits, seed=None):
         request = hint_pb2.SuggestActionRequest(

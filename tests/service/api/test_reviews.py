@@ -11,7 +11,16 @@ from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
 from service.reviewing.verdicts import verdict
-from tests.support.serving import OPEN, TIMEOUT, Client, play_on, refused, ruleset_of
+from tests.support.serving import (
+    INVITED,
+    OPEN,
+    REVIEW_TIMEOUT,
+    TIMEOUT,
+    Client,
+    play_on,
+    refused,
+    ruleset_of,
+)
 
 QUICK = {"iterations": 100, "deep_iterations": 200}
 
@@ -66,7 +75,7 @@ def reported(stream):
 
 def review_of(client, record, **fields):
     request = review_pb2.ReviewMatchRequest(record=record, **fields)
-    return client.reviews.ReviewMatch(request, timeout=TIMEOUT)
+    return client.reviews.ReviewMatch(request, timeout=REVIEW_TIMEOUT)
 
 
 def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
@@ -149,6 +158,16 @@ def test_a_running_match_is_not_reviewed_for_anybody(client):
     stranger = table.players[0]
     stranger.token = ""
     assert refused(lambda: list(stranger.review(**QUICK))).reason == "TOKEN_MISSING"
+
+
+def test_a_match_that_was_never_dealt_has_nothing_to_judge(client):
+    table = client.create(ruleset_of("skystones"), (OPEN, INVITED))
+    table.players[0].resign()
+    responses = list(table.players[0].review(**QUICK))
+    assert [each.WhichOneof("report") for each in responses] == [None, "summary"]
+    summary = responses[-1].summary
+    assert not summary.chance_outcomes
+    assert summary.rest == summary.result.scores[0] - 0.5
 
 
 def test_a_record_that_is_none_is_refused_with_its_field(client, chess):

@@ -5,7 +5,7 @@ import { type Refusal, refusalOf } from "../api/errors";
 import type { DecisionReview, MatchReview, ReviewProgress } from "../api/types";
 import type { Seat } from "../state/seats";
 
-const DEEP = 5; // How much longer the second search of a decision takes, by the server's defaults.
+const DEEP = 3; // How much longer the second search of a decision takes, by the server's defaults.
 
 export class Review {
 	/** Whether the server can review at all; not known at first. */
