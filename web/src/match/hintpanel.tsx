@@ -246,7 +246,7 @@ function Figures({ hint, scores }: { hint: Hint; scores: readonly number[] }) {
 				{t().hintExpected}:{" "}
 				<b class="num">{number(Math.round(1000 * hint.expectedScore) / 1000)}</b>
 			</p>
-			<Sparkline values={scores} label={t().hintScoreGraph} />
+			{scores.length > 1 && <Sparkline values={scores} label={t().hintScoreGraph} />}
 			<p class="muted">
 				{hint.stopReason === StopReason.PROVEN
 					? t().hintProven

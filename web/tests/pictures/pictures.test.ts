@@ -120,7 +120,6 @@ describe.skipIf(!browserIsHere)("pictures", { concurrent: true }, () => {
 		await page.waitForFunction(() =>
 			document.querySelector(".hintpanel .primary")?.matches(":not(:disabled)"),
 		);
-		await page.waitForFunction(() => document.querySelectorAll(".sparkline .curve").length > 0);
 		await take(page, "hint");
 		await page.context().close();
 	});
