@@ -152,6 +152,10 @@ cdef class Luck:
             self.deviation = signal * sqrt(noise)
         return signal * (mean - actual)
 
+    def mean_score(self, Position position not None, uint64_t seed):
+        """The mean score of seat 0 in playouts from a position."""
+        return self.value(&position.state, 0, seed)
+
     def shuffled(self, Position position not None, uint64_t seed):
         """The position with its draw piles in another order, for tests."""
         cdef Position other = position.copy()

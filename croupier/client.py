@@ -147,6 +147,7 @@ class Client(Connection):
         entropy_from_seats: bool = False,
         time_control: clock_pb2.TimeControl | None = None,
         hint_policy: game_pb2.HintPolicy | None = None,
+        start_from: match_pb2.StartFrom | None = None,
         request_id: str = "",
         patience: float | None = None,
     ) -> NewMatch:
@@ -155,7 +156,8 @@ class Client(Connection):
         The invitation of an `INVITED` seat is in `NewMatch.invitations`; the match begins when
         somebody has joined with it. With `entropy_from_seats`, the match waits until each open and
         invited seat has called `contribute`. Unless a `hint_policy`, one of `HINT_POLICIES`, says
-        otherwise, seats may ask for hints if a bot plays, and else only after the end.
+        otherwise, seats may ask for hints if a bot plays, and else only after the end. With
+        `start_from`, the match is played on from a moment of a match that is over, as practice.
 
         When the connection is lost, or the server cannot reach its log, the call is repeated under
         the same request id, so that one match is created; raises CroupierError only if that fails
@@ -175,6 +177,7 @@ class Client(Connection):
             entropy_from_seats=entropy_from_seats,
             time_control=time_control,
             hint_policy=hint_policy,
+            start_from=start_from,
             request_id=request_id or str(uuid.uuid4()),
         )
         response: match_pb2.CreateMatchResponse = self.persist(

@@ -15,7 +15,14 @@ class Match:
     since: list[int]
     held: dict[int, int]
     events: list[Event]
-    def __init__(self, game: Game, secret: bytes, match_id: str = "", version: int = 0) -> None: ...
+    def __init__(
+        self,
+        game: Game,
+        secret: bytes,
+        match_id: str = "",
+        version: int = 0,
+        start: Position | None = None,
+    ) -> None: ...
     @property
     def secret_hash(self) -> bytes: ...
     @property

@@ -34,24 +34,29 @@ cdef class Match:
     cdef readonly list events     # Those of the deal; empty in a match that was copied or loaded.
 
     def __init__(
-        self, Game game not None, bytes secret not None, str match_id="", int version=0
+        self, Game game not None, bytes secret not None, str match_id="", int version=0,
+        Position start=None
     ):
-        """Deals at this version and keeps the events of the deal. `secret` has 32 bytes."""
+        """Deals at this version and keeps the events of the deal. `secret` has 32 bytes.
+
+        Instead of dealing, a match that is played on from a position, `start`, draws the order that
+        no seat has seen anew.
+        """
         if len(secret) != 32:
             raise ValueError("the secret of a match has 32 bytes")
         self.game = game
         self.secret = secret
         self.match_id = match_id
-        self.position = Position(game)
+        self.position = Position(game) if start is None else start
         self.version = version
         self.since = [version, version]
         self.held = {}
-        self.events = self.draw(None, version)
+        self.events = self.draw(None, version, start is None)
 
-    cdef list draw(self, joint, int version):
-        # Deals, or applies a joint action, on a copy. If the tape runs out, this starts again with
-        # a longer one, whose first draws are the same. The first tape is empty, because most
-        # decisions draw nothing. If it raises an error, the match is as it was.
+    cdef list draw(self, joint, int version, bint deals=False):
+        # Deals, begins to play on, or applies a joint action, on a copy. If the tape runs out, this
+        # starts again with a longer one, whose first draws are the same. The first tape is empty,
+        # because most decisions draw nothing. If it raises an error, the match is as it was.
         cdef Position after
         cdef Rng rng
         cdef EventLog log
@@ -65,8 +70,10 @@ cdef class Match:
             rng.tape_left = len(tape)
             log.used = 0
             log.overflowed = False
-            if joint is None:
+            if deals:
                 self.game.deal(&after.state, &rng, &log)
+            elif joint is None:
+                self.game.shuffle_unseen(&after.state, &rng)
             else:
                 for seat in range(SEATS):
                     both[seat] = joint.get(seat, 0)

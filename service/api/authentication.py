@@ -18,7 +18,7 @@ from pathlib import Path
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
 from service.common.call import Call
-from service.common.errors import Refusal
+from service.common.errors import Refusal, invalid_field
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.hosting.seats import Caller
@@ -55,6 +55,13 @@ class Tokens:
     def read(self, authorization: str) -> Caller:
         """The caller that sent this "authorization" header; raises Refusal."""
         return self._read(read_bearer(authorization))
+
+    def read_field(self, token: str, path: str) -> Caller:
+        """The holder of a token in the field `path` of a request; raises Refusal."""
+        try:
+            return self._read(token)
+        except Refusal:
+            raise invalid_field(path, "UNKNOWN_TOKEN", "is not a token of this server") from None
 
     def _check(self, token: str) -> Caller:
         claim = self._read_signed(_DOMAIN, token)

@@ -22,11 +22,14 @@ from service.admission.budgets import Budget
 from service.api.authentication import Authenticator, Tokens
 from service.common.call import Call, Kind
 from service.common.errors import Refusal, invalid_field, shutting_down
+from service.common.event_loop import LongWork
 from service.hosting.clocks import Clock
 from service.hosting.creation import rematch_id
 from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
+from service.hosting.played_on import Start, StartError, read_origin
+from service.hosting.records import RecordError, replaying_record
 from service.hosting.seats import Caller, check_display_name, check_seat
 from service.hosting.views import (
     list_item,
@@ -77,6 +80,10 @@ def _filters(query: Query) -> str:
     return hashlib.sha256(f"{query.game} {query.over}".encode()).hexdigest()[:16]
 
 
+def _no_start(rule: str) -> Refusal:
+    return invalid_field("start_from.version", "NOT_PLAYABLE", rule)
+
+
 def _invalid() -> Refusal:
     return invalid_field(
         "page_token", "OTHER_FILTERS", "must be a next_page_token of a list with the same filters"
@@ -100,7 +107,9 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         metrics: Metrics,
         clock: Clock,
         admission: Admission,
+        long_work: LongWork | None = None,
     ) -> None:
+        self._long_work = long_work or LongWork()
         self._admission = admission
         self._matches = matches
         self._tokens = tokens
@@ -131,6 +140,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             if config.display_name and not config.HasField("open"):
                 raise invalid_field(path, "NOT_OPEN", "is for an open seat only")
         self._admission.check_restriction(call, "create_match")
+        start = await self._read_start(request) if request.HasField("start_from") else None
         state = await self._matches.create(
             request.ruleset,
             bots,
@@ -144,6 +154,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             _key_name(call),
             tuple(config.display_name for config in request.seats) or ("", ""),
             request.hint_policy,
+            start,
         )
         match_id = state.header.match_id
         call.match = match_id
@@ -162,6 +173,40 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             ],
         )
 
+    async def _read_start(self, request: match_pb2.CreateMatchRequest) -> Start:
+        source = request.start_from
+        if source.WhichOneof("source") == "match_token":
+            caller = self._tokens.read_field(source.match_token, "start_from.match_token")
+            state = await self._matches.load(caller.match_id)
+            state.seats.check_token(caller)
+            if not state.over:
+                raise Refusal(
+                    ErrorReason.ERROR_REASON_MATCH_NOT_OVER,
+                    "another match can begin only at a moment of a match that is over",
+                )
+            if source.version > state.version:
+                raise _no_start(f"must be at most {state.version}, that of the end")
+            state = await self._long_work.finish(state.going_back(source.version))
+        else:
+            state = await self._replay(source.record, source.version)
+        if state.match is None or state.over or not state.match.position.deciders:
+            raise _no_start("must be one in which a seat owes a decision")
+        asked = wire.read_ruleset(request.ruleset, "ruleset")
+        if wire.write_ruleset(asked) != wire.write_ruleset(state.game):
+            rule = "must be that of the match to play on from"
+            raise invalid_field("ruleset", "OTHER_RULESET", rule)
+        try:
+            return state.start_here()
+        except StartError as error:
+            raise _no_start(str(error)) from None
+
+    async def _replay(self, record: match_pb2.MatchRecord, version: int) -> MatchState:
+        try:
+            return await self._long_work.finish(replaying_record(record, version))
+        except RecordError as error:
+            field = f"start_from.record.{error.field}".removesuffix(".")
+            raise invalid_field(field, "NOT_A_RECORD", str(error)) from None
+
     def _creator(self, call: Call) -> str:
         # The pseudonym under which the log counts the live matches of the principal.
         return self._tokens.pseudonym(str(call.principal)) if call.payers else ""
@@ -170,7 +215,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
     async def _admit_new(self, call: Call, header: Header) -> AsyncIterator[None]:
         # While a match that does not exist yet is created.
         self._admission.spend(call, Budget.MATCHES)
-        self._admission.spend(call, Budget.RULESET_BYTES, len(header.ruleset))
+        self._admission.spend(call, Budget.RULESET_BYTES, len(header.ruleset) + len(header.start))
         async with self._admission.adding(
             call, Budget.LIVE_MATCHES, partial(self._matches.count_live, header.creator)
         ):
@@ -214,7 +259,8 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self, request: match_pb2.GetMatchRequest, call: Call
     ) -> match_pb2.GetMatchResponse:
         state = await self._read(request.name, call)
-        return match_pb2.GetMatchResponse(hosted_match=write_match(list_item(state), state.result))
+        match = write_match(list_item(state), state.result, read_origin(state.header))
+        return match_pb2.GetMatchResponse(hosted_match=match)
 
     async def _read(self, name: str, call: Call) -> MatchState:
         # A match that the operator and all holders of its tokens may know.

@@ -9,6 +9,7 @@ from croupier.v1.game_pb2 import HINT_POLICY_AFTER_END, HINT_POLICY_ALLOWED, Rul
 from service import wire
 from service.common.errors import invalid_field
 from service.hosting.match_state import MatchState
+from service.hosting.played_on import Start
 from service.searching.options import Models
 from service.store import Header
 
@@ -34,13 +35,14 @@ def new_header(
     key_name: str = "",
     display_names: tuple[str, ...] = ("", ""),
     hint_policy: int = 0,
+    start: Start | None = None,
 ) -> Header:
     """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
 
     Its id follows from `id_source`, or is drawn at random without one. `key_name` is the display
     name of the API key to which the tokens of the open seats are issued, or empty, and
     `display_names` those that the players of these seats have given. Without a `hint_policy`, hints
-    are allowed where a bot plays.
+    are allowed where a bot plays. A match with a `start` is played on from there.
     """
     game = wire.read_ruleset(ruleset, "ruleset")
     match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
@@ -52,7 +54,7 @@ def new_header(
         match_id=match_id,
         game=game.id,
         ruleset=ruleset.SerializeToString(deterministic=True),
-        rules_version=game.rules_version,
+        rules_version=game.rules_version if start is None else start.rules_version,
         secret=secret,
         chance_id=chance_id,
         bots=bots,
@@ -66,6 +68,7 @@ def new_header(
         ),
         display_names=display_names,
         hint_policy=hint_policy or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
+        start=b"" if start is None else start.message,
     )
 
 

@@ -17,9 +17,11 @@ from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import History, read_snapshot, write_snapshot
+from service.hosting.played_on import Start, replaying_start, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
 
+DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)  # The kinds of entries that hold actions.
 _GAMES_KEPT = 256
 _RESULT = "result"  # In `MatchState.written`.
 
@@ -68,15 +70,25 @@ class MatchState(NamedTuple):
 
     @staticmethod
     def begin(header: Header) -> "MatchState":
-        """The match without entries; raises Refusal if it was dealt under other rules."""
+        """The match without entries; as `beginning`, at once."""
+        return finish_now(MatchState.beginning(header))
+
+    @staticmethod
+    def beginning(header: Header) -> Work["MatchState"]:
+        """The match without entries.
+
+        Raises Refusal if it was dealt under other rules, and StartError for a start that is none.
+        """
         game = _read_game(header)
+        if header.start:
+            yield from replaying_start(game, header.start)
         control = read_control(header.time_control)
         seats = Seats.begin(header)
         match = contributions = None
         if header.entropy_from_seats:
             contributions = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
         elif not seats.missing:
-            match = Match(game, header.secret, header.chance_id)
+            match = _deal(game, header, header.secret, 0)
         return MatchState(
             header=header,
             game=game,
@@ -101,7 +113,7 @@ class MatchState(NamedTuple):
     @staticmethod
     def loading(stored: StoredMatch) -> Work["MatchState"]:
         """The match as it is stored; its snapshot, if it fits, spares most of the work."""
-        state = MatchState.begin(stored.header)
+        state = yield from MatchState.beginning(stored.header)
         entries, snapshot = stored.entries, stored.snapshot
         if snapshot is None or snapshot.version > len(entries):
             return (yield from state.replaying(entries))
@@ -168,7 +180,13 @@ class MatchState(NamedTuple):
         """The match as it was at a version."""
         if version == self.version:
             return self
-        return (yield from MatchState.begin(self.header).replaying(self.entries[:version]))
+        begun = yield from MatchState.beginning(self.header)
+        return (yield from begun.replaying(self.entries[:version]))
+
+    def start_here(self) -> Start:
+        """The start of a match that is played on from this one; raises StartError."""
+        actions = [entry for entry in self.entries if entry.action and entry.kind in DECISIONS]
+        return write_start(self.header, self.version, self.dealt(), actions)
 
     # What the match is
 
@@ -269,7 +287,8 @@ class MatchState(NamedTuple):
 
     def recalling_events(self) -> Work[None]:
         """Finds the events of all versions that a snapshot has skipped."""
-        replayed = yield from MatchState.begin(self.header).replaying(self.entries)
+        begun = yield from MatchState.beginning(self.header)
+        replayed = yield from begun.replaying(self.entries)
         self.history.events[: self.version + 1] = replayed.history.events
 
     def version_of(self, seat: int, request_id: str) -> int | None:
@@ -440,7 +459,7 @@ def _after_replacement(state: MatchState, entry: Entry) -> MatchState:
 
 def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
     version = state.seats.engine_version(state.version + 1)
-    match = Match(state.game, secret, state.header.chance_id, version)
+    match = _deal(state.game, state.header, secret, version)
     return _next(
         state,
         entry,
@@ -450,6 +469,12 @@ def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
         deciders=match.deciders,
         over=match.over,
     )
+
+
+def _deal(game: Game, header: Header, secret: bytes, version: int) -> Match:
+    # It is dealt, or played on from where it starts.
+    start = finish_now(replaying_start(game, header.start)) if header.start else None
+    return Match(game, secret, header.chance_id, version, start)
 
 
 _AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {

@@ -26,6 +26,7 @@ from service.hosting.creation import (
 from service.hosting.leases import leased_status
 from service.hosting.match_cache import MAX_CACHED, MatchCache, Watch, Watches
 from service.hosting.match_state import MatchState
+from service.hosting.played_on import Start
 from service.hosting.records import writing_record
 from service.hosting.requests import Commit, Reply
 from service.hosting.seats import Caller, write_joined
@@ -119,6 +120,7 @@ class Matches:
         key_name: str = "",
         display_names: tuple[str, ...] = ("", ""),
         hint_policy: int = 0,
+        start: Start | None = None,
     ) -> MatchState:
         """Deals a match, or lets it wait for its invited seats and for the entropy of its seats.
 
@@ -142,6 +144,7 @@ class Matches:
             key_name,
             display_names,
             hint_policy,
+            start,
         )
         if id_source is None:
             return await self._create(header, admit)
@@ -195,7 +198,7 @@ class Matches:
         header = limited_header(header, self._max_default_actions)
         header = modelled_header(header, self._models)
         async with admit(header):
-            state = MatchState.begin(header)
+            state = await self._long_work.finish(MatchState.beginning(header))
             status = leased_status(state)
             await tracing.commit(self._store.create(header, status))
         self._metrics.match(header.game, "created")

@@ -20,8 +20,11 @@ from service.common.event_loop import Work, finish_now
 from service.common.validation import first_violation
 from service.hosting.entropy import write_contribution
 from service.hosting.match_state import MatchState
+from service.hosting.played_on import StartError
 from service.hosting.seats import read_joined, write_joined, write_seats
 from service.store import Entry, EntryKind, Header
+
+MAX_ENTRIES = 5_000  # The longest matches of the hosted games have about a thousand.
 
 _DIGEST = match_pb2.MatchRecord.DIGEST_FIELD_NUMBER
 _DIGEST_DOMAIN = b"croupier/record/v1\0"
@@ -49,6 +52,8 @@ def writing_record(state: MatchState) -> Work[bytes]:
         hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
     )
     record.create_time.FromMilliseconds(header.created)
+    if header.start:
+        record.start.MergeFromString(header.start)
     if header.time_control:
         record.time_control.MergeFromString(header.time_control)
     for version in range(state.version + 1):
@@ -115,7 +120,7 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
     may word it otherwise, as another release does: only the digest protects `result.ending.text`.
     """
     finish_now(checking(record))
-    state = begin_record(record)
+    state = finish_now(beginning_record(record))
     for number, entry in enumerate(record.entries):
         if entry.HasField("event"):
             continue
@@ -146,10 +151,27 @@ def verify(record: match_pb2.MatchRecord) -> MatchState:
 # Reading
 
 
-def begin_record(record: match_pb2.MatchRecord) -> MatchState:
+def replaying_record(record: match_pb2.MatchRecord, version: int) -> Work[MatchState]:
+    """The match of a record that a caller sends, as it was at a version; raises RecordError."""
+    yield from checking_sent(record)
+    state = yield from beginning_record(record)
+    for number, entry in enumerate(record.entries):
+        if state.version == version:
+            break
+        if not entry.HasField("event"):
+            state = after_entry(state, entry, f"entries[{number}]")
+        yield
+    if state.version != version:
+        raise RecordError("entries", f"they end before version {version}")
+    return state
+
+
+def beginning_record(record: match_pb2.MatchRecord) -> Work[MatchState]:
     """The match of a record that was checked, before its first entry; raises RecordError."""
     try:
-        state = MatchState.begin(_read_header(record))
+        state = yield from MatchState.beginning(_read_header(record))
+    except StartError as error:
+        raise RecordError(f"start.{error.path}", str(error)) from None
     except Refusal as refusal:
         changed = refusal.reason == ErrorReason.ERROR_REASON_RULES_CHANGED
         raise RecordError("rules_version" if changed else "", str(refusal)) from None
@@ -157,12 +179,25 @@ def begin_record(record: match_pb2.MatchRecord) -> MatchState:
     return state
 
 
+def checking_sent(record: match_pb2.MatchRecord) -> Work[None]:
+    """As `checking`, for a record that a caller sends, whose length is limited."""
+    if len(record.entries) > MAX_ENTRIES:
+        raise RecordError("entries", f"must be at most {MAX_ENTRIES} entries")
+    yield from checking(record)
+
+
 def checking(record: match_pb2.MatchRecord) -> Work[None]:
     """Checks a record by the schema, entry by entry; raises RecordError."""
     head = match_pb2.MatchRecord()
     head.CopyFrom(record)
     del head.entries[:]
+    for stretch in head.start.stretches:
+        del stretch.actions[:]
     _check_schema(head, "")
+    for place, stretch in enumerate(record.start.stretches):
+        for number, action in enumerate(stretch.actions):
+            _check_schema(action, f"start.stretches[{place}].actions[{number}]")
+            yield
     for number, entry in enumerate(record.entries):
         _check_schema(entry, f"entries[{number}]")
         yield
@@ -199,6 +234,7 @@ def _read_header(record: match_pb2.MatchRecord) -> Header:
         model=record.model,
         display_names=tuple(seat.display_name for seat in record.seats),
         hint_policy=record.hint_policy,
+        start=_as_bytes(record.start) if record.HasField("start") else b"",
     )
 
 

@@ -10,13 +10,13 @@ from engine.game import SPECTATOR
 from service import wire
 from service.hosting.clocks import Clocks
 from service.hosting.entropy import CONTRIBUTIONS, write_contribution
-from service.hosting.match_state import MatchState
+from service.hosting.match_state import DECISIONS, MatchState
+from service.hosting.played_on import read_origin
 from service.hosting.seats import read_joined, write_seats
 from service.store import EntryKind, ListedMatch
 from service.wire import field, number_field
 from service.wire.fields import ALL, Fields
 
-_DECISIONS = (EntryKind.ACTION, EntryKind.EXPIRY)
 # SubmitActionResponse has the field of the same number.
 _EVENTS = match_pb2.WatchMatchResponse.EVENTS_FIELD_NUMBER
 _KEY = "events"  # In `MatchState.written`.
@@ -53,7 +53,7 @@ def _serialize_events(state: MatchState, version: int) -> tuple[bytes, ...]:
     for each in happened:
         add(wire.serialize_event(game, each, version), each.audience)
     # An action without events is held until the other seat has decided too.
-    if not happened and entry is not None and entry.action and entry.kind in _DECISIONS:
+    if not happened and entry is not None and entry.action and entry.kind in DECISIONS:
         decided = game_pb2.SeatDecided(seat=entry.seat)
         add(_serialize(game_pb2.MatchEvent(version=version, seat_decided=decided)), TO_PUBLIC)
     if state.over and version == state.version:
@@ -144,6 +144,8 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
         parts.append(state.seats.players)
     if header.hint_policy and (whole or "hint_policy" in fields):
         parts.append(number_field(_HINT_POLICY, header.hint_policy))
+    if header.start and (whole or "origin" in fields):
+        parts.append(_write(game_pb2.View(origin=read_origin(header)), fields))
     return b"".join(parts)
 
 
@@ -216,6 +218,7 @@ def write_invitation(state: MatchState, seat: int) -> match_pb2.GetInvitationRes
         hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
         entropy_from_seats=header.entropy_from_seats,
         state=match_pb2.INVITATION_STATE_USED,
+        origin=read_origin(header),
     )
     if seat in state.seats.missing:
         expired = match_pb2.INVITATION_STATE_EXPIRED
@@ -242,8 +245,12 @@ def list_item(state: MatchState) -> ListedMatch:
     )
 
 
-def write_match(listed: ListedMatch, result: game_pb2.MatchResult | None = None) -> match_pb2.Match:
-    """The resource; the log does not list how a match ended."""
+def write_match(
+    listed: ListedMatch,
+    result: game_pb2.MatchResult | None = None,
+    origin: game_pb2.Origin | None = None,
+) -> match_pb2.Match:
+    """The resource; the log does not list how a match ended, or where it began."""
     over = listed.ended is not None
     match = match_pb2.Match(
         name=f"matches/{listed.match_id}",
@@ -252,6 +259,7 @@ def write_match(listed: ListedMatch, result: game_pb2.MatchResult | None = None)
         version=listed.version,
         seats=write_seats(listed.bots, listed.invited),
         result=result,
+        origin=origin,
         rules_version=listed.rules_version,
     )
     match.create_time.FromMilliseconds(listed.created)

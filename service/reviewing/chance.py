@@ -1,5 +1,6 @@
 """What chance was worth in a match: its deal, and each later outcome (ai/luck.pyx)."""
 
+from statistics import fmean
 from typing import NamedTuple
 
 from ai.luck import Luck
@@ -33,6 +34,11 @@ def review_chance(steps: Steps, iterations: int, seed: int, job: SearchJob) -> C
         if job.stop.hold():
             break
         number = derive(seed, "chance", step.version)
+        if step.before is None and steps.state.header.start:
+            # It was not dealt: the match was played on from here.
+            seeds = (derive(number, each) for each in range(SAMPLES))
+            start = quantized(fmean(luck.mean_score(step.after, each) for each in seeds) - 0.5)
+            continue
         if step.before is None:
             correction, mean = deals.deal(step.after, number)
             start, deviation = quantized(mean - 0.5), deals.deviation

@@ -8,10 +8,8 @@ from engine.position import Position
 from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
-from service.hosting.records import RecordError, after_entry, begin_record, checking
+from service.hosting.records import RecordError, after_entry, beginning_record, checking_sent
 from service.hosting.views import serialize_position
-
-MAX_ENTRIES = 5_000  # The longest matches of the hosted games have about a thousand.
 
 
 class Decision(NamedTuple):
@@ -44,10 +42,8 @@ class Steps(NamedTuple):
 
 def reading_steps(record: match_pb2.MatchRecord) -> Work[Steps]:
     """Replays a record; raises RecordError unless it is that of a match that is over."""
-    if len(record.entries) > MAX_ENTRIES:
-        raise RecordError("entries", f"must be at most {MAX_ENTRIES} entries")
-    yield from checking(record)
-    state = begin_record(record)
+    yield from checking_sent(record)
+    state = yield from beginning_record(record)
     decisions: list[Decision] = []
     steps = _dealt(None, state)
     for number, entry in enumerate(record.entries):

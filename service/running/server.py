@@ -243,6 +243,7 @@ class Server:
             self.metrics,
             self._clock,
             self._admission,
+            self._long_work,
         )
         hint_service = HintService(
             self._searches, self._admission, self.metrics, authenticator, self._models

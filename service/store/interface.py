@@ -87,6 +87,9 @@ class Header(NamedTuple):
     # The name that the player of each open seat has given, or empty; none holds a zero character.
     display_names: tuple[str, ...] = ("", "")
     hint_policy: int = 0  # A croupier.v1.HintPolicy; 0 in a match from before there was one.
+    start: bytes = (
+        b""  # A croupier.v1.MatchStart if it was played on; empty: it begins with a deal.
+    )
 
     @property
     def seeded(self) -> bool:

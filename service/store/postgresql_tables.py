@@ -89,6 +89,7 @@ MIGRATIONS = (
     ALTER TABLE matches ADD COLUMN display_names bytea NOT NULL DEFAULT '';
     ALTER TABLE matches ADD COLUMN hint_policy integer NOT NULL DEFAULT 0;
     """,
+    "ALTER TABLE matches ADD COLUMN start bytea NOT NULL DEFAULT ''",
 )
 
 _HEADER = ", ".join(Header._fields)

@@ -98,6 +98,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE matches ADD COLUMN display_names BLOB NOT NULL DEFAULT x''",
         "ALTER TABLE matches ADD COLUMN hint_policy INTEGER NOT NULL DEFAULT 0",
     ),
+    ("ALTER TABLE matches ADD COLUMN start BLOB NOT NULL DEFAULT x''",),
 )
 
 

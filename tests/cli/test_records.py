@@ -132,7 +132,7 @@ def test_a_match_names_the_players_and_no_card(operate):
     fields = {field.name for field in match_pb2.Match.DESCRIPTOR.fields}
     assert fields == {
         *("name", "game", "state", "version", "seats", "result", "rules_version"),
-        *("create_time", "update_time", "end_time"),
+        *("create_time", "update_time", "end_time", "origin"),
     }
 
 

@@ -7,7 +7,8 @@ both, and the other seat, whose cards differ, makes a decision that shows the vi
 chance of the second match is drawn again until it does, too. Where that is impossible, such as when
 many cards are drawn, the second match is replaced by another world of the first.
 
-The matches are played over gRPC, and over the web gateway in JSON.
+The matches are played over gRPC, and over the web gateway in JSON. Some are played on from a moment
+of another match.
 
 All that the viewer and a spectator receive is then compared, byte by byte: responses, streams,
 errors with their details and metadata, hints, beliefs, refused records, the debug log and the
@@ -29,10 +30,12 @@ from croupier.v1 import clock_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
 from service import wire
 from service.gateway.listener import WebOptions
+from service.hosting.records import write_record
 from service.observability.logs import JsonFormatter
 from service.store import MemoryStore
 from tests.support.manual_clock import ManualClock
 from tests.support.play import note_on_failure, seeded
+from tests.support.random_matches import random_match, random_moment
 from tests.support.serving import TIMEOUT, Client, Player, hosted_cases, ruleset_of
 from tests.support.web import Method, WebClient
 from tests.support.worlds import another_world, with_secret
@@ -298,7 +301,17 @@ def unordered(event):
     return event.kind, event.seat, sorted(event.values)
 
 
-def play_pair(pair, log, game_id, name, rng):
+def random_start(game_id, name, rng):
+    """A moment of another match, to play on from."""
+    source = random_match(game_id, name, rng)
+    version, record = random_moment(source, rng).version, write_record(source)
+    needed = [each for each in record.entries if not each.HasField("event")][:version]
+    del record.entries[:]
+    record.entries.extend(needed)
+    return match_pb2.StartFrom(record=record, version=version)
+
+
+def play_pair(pair, log, game_id, name, rng, played_on):
     """Play a pair of matches; return how often the second was replaced, and how many versions."""
     first, second = pair
     viewer = rng.randrange(2)
@@ -308,6 +321,7 @@ def play_pair(pair, log, game_id, name, rng):
         seed=rng.getrandbits(63),
         request_id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
         time_control=HOUR if rng.random() < 0.5 else None,
+        start_from=random_start(game_id, name, rng) if played_on else None,
     )
     assert first.create(request) == second.create(request)
     second.state = another_world(first.state, viewer, rng)
@@ -377,13 +391,22 @@ def play_pair(pair, log, game_id, name, rng):
 LISTENERS = ("grpc", "web")
 # The short form plays each game through one listener.
 OVER_GRPC = ("powershot_soccer", "skystones")
-PLAYED = [("grpc" if game_id in OVER_GRPC else "web", game_id) for game_id in wire.hosted_games()]
-ALL = [(gateway, game_id) for gateway in LISTENERS for game_id in wire.hosted_games()]
+PLAYED = [
+    ("grpc" if (game_id in OVER_GRPC) != played_on else "web", game_id, played_on)
+    for game_id in wire.hosted_games()
+    for played_on in (False, True)
+]
+ALL = [
+    (gateway, game_id, played_on)
+    for gateway in LISTENERS
+    for game_id in wire.hosted_games()
+    for played_on in (False, True)
+]
 
 
 @pytest.mark.parametrize("first", range(0, PAIRS, BLOCK))
-@pytest.mark.parametrize(("gateway", "game_id"), ALL if PAIRS > 1 else PLAYED)
-def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, gateway):
+@pytest.mark.parametrize(("gateway", "game_id", "played_on"), ALL if PAIRS > 1 else PLAYED)
+def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, gateway, played_on):
     key = tmp_path / "key"
     key.write_bytes(bytes(range(32)))
     names = [case.values[1] for case in hosted_cases() if case.values[0] == game_id]
@@ -392,11 +415,12 @@ def test_pairs_of_matches_tell_the_same(servers, tmp_path, log, game_id, first, 
     for number in numbers:
         name = names[number % len(names)] if PAIRS > 1 else "default"
         with note_on_failure(game=game_id, ruleset=name, seed=SEED, pair=number):
-            rng = seeded("pairs", SEED, game_id, number)
+            rng = seeded("pairs", SEED, game_id, number, *(["played on"] if played_on else []))
             with pair_of_servers(servers, key, gateway) as pair:
-                more = play_pair(pair, log, game_id, name, rng)
+                more = play_pair(pair, log, game_id, name, rng, played_on)
             replaced += more[0]
             versions += more[1]
-    assert replaced < versions
+    assert replaced < versions or played_on  # A match can be played on from its end.
     counted = f"{len(numbers)} pairs, {versions} versions, replaced {replaced} times"
-    print(f"{game_id} over {gateway} from {first}: {counted}, seed {SEED}", flush=True)
+    kind = "played on" if played_on else "whole"
+    print(f"{game_id}, {kind}, over {gateway} from {first}: {counted}, seed {SEED}", flush=True)

@@ -3,6 +3,7 @@
 import hashlib
 
 from service import wire
+from service.common.event_loop import finish_now
 from service.hosting.match_state import MatchState
 from service.store import Entry, EntryKind, Header
 from tests.support.serving import ruleset_of
@@ -21,12 +22,27 @@ def random_match(
     resign_at=None,
     invited=(),
     replaced=False,
+    played_on=0,
 ):
     """Plays a random match to its end, and returns its match state.
 
     `seats` has the strength of the bot at each seat, 0 for an open one. `resign_at` is a version.
-    With `replaced`, the tokens of both seats are replaced now and then.
+    With `replaced`, the tokens of both seats are replaced now and then. The match was played on
+    `played_on` times in a row, from one match after the other.
     """
+    start = b""
+    if played_on:
+        source = random_match(
+            game_id,
+            name,
+            rng,
+            entropy=bool(rng.randrange(2)),
+            seeded=bool(rng.randrange(2)),
+            invited=rng.choice(((), (0,), (0, 1))),
+            replaced=True,
+            played_on=played_on - 1,
+        )
+        start = random_moment(source, rng).start_here().message
     match_id = f"{rng.getrandbits(100):020x}"
     ruleset = ruleset_of(game_id, name)
     header = Header(
@@ -40,6 +56,7 @@ def random_match(
         created=1_700_000_000_000 + rng.randrange(10**6),
         entropy_from_seats=entropy,
         invited=invited,
+        start=start,
     )
     state = MatchState.begin(header)
     for seat in rng.sample(invited, len(invited)):
@@ -60,6 +77,14 @@ def random_match(
         data = action.SerializeToString(deterministic=True)
         state = state.after(Entry(EntryKind.ACTION, seat, at, data, state.version))
     return state
+
+
+def random_moment(state, rng):
+    """A match that is over as it was at one of the versions at which a seat had to decide."""
+    while True:
+        earlier = finish_now(state.going_back(rng.randrange(state.version)))
+        if earlier.match is not None and earlier.deciders:
+            return earlier
 
 
 def contributions(state, rng):

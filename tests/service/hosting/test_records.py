@@ -34,12 +34,14 @@ KINDS = (
     {"invited": (1,), "replaced": True},
     {"invited": (0, 1), "entropy": True},
     {"invited": (0,), "seats": (0, SKILLED)},
+    {"played_on": 2},
+    {"played_on": 1, "entropy": True, "invited": (1,)},
 )
 
 # The replay does not depend on the time of the match, the strength of a bot, the name of a seeded
-# match, the model of bots, or the unused parts of a ruleset, so only the digest reveals a change of
-# these fields.
-NOT_REPLAYED = ("create_time", "seats", "name", "model", "digest")
+# match, the model of bots, the name of the match before, or the unused parts of a ruleset, so only
+# the digest reveals a change of these fields.
+NOT_REPLAYED = ("create_time", "seats", "name", "model", "digest", "start.origin")
 
 
 def record_of(seed, **kind):

@@ -1,0 +1,109 @@
+"""Matches that are played on from a moment of another match: where they begin.
+
+Such a match keeps what was decided before and from which secrets chance was drawn, not a position:
+so its beginning outlasts the engine's own encodings as any log does, and whoever has its record can
+derive it again. Every card lies where it lay, apart from cards in an order that no seat had seen
+(`Game.shuffle_unseen`): their order is drawn from the new secret, as is all later chance.
+"""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from croupier.v1 import game_pb2, match_pb2
+from engine.errors import ActionError
+from engine.game import Game
+from engine.match import Match
+from engine.position import Position
+from service import wire
+from service.common.errors import Refusal
+from service.common.event_loop import Work
+from service.store import Entry, Header
+
+MAX_STRETCHES, MAX_ACTIONS = 8, 5_000  # As in the schema.
+_POSITIONS_KEPT = 256
+
+
+class Start(NamedTuple):
+    """Where a match begins that is played on."""
+
+    message: bytes  # A croupier.v1.MatchStart.
+    rules_version: int  # Under which it was played before.
+
+
+class StartError(ValueError):
+    """A start that is none; `path` is that of the field of a MatchStart which is wrong."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(what)
+        self.path = path
+
+
+def write_start(header: Header, version: int, match: Match, actions: list[Entry]) -> Start:
+    """The start of a match that is played on from this one; raises StartError.
+
+    `match` is the engine's at the version, and `actions` are the entries with actions before it.
+    """
+    start = match_pb2.MatchStart()
+    if header.start:
+        start.MergeFromString(header.start)
+    start.origin.name = f"matches/{header.match_id}"
+    start.origin.version = version
+    stretch = start.stretches.add(
+        chance_id=match.match_id, secret=match.secret, version=match.version - len(actions)
+    )
+    for entry in actions[: len(actions) - len(match.held)]:
+        stretch.actions.add(seat=entry.seat).action.MergeFromString(entry.action)
+    if len(start.stretches) > MAX_STRETCHES:
+        raise StartError(
+            "stretches", f"a match is played on at most {MAX_STRETCHES} times in a row"
+        )
+    if sum(len(each.actions) for each in start.stretches) > MAX_ACTIONS:
+        raise StartError("stretches", f"a match is played on after at most {MAX_ACTIONS} actions")
+    return Start(start.SerializeToString(deterministic=True), header.rules_version)
+
+
+def read_origin(header: Header) -> game_pb2.Origin | None:
+    """The moment at which a match began; None if that was a deal."""
+    return match_pb2.MatchStart.FromString(header.start).origin if header.start else None
+
+
+_positions: OrderedDict[tuple[Game, bytes], Position] = OrderedDict()
+
+
+def replaying_start(game: Game, start: bytes) -> Work[Position]:
+    """The position at which a match begins that is played on; raises StartError."""
+    key = (game, start)
+    position = _positions.get(key)
+    if position is None:
+        position = _positions[key] = yield from _replaying(game, start)
+        if len(_positions) > _POSITIONS_KEPT:
+            _positions.popitem(last=False)
+    else:
+        _positions.move_to_end(key)
+    return position
+
+
+def _replaying(game: Game, start: bytes) -> Work[Position]:
+    position, path, total = None, "stretches", 0
+    for number, stretch in enumerate(match_pb2.MatchStart.FromString(start).stretches):
+        path = f"stretches[{number}]"
+        match = Match(game, stretch.secret, stretch.chance_id, stretch.version, position)
+        total += len(stretch.actions)
+        if total > MAX_ACTIONS:
+            raise StartError(path, f"must have at most {MAX_ACTIONS} actions in all stretches")
+        for turn, taken in enumerate(stretch.actions):
+            where = f"{path}.actions[{turn}]"
+            try:
+                wire.check_game(game, taken.action, "action")
+                match.apply(int(taken.seat), wire.read_action(game, taken.action))
+            except ActionError as error:
+                raise StartError(where, f"the rules do not allow it: {error}") from None
+            except Refusal as refusal:
+                raise StartError(where, str(refusal)) from None
+            yield
+        if match.held:
+            raise StartError(path, "must not end with a decision that waits for the other seat")
+        position = match.position
+    if position is None or position.over:
+        raise StartError(path, "must end where a seat owes a decision")
+    return position
