@@ -473,7 +473,9 @@ def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
 
 def _deal(game: Game, header: Header, secret: bytes, version: int) -> Match:
     # It is dealt, or played on from where it starts.
-    start = finish_now(replaying_start(game, header.start)) if header.start else None
+    start = None
+    if header.start:
+        start = finish_now(replaying_start(game, header.start)).position
     return Match(game, secret, header.chance_id, version, start)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from croupier.v1 import game_pb2, match_pb2
 from engine.errors import ActionError
+from engine.events import Event
 from engine.game import Game
 from engine.match import Match
 from engine.position import Position
@@ -20,7 +21,7 @@ from service.common.event_loop import Work
 from service.store import Entry, Header
 
 MAX_STRETCHES, MAX_ACTIONS = 8, 5_000  # As in the schema.
-_POSITIONS_KEPT = 256
+_KEPT = 64
 
 
 class Start(NamedTuple):
@@ -28,6 +29,13 @@ class Start(NamedTuple):
 
     message: bytes  # A croupier.v1.MatchStart.
     rules_version: int  # Under which it was played before.
+
+
+class Beginning(NamedTuple):
+    """Where a match begins, and what happened before."""
+
+    position: Position
+    events: tuple[tuple[int, tuple[Event, ...]], ...]  # By version of their stretch.
 
 
 class StartError(ValueError):
@@ -67,27 +75,28 @@ def read_origin(header: Header) -> game_pb2.Origin | None:
     return match_pb2.MatchStart.FromString(header.start).origin if header.start else None
 
 
-_positions: OrderedDict[tuple[Game, bytes], Position] = OrderedDict()
+_replayed: OrderedDict[tuple[Game, bytes], Beginning] = OrderedDict()
 
 
-def replaying_start(game: Game, start: bytes) -> Work[Position]:
-    """The position at which a match begins that is played on; raises StartError."""
+def replaying_start(game: Game, start: bytes) -> Work[Beginning]:
+    """How a match begins that is played on; raises StartError."""
     key = (game, start)
-    position = _positions.get(key)
-    if position is None:
-        position = _positions[key] = yield from _replaying(game, start)
-        if len(_positions) > _POSITIONS_KEPT:
-            _positions.popitem(last=False)
+    beginning = _replayed.get(key)
+    if beginning is None:
+        beginning = _replayed[key] = yield from _replaying(game, start)
+        if len(_replayed) > _KEPT:
+            _replayed.popitem(last=False)
     else:
-        _positions.move_to_end(key)
-    return position
+        _replayed.move_to_end(key)
+    return beginning
 
 
-def _replaying(game: Game, start: bytes) -> Work[Position]:
-    position, path, total = None, "stretches", 0
+def _replaying(game: Game, start: bytes) -> Work[Beginning]:
+    position, events, path, total = None, [], "stretches", 0
     for number, stretch in enumerate(match_pb2.MatchStart.FromString(start).stretches):
         path = f"stretches[{number}]"
         match = Match(game, stretch.secret, stretch.chance_id, stretch.version, position)
+        events.append((match.version, tuple(match.events)))
         total += len(stretch.actions)
         if total > MAX_ACTIONS:
             raise StartError(path, f"must have at most {MAX_ACTIONS} actions in all stretches")
@@ -95,15 +104,16 @@ def _replaying(game: Game, start: bytes) -> Work[Position]:
             where = f"{path}.actions[{turn}]"
             try:
                 wire.check_game(game, taken.action, "action")
-                match.apply(int(taken.seat), wire.read_action(game, taken.action))
+                happened = match.apply(int(taken.seat), wire.read_action(game, taken.action))
             except ActionError as error:
                 raise StartError(where, f"the rules do not allow it: {error}") from None
             except Refusal as refusal:
                 raise StartError(where, str(refusal)) from None
+            events.append((match.version, tuple(happened)))
             yield
         if match.held:
             raise StartError(path, "must not end with a decision that waits for the other seat")
         position = match.position
     if position is None or position.over:
         raise StartError(path, "must end where a seat owes a decision")
-    return position
+    return Beginning(position, tuple(each for each in events if each[1]))

@@ -20,7 +20,7 @@ from service.common.event_loop import Work, finish_now
 from service.common.validation import first_violation
 from service.hosting.entropy import write_contribution
 from service.hosting.match_state import MatchState
-from service.hosting.played_on import StartError
+from service.hosting.played_on import StartError, replaying_start
 from service.hosting.seats import read_joined, write_joined, write_seats
 from service.store import Entry, EntryKind, Header
 
@@ -54,6 +54,10 @@ def writing_record(state: MatchState) -> Work[bytes]:
     record.create_time.FromMilliseconds(header.created)
     if header.start:
         record.start.MergeFromString(header.start)
+        beginning = yield from replaying_start(state.game, header.start)
+        for version, events in beginning.events:
+            record.start.events.extend(wire.write_recorded_events(state.game, events, version))
+            yield
     if header.time_control:
         record.time_control.MergeFromString(header.time_control)
     for version in range(state.version + 1):
@@ -191,13 +195,19 @@ def checking(record: match_pb2.MatchRecord) -> Work[None]:
     head = match_pb2.MatchRecord()
     head.CopyFrom(record)
     del head.entries[:]
+    del head.start.events[:]
     for stretch in head.start.stretches:
         del stretch.actions[:]
+    if not record.HasField("start"):
+        head.ClearField("start")
     _check_schema(head, "")
     for place, stretch in enumerate(record.start.stretches):
         for number, action in enumerate(stretch.actions):
             _check_schema(action, f"start.stretches[{place}].actions[{number}]")
             yield
+    for number, event in enumerate(record.start.events):
+        _check_schema(event, f"start.events[{number}]")
+        yield
     for number, entry in enumerate(record.entries):
         _check_schema(entry, f"entries[{number}]")
         yield
@@ -234,8 +244,15 @@ def _read_header(record: match_pb2.MatchRecord) -> Header:
         model=record.model,
         display_names=tuple(seat.display_name for seat in record.seats),
         hint_policy=record.hint_policy,
-        start=_as_bytes(record.start) if record.HasField("start") else b"",
+        start=_read_start(record),
     )
+
+
+def _read_start(record: match_pb2.MatchRecord) -> bytes:
+    if not record.HasField("start"):
+        return b""
+    start = match_pb2.MatchStart(origin=record.start.origin, stretches=record.start.stretches)
+    return _as_bytes(start)
 
 
 def _check_header(record: match_pb2.MatchRecord, state: MatchState) -> None:

@@ -52,6 +52,8 @@ export interface NewMatch {
 	/** The name by which the other player sees who created the match; may be empty. */
 	displayName: string;
 	requestId: string;
+	/** A moment of a match that is over, to play on from. */
+	from?: { token: string; version: bigint };
 }
 
 function options(access?: Access, signal?: AbortSignal, timeoutMs?: number): CallOptions {
@@ -113,6 +115,10 @@ export async function createMatch(wish: NewMatch) {
 						? HintPolicy.ALLOWED
 						: HintPolicy.AFTER_END
 					: undefined,
+			startFrom: wish.from && {
+				source: { case: "matchToken", value: wish.from.token },
+				version: wish.from.version,
+			},
 		},
 		options(undefined, undefined, CALL_TIMEOUT_MS),
 	);

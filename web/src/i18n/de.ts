@@ -327,6 +327,11 @@ export const de: Texts = {
 	replayBack: "Ein Schritt zurück",
 	replayForward: "Ein Schritt vor",
 	replayLast: "Letzter Schritt",
+	playOn: "Von hier weiterspielen",
+	playOnNote:
+		"Jede Karte liegt, wo sie lag, und was ab jetzt gezogen wird, ist neu. Wähle eine Seite und einen Gegner.",
+	practice: "Übung",
+	practiceNote: "weitergespielt von einem Moment einer anderen Partie. Sie zählt nicht.",
 	replayNotOver: "Nachspielen kannst du die Partie, wenn sie beendet ist.",
 	verify: "Das Mischen prüfen",
 	verifyText:
@@ -417,6 +422,7 @@ export const de: Texts = {
 	reviewTerms: {
 		even: "Eine ausgeglichene Partie",
 		start: "Der Platz, vor dem Geben",
+		begun: "Die Stellung am Anfang",
 		deal: "Glück beim Geben",
 		later: "Glück mit späteren Karten",
 		own: "Was die Entscheidungen kosteten",

@@ -321,6 +321,11 @@ export const en = {
 	replayBack: "One step back",
 	replayForward: "One step forward",
 	replayLast: "Last step",
+	playOn: "Play on from here",
+	playOnNote:
+		"Every card lies where it lay, and what is drawn from now on is new. Choose a side and an opponent.",
+	practice: "Practice",
+	practiceNote: "played on from a moment of another match. It counts for nothing.",
 	replayNotOver: "You can replay the match when it is over.",
 	verify: "Verify the deal",
 	verifyText:
@@ -410,6 +415,7 @@ export const en = {
 	reviewTerms: {
 		even: "An even match",
 		start: "The seat, before the deal",
+		begun: "The position at the beginning",
 		deal: "Luck of the deal",
 		later: "Luck of later cards",
 		own: "What the decisions lost",

@@ -190,6 +190,12 @@ function About({ about, game }: { about: GetInvitationResponse; game: string }) 
 				<dd>{catalog.game.seatTitles[about.seat]}</dd>
 				<dt>{t().clock}</dt>
 				<dd>{clockInWords(about.timeControl)}</dd>
+				{about.origin && (
+					<>
+						<dt>{t().practice}</dt>
+						<dd>{t().practiceNote}</dd>
+					</>
+				)}
 				<dt>{t().hints}</dt>
 				<dd>
 					{about.hintPolicy === HintPolicy.AFTER_END ? t().hintsAfterNote : t().hintsAllowedNote}

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { type ClockChoice, createMatch, type NewMatch } from "../api/calls";
 import { refusalOf } from "../api/errors";
 import { bytesToHex } from "../api/hex";
-import { BotStrength } from "../api/types";
+import { BotStrength, type Ruleset } from "../api/types";
 import { uuid } from "../api/uuid";
 import { type LobbyOption, rulesetOf } from "../games/module";
 import { t } from "../i18n";
@@ -25,13 +25,22 @@ const CLOCKS = {
 	own: undefined,
 } as const;
 
-export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => void }) {
+/** A moment of a match that is over, to play on from. */
+export interface PlayOn {
+	token: string;
+	version: bigint;
+	ruleset: Ruleset;
+	seat: 0 | 1;
+}
+
+export function NewMatchDialog(props: { id: string; from?: PlayOn; onClose: () => void }) {
+	const { id, from, onClose } = props;
 	const catalog = catalogOf(id) as Catalog;
 	const game = catalog.module;
 	const [against, setAgainst] = useState<"bot" | "friend">("bot");
 	const [strength, setStrength] = useState<(typeof STRENGTHS)[number]>("CASUAL");
 	const [hints, setHints] = useState<"after" | "allowed">("after");
-	const [wanted, setWanted] = useState<"any" | "0" | "1">("any");
+	const [wanted, setWanted] = useState<"any" | "0" | "1">(from ? `${from.seat}` : "any");
 	const [clock, setClock] = useState<keyof typeof CLOCKS>("none");
 	const [own, setOwn] = useState<ClockChoice>({ perMatch: 600, increment: 5 });
 	const [options, setOptions] = useState<Record<string, number | boolean>>(() =>
@@ -51,7 +60,7 @@ export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => voi
 				? ((crypto.getRandomValues(new Uint8Array(1))[0]! & 1) as 0 | 1)
 				: (Number(wanted) as 0 | 1);
 		const wish: NewMatch = {
-			ruleset: game.ruleset?.(options) ?? rulesetOf(id, options),
+			ruleset: from?.ruleset ?? game.ruleset?.(options) ?? rulesetOf(id, options),
 			opponent:
 				against === "bot"
 					? { kind: "bot", strength: BotStrength[strength] }
@@ -60,6 +69,7 @@ export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => voi
 			clock: clock === "own" ? own : CLOCKS[clock],
 			displayName: displayName.value.trim(),
 			requestId,
+			from,
 		};
 		try {
 			const created = await createMatch(wish);
@@ -85,8 +95,9 @@ export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => voi
 	}
 
 	return (
-		<Dialog title={t().newMatch(catalog.game.title)} onClose={onClose}>
+		<Dialog title={from ? t().playOn : t().newMatch(catalog.game.title)} onClose={onClose}>
 			<form onSubmit={(event) => void deal(event)} data-testid="newmatch">
+				{from && <p class="muted">{t().playOnNote}</p>}
 				<Choices
 					title={t().opponent}
 					name="opponent"
@@ -130,7 +141,7 @@ export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => voi
 					choices={[
 						["0", catalog.game.seatTitles[0] ?? "1"],
 						["1", catalog.game.seatTitles[1] ?? "2"],
-						["any", t().anySeat],
+						...(from ? [] : [["any", t().anySeat] as const]),
 					]}
 				/>
 				<Choices
@@ -145,7 +156,7 @@ export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => voi
 					])}
 				/>
 				{clock === "own" && <ClockFields value={own} onChange={setOwn} />}
-				{game.options.map((option) => (
+				{(from ? [] : game.options).map((option) => (
 					<Option
 						key={option.name}
 						option={option}
@@ -160,7 +171,7 @@ export function NewMatchDialog({ id, onClose }: { id: string; onClose: () => voi
 				)}
 				<div class="buttons">
 					<button type="submit" class="primary large" disabled={underway} data-testid="deal">
-						{against === "bot" ? t().deal : t().invite}
+						{against === "friend" ? t().invite : from ? t().playOn : t().deal}
 					</button>
 				</div>
 			</form>

@@ -310,6 +310,11 @@ function More({ seat, context }: { seat: Seat; context: Context }) {
 		: { act: t().resign, sure: t().resignSure, yes: t().resignYes };
 	return (
 		<div class="more">
+			{context.view.origin && (
+				<p class="muted" data-testid="practice">
+					<b>{t().practice}:</b> {t().practiceNote}
+				</p>
+			)}
 			{watch && (
 				<details>
 					<summary>{t().watchLink}</summary>

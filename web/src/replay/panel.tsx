@@ -299,7 +299,11 @@ function Counts(props: { context: Context; near: number; summary: MatchReview })
 function Result(props: { context: Context; near: number; summary: MatchReview; dealt: bigint }) {
 	const { context, near, summary, dealt } = props;
 	const { result, ...terms } = termsOf(summary, near, dealt);
-	const words = t().reviewTerms;
+	// A match that was played on was not dealt.
+	const { begun, ...rest } = t().reviewTerms;
+	const playedOn = context.view.origin !== undefined;
+	const words = playedOn ? { ...rest, start: begun } : rest;
+	const rows = Object.entries(terms).filter(([name]) => !playedOn || name !== "deal");
 	return (
 		<>
 			<table class="counts" data-testid="terms">
@@ -317,7 +321,7 @@ function Result(props: { context: Context; near: number; summary: MatchReview; d
 						<th scope="row">{words.even}</th>
 						<td>50</td>
 					</tr>
-					{Object.entries(terms).map(([name, value]) => (
+					{rows.map(([name, value]) => (
 						<tr key={name}>
 							<th scope="row">{words[name as keyof typeof terms]}</th>
 							<td data-value={value}>{signed(value)}</td>

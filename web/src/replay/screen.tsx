@@ -3,12 +3,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { evaluate, getRecord } from "../api/calls";
 import { refusalOf } from "../api/errors";
-import { Verdict as Judgement, type MatchRecord } from "../api/types";
+import { EndReason, Verdict as Judgement, type MatchRecord } from "../api/types";
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import { under } from "../games/cardlist";
 import type { Context, GameModule, Picker } from "../games/module";
 import { percent, t } from "../i18n";
+import { NewMatchDialog } from "../lobby/newmatch";
 import { useFlip } from "../match/flip";
 import { Log } from "../match/log";
 import { outcome, reason } from "../match/words";
@@ -96,6 +97,8 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 		void review.plan();
 		return () => review.stop();
 	}, [review]);
+	const [playingOn, setPlayingOn] = useState(false);
+	const decided = at === all.length - 1 && record.result?.reason === EndReason.RULES;
 	const panel = useRef<HTMLElement>(null);
 	useEffect(() => panel.current?.scrollTo(0, 0), [at, tab]);
 	useEffect(() => {
@@ -104,6 +107,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 	useEffect(() => {
 		const onKey = (event: KeyboardEvent) => {
 			if (event.ctrlKey || event.metaKey || event.altKey) return;
+			if (document.querySelector("dialog[open]")) return;
 			if (/^(INPUT|SELECT)$/.test((event.target as HTMLElement).tagName)) return;
 			const direction = { n: 1, p: -1 }[event.key.toLowerCase()] as 1 | -1 | undefined;
 			if (direction) explain(keys.current(direction));
@@ -173,6 +177,14 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 								</button>
 							</>
 						)}
+						<button
+							type="button"
+							data-testid="playon"
+							disabled={decided}
+							onClick={() => setPlayingOn(true)}
+						>
+							{t().playOn}
+						</button>
 						<a class="button quiet" href={linkTo.match(idOf(seat.match))}>
 							{t().backToMatch}
 						</a>
@@ -215,7 +227,10 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 					aria-label={!reviewed || tab === "log" ? t().log : t().reviewTabs[tab]}
 				>
 					{(!reviewed || tab === "log") && (
-						<Log game={game} context={context} events={events} latest={moment.events.length} />
+						<Log
+							{...{ game, context, events }}
+							latest={record.start && at === 0 ? 1 : moment.events.length}
+						/>
 					)}
 					{reviewed && tab === "step" && (
 						<StepReview
@@ -242,6 +257,18 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 					</details>
 				</div>
 			</aside>
+			{playingOn && (
+				<NewMatchDialog
+					id={seat.game}
+					from={{
+						token: seat.token,
+						version: moment.version,
+						ruleset: record.ruleset!,
+						seat: near as 0 | 1,
+					}}
+					onClose={() => setPlayingOn(false)}
+				/>
+			)}
 		</div>
 	);
 }
@@ -290,10 +317,12 @@ function Hand(props: { game: GameModule; context: Context; moment: Moment; seat:
 
 function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 	const [verdict, setVerdict] = useState<Verdict>();
+	// A match that was played on was not dealt.
+	const deal = props.record.start ? undefined : props.context.catalog.module.deal;
 	async function check() {
 		const { verify } = await import("./verify");
-		const { game, module } = props.context.catalog;
-		setVerdict(await verify(props.record, props.seat.secretHash, game, module.deal));
+		const { game } = props.context.catalog;
+		setVerdict(await verify(props.record, props.seat.secretHash, game, deal));
 	}
 	const hash =
 		verdict &&
@@ -317,7 +346,7 @@ function Verify(props: { seat: Seat; record: MatchRecord; context: Context }) {
 						<li class={verdict.hash === "wrong" ? "refusal" : ""}>
 							{verdict.hash === "wrong" ? "✗" : "✓"} {hash}
 						</li>
-						{props.context.catalog.module.deal && (
+						{deal && (
 							<li class={verdict.equal ? "" : "refusal"}>
 								{verdict.equal ? `✓ ${t().verifyDeal(verdict.cards)}` : `✗ ${t().verifyDealWrong}`}
 							</li>

@@ -36,12 +36,18 @@ export function moments(record: MatchRecord, follower: Follower | undefined): Mo
 				version,
 				ruleset: record.ruleset,
 				players: playersOf(record),
+				origin: record.start?.origin,
 				game: follower?.game(),
 			}),
 			hands: handsOf(follower),
 		});
 		events = [];
 	};
+	if (record.start) {
+		events = [...record.start.events];
+		for (const { event } of events) if (event.case === kind) follower?.follow(event.value);
+		finish(0n);
+	}
 	let version = record.entries[0]?.version ?? 0n;
 	for (const { entry, version: at } of record.entries) {
 		if (at !== version) finish(version);

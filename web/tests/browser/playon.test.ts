@@ -1,0 +1,73 @@
+// Playing on from a moment of a match that is over, in a real browser.
+import { describe, expect, it } from "vitest";
+import { chance, playWithMouse } from "./players";
+import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
+
+const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+
+describe.skipIf(!browserIsHere)(`playing on (SEED=${SEED})`, () => {
+	const site = openSite();
+
+	it.each(process.env.SHORT ? ["champion_chess", "castle_rampage"] : GAMES)(
+		"begins %s where the replay is",
+		async (game) => {
+			const { page, complaints } = await visit(site.browser, site.server.url);
+			const random = chance(SEED);
+			await deal(page, game, { seat: "0" });
+			await playWithMouse(page, random);
+			await page.click("text=Replay and review");
+			await page.waitForSelector("[data-testid=replay]");
+			expect(await page.isDisabled("[data-testid=playon]")).toBe(true);
+			for (let step = 0; step < 6; step++) await page.click("[aria-label='One step back']");
+			const names = (place: string) =>
+				page
+					.locator(`${place} svg.face`)
+					.evaluateAll((faces) => faces.map((face) => face.getAttribute("aria-label")).sort());
+			const [board, hand] = [await names(".board"), await names(".board + .replayhand")];
+			await page.click("[data-testid=playon]");
+			await page.waitForSelector("dialog[open]");
+			expect(await audit(page)).toEqual([]);
+			await page.check("input[name=strength][value=RANDOM]", { force: true });
+			await page.click("[data-testid=deal]");
+			await page.waitForSelector("[data-testid=match]");
+			await page.waitForSelector("[data-testid=practice]");
+			if ((await page.getAttribute("[data-testid=match]", "data-version")) === "0") {
+				expect(await names(".hand")).toEqual(hand);
+			}
+			expect(await audit(page)).toEqual([]);
+			await playWithMouse(page, random);
+
+			// Its replay begins at the same moment, and can be reviewed and verified like any other.
+			await page.click("text=Replay and review");
+			await page.waitForSelector("[data-testid=replay]");
+			await page.click("[aria-label='First step']");
+			expect(await names(".board")).toEqual(board);
+			await page.click(".replay .more summary");
+			await page.click("[data-testid=verify]");
+			expect(await page.textContent("[data-testid=verdict]")).toContain("✓");
+			expect(await page.textContent("[data-testid=verdict]")).not.toContain("✗");
+			expect(complaints).toEqual([]);
+			await page.context().close();
+		},
+	);
+
+	it("invites a friend to the moment", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await deal(page, "skystones", { seat: "0" });
+		await page.waitForSelector(".card[data-can]");
+		await page.click("text=Resign");
+		await page.click("dialog .danger");
+		await page.click("text=Replay and review");
+		await page.click("[data-testid=playon]");
+		await page.check("input[name=opponent][value=friend]", { force: true });
+		await page.click("[data-testid=deal]");
+		const friend = await visit(site.browser, await page.inputValue(".invite [data-testid=link]"));
+		await friend.page.waitForSelector("[data-testid=join]");
+		expect(await friend.page.textContent(".notice")).toContain("Practice");
+		await friend.page.click("[data-testid=join]");
+		for (const each of [page, friend.page]) await each.waitForSelector(".card[data-can]");
+		await friend.page.context().close();
+		await page.context().close();
+	});
+});
