@@ -134,6 +134,7 @@ def _checks(
     yield "what is not legal is refused", game, lambda g: contract.check_refusals(g, seeds)
     yield "actions are read and made alike", game, lambda g: contract.check_actions(g, seeds)
     yield "no secret or held decision shows", game, lambda g: contract.check_secrets(g, seeds)
+    yield "only unseen order is drawn again", game, lambda g: contract.check_unseen_order(g, seeds)
     yield (
         "events tell a seat no more than its view",
         small,

@@ -47,6 +47,8 @@ class PythonGame(PythonRules):
     `hidden(state, seat) -> {place: cards}`: the indices of the cards at each of the
     `hidden_places`, once for each copy.
     `root_key(state, seat) -> int`: a key of what only the seat knows, for a small game.
+    `shuffle_unseen(state, chance)`: draws again what lies in an order that nobody has seen, such as
+    a draw pile. A game that has it sets `unseen_order`.
     `check_view(view)`: raises ViewError for a view that contradicts itself. It is called once for
     each view, before `draw`. If it returns what it inferred, `draw` gets that as a fourth argument.
     `choose(state, seat, chance) -> action`: the action of a playout that plays sensibly.

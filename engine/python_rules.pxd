@@ -11,7 +11,8 @@ cdef class PythonRules(Game):
     cdef dict known_codes, known_actions     # with those that were asked for.
     cdef dict event_numbers, place_numbers
     cdef size_t view_words                   # That the game's structure takes.
-    cdef bint has_observe, has_hidden, has_root_key, has_choose, has_stage, has_estimate
+    cdef bint has_observe, has_hidden, has_root_key, has_shuffle
+    cdef bint has_choose, has_stage, has_estimate
     # By seat: the state whose legal actions were listed last, and these as packed codes. The search
     # asks for the actions of a state several times.
     cdef list listed_states, listed_codes

@@ -48,6 +48,7 @@ cdef class PythonRules(Game):
         self.view_words = (ctypes.sizeof(cls.View) + 7) // 8
         self.has_observe = hasattr(cls, "observe")
         self.has_hidden = hasattr(cls, "hidden")
+        self.has_shuffle = hasattr(cls, "shuffle_unseen")
         self.has_root_key = hasattr(cls, "root_key")
         self.has_choose = hasattr(cls, "choose")
         self.has_stage = hasattr(cls, "stage")
@@ -270,6 +271,13 @@ cdef class PythonRules(Game):
             keep_raised(self.name, "root_key")
         return key
 
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil:
+        if not self.has_shuffle or failed_here():
+            return
+        with gil:
+            (<Shuffling> shuffle_in)(self, state, rng)
+            keep_raised(self.name, "shuffle_unseen")
+
 
 ctypedef int (*Playing)(PythonRules, State*, const Action*, Rng*, EventLog*) noexcept
 ctypedef int (*Asking)(PythonRules, const State*) noexcept
@@ -280,6 +288,7 @@ ctypedef double (*Scoring)(PythonRules, const State*, int) noexcept
 ctypedef int (*Viewing)(PythonRules, const State*, int, View*) noexcept
 ctypedef uint64_t (*Observing)(PythonRules, const State*, const Action*, int) noexcept
 ctypedef int (*Hiding)(PythonRules, const State*, int, Cards*) noexcept
+ctypedef int (*Shuffling)(PythonRules, State*, Rng*) noexcept
 
 
 cdef int play_on(PythonRules game, State* state, const Action* joint, Rng* rng,
@@ -297,6 +306,15 @@ cdef int play_on(PythonRules game, State* state, const Action* joint, Rng* rng,
         chance.rng = NULL
         events.log = NULL
         events.over = True
+    return 0
+
+
+cdef int shuffle_in(PythonRules game, State* state, Rng* rng) except -1:
+    cdef Chance chance = chance_of(rng)
+    try:
+        (<object> game).shuffle_unseen(game.state_struct(state), chance)
+    finally:
+        chance.rng = NULL
     return 0
 
 

@@ -246,6 +246,25 @@ def check_secrets(game: Game, seeds: range) -> None:
                     match.apply(seat, action)
 
 
+def check_unseen_order(game: Game, seeds: range) -> None:
+    """Checks that what is drawn again, since nobody has seen its order, shows in no view."""
+    changed = 0
+    for seed in seeds:
+        with note_on_failure(seed=seed):
+            rng = _rng(game, "unseen", seed)
+            position = Position.deal(game, rng.getrandbits(64))
+            while not position.over:
+                again = Match(game, random_secret(rng), "", 0, position).position
+                changed += bytes(again) != bytes(position)
+                for viewer in VIEWERS:
+                    assert bytes(again.view(viewer)) == bytes(position.view(viewer))
+                for seat in range(SEATS):
+                    assert again.hidden(seat) == position.hidden(seat)
+                position = again
+                position.apply(random_joint(position, rng), rng.getrandbits(64))
+    assert game.unseen_order or not changed, "a game with shuffle_unseen sets unseen_order"
+
+
 def _check_held(match: Match, rng: random.Random) -> None:
     first = rng.randrange(SEATS)
     held = []

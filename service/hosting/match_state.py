@@ -11,6 +11,7 @@ from engine.errors import ActionError
 from engine.events import Event
 from engine.game import SPECTATOR, Game
 from engine.match import Match
+from engine.position import Position
 from service import wire
 from service.common.errors import Refusal, log_failure
 from service.common.event_loop import Work, finish_now
@@ -57,6 +58,7 @@ class MatchState(NamedTuple):
     game: Game
     history: History
     seats: Seats
+    start: Position | None  # From which it is played on; None if it begins with a deal.
     match: Match | None  # None until all invited seats are joined and all entropy is contributed.
     contributions: Contributions | None  # Of entropy; None once the match is dealt.
     clocks: Clocks | None  # None without a time control.
@@ -80,20 +82,22 @@ class MatchState(NamedTuple):
         Raises Refusal if it was dealt under other rules, and StartError for a start that is none.
         """
         game = _read_game(header)
+        start = None
         if header.start:
-            yield from replaying_start(game, header.start)
+            start = (yield from replaying_start(game, header.start)).position
         control = read_control(header.time_control)
         seats = Seats.begin(header)
         match = contributions = None
         if header.entropy_from_seats:
             contributions = Contributions([seat for seat in (0, 1) if not header.bots[seat]])
         elif not seats.missing:
-            match = _deal(game, header, header.secret, 0)
+            match = Match(game, header.secret, header.chance_id, 0, start)
         return MatchState(
             header=header,
             game=game,
             history=History.begin(() if match is None else tuple(match.events)),
             seats=seats,
+            start=start,
             match=match,
             contributions=contributions,
             clocks=None if control is None else Clocks.start(control, header.created),
@@ -459,7 +463,7 @@ def _after_replacement(state: MatchState, entry: Entry) -> MatchState:
 
 def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
     version = state.seats.engine_version(state.version + 1)
-    match = _deal(state.game, state.header, secret, version)
+    match = Match(state.game, secret, state.header.chance_id, version, state.start)
     return _next(
         state,
         entry,
@@ -469,14 +473,6 @@ def _dealt(state: MatchState, entry: Entry, secret: bytes) -> MatchState:
         deciders=match.deciders,
         over=match.over,
     )
-
-
-def _deal(game: Game, header: Header, secret: bytes, version: int) -> Match:
-    # It is dealt, or played on from where it starts.
-    start = None
-    if header.start:
-        start = finish_now(replaying_start(game, header.start)).position
-    return Match(game, secret, header.chance_id, version, start)
 
 
 _AFTER: dict[EntryKind, Callable[[MatchState, Entry], MatchState]] = {
@@ -514,6 +510,7 @@ def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
         state.game,
         state.history.after(state.version, entry, events),
         state.seats,
+        state.start,
         match,
         state.contributions,
         clocks,

@@ -17,7 +17,10 @@ from engine.sampler import Sampler
 from tests.support.python_kuhn import PythonKuhn
 
 KUHN = games()["kuhn_poker"]()
-HOOKS = ("deal", "deciders", "legal", "apply", "outcome", "view", "observe", "hidden", "root_key")
+HOOKS = (
+    *("deal", "deciders", "legal", "apply", "outcome", "view", "observe", "hidden", "root_key"),
+    "shuffle_unseen",
+)
 
 
 class Bug(Exception):
@@ -52,6 +55,7 @@ def calls_of(position):
         "observe": [lambda: position.observe((1, 0), 0), lambda: position.next_key(5, (1, 0), 0)],
         "hidden": [lambda: position.hidden(0)],
         "root_key": [lambda: position.root_key(0)],
+        "shuffle_unseen": [lambda: Match(position.game, bytes(32), "", 0, position)],
     }
 
 

@@ -17,3 +17,8 @@ def test_what_happens_tells_a_seat_no_more_than_its_view(game_id, ruleset):
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
 def test_neither_the_secret_of_a_match_nor_a_held_decision_is_in_a_view(game_id, ruleset):
     contract.check_secrets(game_of(game_id, ruleset)[0], range(SECRETS))
+
+
+@pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))
+def test_only_what_nobody_has_seen_is_drawn_again(game_id, ruleset):
+    contract.check_unseen_order(game_of(game_id, ruleset)[0], range(SECRETS))

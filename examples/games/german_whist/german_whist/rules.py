@@ -69,6 +69,7 @@ class GermanWhist(PythonGame):
         8: "drawn_hidden:",
     }
     hidden_places = ("opponent_hand", "stock")
+    unseen_order = True
     phrases: ClassVar = {
         "action.play": "Play {card}",
         "event.dealt": "{seat} is dealt {count} cards: {cards}",
@@ -123,6 +124,11 @@ class GermanWhist(PythonGame):
         state.stock[: len(stock)] = stock
         state.stock_count = len(stock)
         turn_up(state, log)
+
+    def shuffle_unseen(self, state, chance):
+        stock = state.stock[: state.stock_count]
+        chance.shuffle(stock)
+        state.stock[: len(stock)] = stock
 
     def deciders(self, state):
         played = state.plays_count

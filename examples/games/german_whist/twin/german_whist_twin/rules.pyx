@@ -43,6 +43,7 @@ cdef class CompiledGermanWhist(Game):
     summary = GermanWhist.summary
     event_kinds = GermanWhist.event_kinds
     hidden_places = GermanWhist.hidden_places
+    unseen_order = True
     reference = True
 
     def read_ruleset(self, given):
@@ -172,6 +173,10 @@ cdef class CompiledGermanWhist(Game):
             places[OPPONENT_HAND][cards[i]] = 1
         for i in range(whist.stock_count):
             places[STOCK][whist.stock[i]] = 1
+
+    cdef void shuffle_unseen(self, State* state, Rng* rng) noexcept nogil:
+        cdef WhistState* whist = <WhistState*> state
+        rng_shuffle(rng, whist.stock, whist.stock_count)
 
 
 cdef int list_cards(uint64_t hand, uint8_t* cards) noexcept nogil:
