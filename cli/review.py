@@ -10,18 +10,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from google.protobuf import json_format
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
 
 from cli import arguments, record_files
 from cli.arguments import CommandError, Commands
 from cli.verify import add_records
 from croupier import enums
 from croupier.terminal import drawing
-from croupier.v1 import catalog_pb2, match_pb2, review_pb2
+from croupier.terminal.review import Review
+from croupier.terminal.texts import LANGUAGES, Say, in_language
+from croupier.v1 import match_pb2, review_pb2
 from lab import workers
 from service import wire
-from service.api.catalog_service import describe
+from service.api.catalog_service import best, in_all_languages
 from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS, MIN_ITERATIONS
 from service.hosting.records import RecordError, digest, verify
 from service.reviewing.alone import review_record
@@ -32,17 +35,12 @@ Judges each decision of finished matches by what its seat knew then, and tells l
 skill. A decision loses what the best action would have scored more. Luck is what chance
 dealt, compared with other draws of the same chance.
 
-Prints the decisions that lost much, and what made the result, in points of a hundred.
+Prints who erred most where and how lucky they were, the decisions that lost much, what
+turned the match, and what made the result, in points of a hundred.
 With --json, prints each DecisionReview and MatchReview of the API as a line. With
 --summary, prints for each player and part of a match what a decision has lost, and luck,
 with intervals of 95 %."""
 
-VERDICTS = enums.words(review_pb2.Verdict.DESCRIPTOR)
-TOLD = (
-    review_pb2.VERDICT_INACCURACY,
-    review_pb2.VERDICT_MISTAKE,
-    review_pb2.VERDICT_BLUNDER,
-)
 PARTS = ("opening", "middle", "ending")  # Thirds of the versions of a match.
 SURE = 1.96  # Deviations.
 WIDTH = 100
@@ -85,6 +83,7 @@ def add_parser(commands: Commands) -> None:
     add("--seat", type=int, choices=(0, 1), help="judge the decisions of this seat only")
     add("--seed", metavar="N", type=arguments.whole(0), help="of the searches")
     add("--all", action="store_true", help="print all decisions, not only those that lost much")
+    arguments.add_language(parser)
     add("--json", action="store_true", help="print lines of JSON")
     add("--summary", action="store_true", help="sum up all records by player")
     workers.add_options(parser)
@@ -131,7 +130,9 @@ def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Reviews the records, and prints what was found."""
     records, wrong = _read(chosen)
     tasks = [_Task(each.SerializeToString(), _options(chosen, each)) for each in records]
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    console = Console(
+        width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False, emoji=False
+    )
     players = Players()
     with workers.in_order(_review, tasks, workers.read_options(parser, chosen)) as results:
         for number, (record, found) in enumerate(zip(records, results, strict=True), 1):
@@ -144,12 +145,12 @@ def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
                 for message in (*decisions, summary):
                     print(json_format.MessageToJson(message, indent=None))
             else:
-                _print(console, record, decisions, summary, chosen.all)
+                _print(console, record, decisions, summary, chosen)
     if chosen.summary and chosen.json:
         for line in players.lines():
             print(json.dumps(line))
     elif chosen.summary:
-        players.print(console)
+        players.print(console, in_language(best(chosen.language, LANGUAGES)))
     return int(wrong)
 
 
@@ -191,52 +192,22 @@ def _print(
     record: match_pb2.MatchRecord,
     decisions: Iterable[review_pb2.DecisionReview],
     summary: review_pb2.MatchReview,
-    everything: bool,
+    chosen: argparse.Namespace,
 ) -> None:
-    catalog = describe(wire.read_ruleset(record.ruleset, "ruleset"))
-    draw = drawing.find(catalog, 0, "opponent")
-    names = [f"{title} ({_player(seat.player)})" for title, seat in _by_seat(catalog, summary)]
-    score = "-".join(f"{each:g}" for each in summary.result.scores)
-    console.print(f"[bold]{catalog.title}[/bold], {record.name}: {' - '.join(names)}, {score}")
-    shown = [each for each in decisions if everything or each.verdict in TOLD]
-    if shown:
-        table = Table("version", "seat", "played", "better", "loss", "", box=None, padding=(0, 1))
-        for each in shown:
-            table.add_row(
-                str(each.version),
-                catalog.seat_titles[each.seat],
-                draw.action(each.action),
-                draw.action(each.best_action) if each.loss else "",
-                f"{100 * each.loss:.1f} ± {100 * each.deviation:.1f}" if each.loss else "",
-                VERDICTS[each.verdict],
-            )
-        console.print(table)
-    terms = Table("points", "", box=None, padding=(0, 1), show_header=False)
-    for title, seat in _by_seat(catalog, summary):
-        counts = ", ".join(
-            f"{each.count} {VERDICTS[each.verdict]}" for each in seat.verdicts if each.count
-        )
-        lost = f"{100 * seat.loss:.1f} ± {100 * seat.loss_deviation:.1f}"
-        terms.add_row(f"{title} lost", lost, counts or "not judged")
-    first = catalog.seat_titles[0]
-    terms.add_row(
-        f"luck of {first}", _points(summary.seats[0].luck, summary.seats[0].luck_deviation)
+    catalogs = in_all_languages(wire.read_ruleset(record.ruleset, "ruleset"))
+    catalog = catalogs[best(chosen.language, catalogs)]
+    review = Review(drawing.find(catalog, chosen.seat or 0, "opponent"))
+    for decision in decisions:
+        review.add(review_pb2.ReviewMatchResponse(decision=decision))
+    review.add(review_pb2.ReviewMatchResponse(summary=summary))
+    names = " - ".join(
+        f"{title} ({review.say(_player(seat.player))})"
+        for title, seat in zip(catalog.seat_titles, summary.seats, strict=True)
     )
-    terms.add_row(f"being {first}", _points(summary.start))
-    terms.add_row("the rest", _points(summary.rest, summary.rest_deviation))
-    console.print(terms)
-    console.print()
-
-
-def _by_seat(
-    catalog: catalog_pb2.Game, summary: review_pb2.MatchReview
-) -> Iterator[tuple[str, review_pb2.SeatReview]]:
-    yield from zip(catalog.seat_titles, summary.seats, strict=True)
-
-
-def _points(value: float, deviation: float | None = None) -> str:
-    noise = "" if deviation is None else f" ± {100 * deviation:.1f}"
-    return f"{100 * value:+.1f}{noise}"
+    score = "-".join(f"{each:g}" for each in summary.result.scores)
+    heading = Text(catalog.title, style="bold")
+    console.print(heading.append(f", {record.name}: {names}, {score}", style="not bold"))
+    console.print(Group(*review.shown(everything=chosen.all), Text()))
 
 
 def _player(player: match_pb2.SeatConfig) -> str:
@@ -289,16 +260,17 @@ class Players:
                     "loss": _estimate(losses),
                 }
 
-    def print(self, console: Console) -> None:
+    def print(self, console: Console, say: Say) -> None:
         """Prints a table, in points of a hundred."""
-        table = Table("player", "matches", "score", "luck a match", "part", "decisions")
-        table.add_column("loss a decision")
+        headings = ("player", "matches", "score", "luck a match", "part", "decisions")
+        table = Table(*map(say, (*headings, "loss a decision")))
         for line in self.lines():
-            whole = ("",) * 4
+            whole = [""] * 4
             if line["part"] == "all":
-                shown = (_shown(line[each], 1) for each in ("score", "luck"))
-                whole = (line["player"], str(line["matches"]), *shown)
-            table.add_row(*whole, line["part"], str(line["decisions"]), _shown(line["loss"], 2))
+                shown = (_shown(line[each], 1, say) for each in ("score", "luck"))
+                whole = [say(line["player"]), str(line["matches"]), *shown]
+            loss = _shown(line["loss"], 2, say)
+            table.add_row(*whole, say(line["part"]), str(line["decisions"]), loss)
         console.print(table)
 
 
@@ -311,7 +283,8 @@ def _estimate(values: list[float]) -> dict[str, float] | None:
     return estimate
 
 
-def _shown(estimate: dict[str, float] | None, digits: int) -> str:
+def _shown(estimate: dict[str, float] | None, digits: int, say: Say) -> str:
     if estimate is None:
         return "-"
-    return " ± ".join(f"{100 * each:.{digits}f}" for each in estimate.values())
+    shown = " ± ".join(f"{100 * each:.{digits}f}" for each in estimate.values())
+    return shown.replace(".", say("."))

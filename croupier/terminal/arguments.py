@@ -67,6 +67,17 @@ def security(chosen: argparse.Namespace) -> Security:
     return Security(chosen.tls, **files, insecure=chosen.insecure)
 
 
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Adds the option --language."""
+    parser.add_argument(
+        "--language",
+        metavar="CODE",
+        default="",
+        help="the language of the names and texts of the game, and of a review, such as de, "
+        "if there is one",
+    )
+
+
 def add_no_color(parser: argparse.ArgumentParser) -> None:
     """Adds the option --no-color."""
     parser.add_argument(

@@ -164,11 +164,11 @@ class Drawing(drawing.Drawing):
                 return self._set_up(what.set_up)
             case "strengthen":
                 where = self.structures[what.strengthen.structure]
-                done = f"{self.names[what.strengthen.card]} under the {where}"
+                done = self.say("{} under the {}").format(self.names[what.strengthen.card], where)
                 return self._paid(done, what.strengthen.discards)
             case "play":
                 return self._paid(self._played(what.play), what.play.discards)
-        return "end the turn"
+        return self.say("end the turn")
 
     def _set_up(
         self, cards: castle.CastleRampageAction.SetUp | castle.CastleRampageEvent.CardsSetUp
@@ -176,23 +176,23 @@ class Drawing(drawing.Drawing):
         gate, tower = self.structures.values()
         return (
             f"{gate} {self._row(cards.gate)}; {tower} {self._row(cards.castle)};"
-            f" keep {self.names[cards.keep]}"
+            f" {self.say('keep {}').format(self.names[cards.keep])}"
         )
 
     def _played(self, play: Play) -> str:
         name = self.names[play.card]
         match play.WhichOneof("choice"):
             case "extra" if play.extra:
-                return f"{name} with bonus"
+                return self.say("{} with bonus").format(name)
             case "unit":
-                return f"{name} against {self.names[UNIT_CARDS[play.unit]]}"
+                return self.say("{} against {}").format(name, self.names[UNIT_CARDS[play.unit]])
             case "permanent":
-                return f"{name} against {self.names[play.permanent]}"
+                return self.say("{} against {}").format(name, self.names[play.permanent])
         return name
 
     def _paid(self, done: str, discards: Iterable[int]) -> str:
         cards = self._row(discards)
-        return f"{done}, discarding {cards}" if cards else done
+        return self.say("{}, discarding {}").format(done, cards) if cards else done
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if view.castle_rampage.phase == castle.CASTLE_RAMPAGE_PHASE_SET_UP:

@@ -112,10 +112,15 @@ class Drawing(drawing.Drawing):
         match what.WhichOneof("action"):
             case "play_champion":
                 noble = self.names[what.play_champion.noble]
-                return f"castle the {noble} for a Rook" if what.play_champion.castle else noble
+                castle = what.play_champion.castle
+                return self.say("castle the {} for a Rook").format(noble) if castle else noble
             case "play_aid":
-                return f"aid {self.listed(what.play_aid.cards) or 'nothing'}"
-        return f"discard {self.listed(what.discard_to_reserve.cards) or 'nothing'}"
+                done, cards = "aid", what.play_aid.cards
+            case _:
+                done, cards = "discard", what.discard_to_reserve.cards
+        if not cards:
+            return self.say(f"{done} nothing")
+        return self.say(f"{done} {{}}").format(self.listed(cards))
 
     def menu(self, view: game_pb2.View) -> RenderableType:
         if not self.numbers_are_cards(view):

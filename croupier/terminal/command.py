@@ -21,6 +21,7 @@ WIDTH = 100
 MAX_SECONDS = 60
 MAX_CLOCK_SECONDS = 86400
 MAX_NAME = 32  # Characters.
+MIN_REVIEW_ITERATIONS, MAX_REVIEW_ITERATIONS = 100, 1_000_000
 HINT_CHOICES = {"allow": "allowed", "after-end": "after_end"}
 
 DESCRIPTION = (
@@ -111,12 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an option of the game; can be repeated",
     )
-    add(
-        "--language",
-        metavar="CODE",
-        default="",
-        help="the language of the names and texts of the game, such as de, if the server has it",
-    )
+    arguments.add_language(parser)
     add(
         "--clock",
         type=arguments.whole(1, MAX_CLOCK_SECONDS),
@@ -142,6 +138,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.seconds(MAX_SECONDS),
         metavar="S",
         help="seconds of the search for a hint",
+    )
+    add(
+        "--review-iterations",
+        type=arguments.whole(MIN_REVIEW_ITERATIONS, MAX_REVIEW_ITERATIONS),
+        default=0,
+        metavar="N",
+        help="iterations of each search of a review after the end (default: the server chooses)",
     )
     add(
         "--delay",
@@ -179,6 +182,7 @@ def run(chosen: argparse.Namespace, program: str) -> int:
         seed=chosen.seed,
         hint_iterations=chosen.hint_iterations,
         hint_time=chosen.hint_time,
+        review_iterations=chosen.review_iterations,
         delay=chosen.delay,
     )
     try:

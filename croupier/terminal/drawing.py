@@ -22,6 +22,7 @@ from rich.text import Text
 from croupier import enums
 from croupier.messages import GameMessages
 from croupier.phrases import pieces
+from croupier.terminal import texts
 from croupier.v1 import catalog_pb2, game_pb2
 
 GROUP = "croupier.drawings"
@@ -47,6 +48,7 @@ class Drawing:
         self.name = self.messages.name
         self.seat = seat
         self.order = (seat, 1 - seat)
+        self.say: texts.Say = str  # The words of actions; in English, in which they are typed.
         self.roles = {seat: "you", 1 - seat: opponent}
         self.titles = {card.id: card.title for card in game.cards}
         self.names: Mapping[int, str] = {}  # Of the cards, by number, where they are an enum.

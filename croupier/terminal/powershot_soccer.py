@@ -33,8 +33,8 @@ PLAYED_AS = {  # The role in which a card is played, where it is not the role of
     soccer.POWER_SHOT_SOCCER_ROLE_LONG_RANGE_SHOT: soccer.POWER_SHOT_SOCCER_ROLE_SHOOT,
 }
 MANNERS = {
-    soccer.POWER_SHOT_SOCCER_ROLE_GIVE_UP: ", giving up",
-    soccer.POWER_SHOT_SOCCER_ROLE_DECLINE: ", declining",
+    soccer.POWER_SHOT_SOCCER_ROLE_GIVE_UP: "{}, giving up",
+    soccer.POWER_SHOT_SOCCER_ROLE_DECLINE: "{}, declining",
 }
 OUTCOMES = {
     soccer.POWER_SHOT_SOCCER_OUTCOME_STANDS: ("stands", "green"),
@@ -203,11 +203,11 @@ class Drawing(drawing.Drawing):
     def _play(self, card: int, role: soccer.PowerShotSoccerRole) -> str:
         title = self._title(card)
         if role in MANNERS:
-            return title + MANNERS[role]
+            return self.say(MANNERS[role]).format(title)
         printed = self.specs[card].role if card < len(self.specs) else role
         if role == PLAYED_AS.get(printed, printed):
             return title
-        return f"{title} as {self._role(role)}"
+        return self.say("{} as {}").format(title, self._role(role))
 
     def read_ruleset(self, view: game_pb2.View) -> None:
         self.specs = list(view.ruleset.powershot_soccer.cards) or self.specs

@@ -1,6 +1,7 @@
 """The terminal that a match is played on: nothing scrolls out of sight before it was read."""
 
 import sys
+from collections.abc import Callable, Mapping
 
 from rich.console import Console, Group, RenderableType
 from rich.segment import Segment, SegmentLines
@@ -70,10 +71,15 @@ class Screen:
         finally:
             self._used = 0
 
-    def agrees(self, question: str) -> bool:
-        """Asks until the player has typed y or n; returns whether it was y."""
+    def agrees(self, question: str, others: Mapping[str, Callable[[], None]] = {}) -> bool:
+        """Asks until the player has typed y or n; returns whether it was y.
+
+        `others` are further answers, after each of which it asks again.
+        """
         while True:
             typed = self.ask(f"{question} (y or n) ").lower()
+            if typed in others:
+                others[typed]()
             if typed in YES:
                 return True
             if typed in ("n", "no"):

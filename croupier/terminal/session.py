@@ -7,21 +7,25 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 
 from rich.console import RenderableType
 from rich.rule import Rule
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
 from croupier.phrases import ending_sentence
 from croupier.terminal import drawing
+from croupier.terminal.review import Review
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
-from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from croupier.v1 import game_pb2, hint_pb2, match_pb2, review_pb2
 
-RESULT_LINES = 4  # The ending in at most three, and the result.
+RESULT_LINES = 5  # The ending in at most three, the result, and what a key does.
 ROWS = 8  # Actions that a hint shows.
 STEPS = 4  # Actions that a hint expects, one after the other.
 TRIES = 10  # How often a hint is asked for while the server is too busy.
+DEEPER = 3  # Times the iterations of a review, for decisions that may have lost much.
 REMATCH = "Rematch?"
+REVIEW = "v reviews the match: who erred where, and what was luck."
 NO_HINTS = "No hint: in this match nobody may ask for hints before it is over."
 FRIEND = "friend"  # An opponent who has given no name.
 
@@ -321,13 +325,16 @@ class Session:
     # The display.
 
     def _thinking(self) -> AbstractContextManager[object]:
-        console = self.screen.console
-        if not console.is_terminal:
-            return nullcontext()
         who = self.draw.seat_title(1 - self.settings.seat)
         if self.opponent != FRIEND and not self.opponent.endswith(" bot"):
             who = f"{who}, {self.opponent},"
         what = f"waiting for {self._who(capital=False)}" if self.waits else f"{who} decides"
+        return self._spinning(what)
+
+    def _spinning(self, what: str) -> AbstractContextManager[Status | None]:
+        console = self.screen.console
+        if not console.is_terminal:
+            return nullcontext()
         return console.status(Text(what, style="dim"), spinner="dots")
 
     def _show(self, view: game_pb2.View) -> None:
@@ -410,7 +417,8 @@ class Session:
         offers = threading.Thread(target=self._tell_of_offers, daemon=True)
         offers.start()
         try:
-            if self.screen.agrees(REMATCH):
+            self.screen.print(Text(REVIEW, style="dim"))
+            if self.screen.agrees(REMATCH, {"v": self.review}):
                 return self.seat.rematch()
             offer = self.seat.rematch_offer()
             if offer is not None and offer.state == match_pb2.REMATCH_STATE_OFFERED:
@@ -422,6 +430,25 @@ class Session:
                 raise
             self.screen.print(Text("There is no rematch any more."))
         return None
+
+    def review(self) -> None:
+        """Reviews the match, which is over, and shows what was found."""
+        draw = drawing.find(self.draw.game, self.settings.seat, self.opponent)
+        assert self.over is not None
+        draw.read_ruleset(self.over)
+        review, few = Review(draw), self.settings.review_iterations
+        try:
+            with self._spinning(review.progress(review_pb2.ReviewProgress())) as status:
+                for report in self.seat.review(iterations=few, deep_iterations=DEEPER * few):
+                    review.add(report)
+                    if status:
+                        status.update(Text(review.progress(report.progress), style="dim"))
+        except CroupierError as error:
+            self.screen.print(Text(review.say("No review: {}").format(error)))
+        except KeyboardInterrupt:
+            self.screen.print(Text(review.say("The review was stopped.")))
+        else:
+            self.screen.print(*review.shown())
 
     def _tell_of_offers(self) -> None:
         # Tells that the other player has asked for a rematch, while the question waits.

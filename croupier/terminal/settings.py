@@ -30,5 +30,6 @@ class Settings:
     seed: int | None = None  # Of the match and its hints.
     hint_iterations: int | None = None
     hint_time: float | None = None  # Seconds.
+    review_iterations: int = 0  # Of each search of a review; 0: what the server chooses.
     delay: float = 0.0  # Seconds between decisions with `auto`.
     security: Security = CLEARTEXT  # Of the connection to the server.

@@ -2,12 +2,16 @@
 
 Expert bots play matches. At some decisions an action is played that loses at least 15 points of a
 hundred, as a search of 50 times the effort confirms: a *planted blunder*. Then each match is
-reviewed. The command prints how many planted blunders the review calls an error, how many of the
-bots' own decisions it calls a mistake or worse, how many losses are within two deviations of those
-of the search of 50 times the effort, and how long a review took.
+reviewed with the default limits. The command prints how many planted blunders the review calls an
+error, how many of the bots' own decisions it calls a mistake or worse, how many losses are within
+two deviations of those of the search of 50 times the effort, and how long a review took.
 
-With --luck, matches of quick bots are played instead, and only their luck is measured: its mean
-must be 0. The table compares the variance of the result with that of the result less luck.
+With --luck, two players of the arena play matches instead, and only luck is measured: its mean must
+be 0, and the terms of each match must add up to its result.
+
+With --apart, their decisions are also judged, quickly. The table says for the result, for the
+result less luck and for what the decisions lost how much they vary, and after how many matches they
+tell the two players apart: when the mean is two of its deviations.
 """
 
 import argparse
@@ -17,7 +21,8 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -29,23 +34,27 @@ from croupier.v1 import match_pb2, review_pb2
 from engine.game import SeatView
 from engine.model import learned
 from engine.position import Position
+from lab.elo import Z, elo
+from lab.players import Configuration
 from lab.workers import in_order, processors
 from service import wire
-from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS
+from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS, MIN_ITERATIONS
 from service.common.event_loop import finish_now
 from service.hosting.match_state import MatchState
 from service.hosting.records import write_record
 from service.reviewing.alone import review_record
-from service.reviewing.chance import review_chance
 from service.reviewing.reviews import Options
 from service.reviewing.steps import reading_steps
 from service.reviewing.verdicts import BLUNDER, COMPARING_SHARE, derive
-from service.searching.pool import Limits, SearchJob
 from service.store import Entry, EntryKind, Header
 
-MATCHES, LUCK_MATCHES = 10, 2000
-PLANTED = 5  # In a match.
-OWN = 5  # Other decisions of a match whose losses are searched for by great effort.
+MATCHES, LUCK_MATCHES, APART_MATCHES = 10, 2000, 200
+LUCK_PLAYERS = ("search:iterations=100", "search:iterations=100")
+APART_PLAYERS = ("search:iterations=400", "search:iterations=100")
+APART_ITERATIONS = 2000  # Of the quick reviews.
+PLANTED = 12  # In a match, at most.
+PLANTED_SHARE = 0.5  # Of the decisions with an action that loses so much.
+OWN = 3  # Other decisions of a match whose losses are searched for by great effort.
 EFFORT = 50  # Times the iterations of a review.
 DEVIATIONS = 2
 BOTS = (5, 5)  # In the header of a record; who really plays matters nowhere.
@@ -68,7 +77,19 @@ class Judged(NamedTuple):
     own: list[int]  # Those on the bots' decisions, forced ones left out.
     within: list[bool]  # Whether losses agree with those of the great effort.
     seconds: float
+    processor_seconds: float
     first_seconds: float
+
+
+class Reviewed(NamedTuple):
+    """What came of a match of two players. All but the luck of seat 0 is that of the first one."""
+
+    result: float  # From -1/2 to 1/2.
+    luck: float
+    skill: float  # What the other one lost more.
+    luck_of_0: float
+    start: float
+    exact: bool  # Whether the terms add up to the result.
 
 
 def play(game_id: str, number: int, choose: Choose) -> match_pb2.MatchRecord:
@@ -89,13 +110,18 @@ def play(game_id: str, number: int, choose: Choose) -> match_pb2.MatchRecord:
     state = MatchState.begin(header)
     while not state.over:
         seat = state.deciders[0]
-        chosen = choose(state.dealt().position, seat, state.version)
+        position = state.dealt().position
+        chosen, *others = position.legal(seat)
+        if others:
+            chosen = choose(position, seat, state.version)
         action = wire.serialize_action(game, chosen)
         state = state.after(Entry(EntryKind.ACTION, seat, state.version, action, state.version))
     return write_record(state)
 
 
-def lost(view: SeatView, best: int, played: int, seed: int) -> tuple[float, float]:
+def lost(
+    view: SeatView, best: int, played: int, seed: int, effort: int = EFFORT
+) -> tuple[float, float]:
     """The loss by great effort, and its deviation."""
     running = Search(
         view,
@@ -104,7 +130,7 @@ def lost(view: SeatView, best: int, played: int, seed: int) -> tuple[float, floa
         root_actions=sorted((best, played)),
         model=learned(view.game),
     )
-    running.run(iterations=EFFORT * ITERATIONS)
+    running.run(iterations=effort * ITERATIONS)
     found = {each.action: each for each in running.result().actions}
     difference = found[best].expected_score - found[played].expected_score
     return difference, math.hypot(found[best].deviation, found[played].deviation)
@@ -116,11 +142,9 @@ def judge(task: Task) -> Judged:
     planted: dict[Key, tuple[float, float]] = {}
 
     def choose(position: Position, seat: int, version: int) -> int:
-        legal = position.legal(seat)
-        if len(legal) == 1:
-            return legal[0]
+        view = position.view(seat)
         found = search(
-            position.view(seat),
+            view,
             iterations=STRENGTHS["expert"].iterations,
             seed=rng.getrandbits(64),
             model=learned(position.game),
@@ -132,18 +156,19 @@ def judge(task: Task) -> Judged:
             for each in found.actions
             if best.expected_score - each.expected_score >= BLUNDER and each.probability == 0
         ]
-        if bad and len(planted) < PLANTED and rng.random() < 0.25:
-            blunder = rng.choice(bad).action
-            view = position.view(seat)
-            loss, deviation = lost(view, best.action, blunder, rng.getrandbits(64))
-            if loss - DEVIATIONS * deviation >= BLUNDER:
-                planted[version, seat] = loss, deviation
-                return blunder
+        if bad and len(planted) < PLANTED and rng.random() < PLANTED_SHARE:
+            pair = best.action, rng.choice(bad).action
+            # The great effort is only made where a small one gives hope.
+            if lost(view, *pair, rng.getrandbits(64), effort=1)[0] >= BLUNDER:
+                loss, deviation = lost(view, *pair, rng.getrandbits(64))
+                if loss - DEVIATIONS * deviation >= BLUNDER:
+                    planted[version, seat] = loss, deviation
+                    return pair[1]
         return found.action
 
     record = play(task.game_id, task.number, choose)
     found: dict[Key, review_pb2.DecisionReview] = {}
-    began = time.perf_counter()
+    began, processor_began = time.perf_counter(), time.process_time()
     first: list[float] = []
 
     def note(report: review_pb2.ReviewMatchResponse) -> None:
@@ -155,6 +180,7 @@ def judge(task: Task) -> Judged:
     both = frozenset((0, 1))
     review_record(record, Options(ITERATIONS, DEEP_ITERATIONS, DEEPEN_ABOVE, both, seed), note)
     seconds = time.perf_counter() - began
+    processor_seconds = time.process_time() - processor_began
     steps = finish_now(reading_steps(record))
     own = {
         key: each
@@ -179,26 +205,36 @@ def judge(task: Task) -> Judged:
         [each.verdict for each in own.values()],
         within,
         seconds,
+        processor_seconds,
         first[0],
     )
 
 
-def measure_luck(iterations: int, task: Task) -> tuple[float, float, float]:
-    """The result of a match of quick bots for seat 0, its luck, and what it is to be seat 0."""
+def compare(players: Sequence[str], seats: frozenset[int], iterations: int, task: Task) -> Reviewed:
+    """Lets two players play a match, in turn from seat 0 and 1, and reviews these seats of it."""
     rng = random.Random(f"{task.game_id} {task.number}")
+    turned = task.number % 2
+    by_seat = [Configuration.read(players[seat ^ turned]).player() for seat in (0, 1)]
 
     def choose(position: Position, seat: int, version: int) -> int:
-        legal = position.legal(seat)
-        if len(legal) == 1:
-            return legal[0]
-        return search(position.view(seat), iterations=iterations, seed=rng.getrandbits(64)).action
+        view, legal = position.view(seat), position.legal(seat)
+        return by_seat[seat].choose(view, legal, rng.getrandbits(256)).action
 
-    steps = finish_now(reading_steps(play(task.game_id, task.number, choose)))
-    job = SearchJob(Limits(), Parameters())
-    chance = review_chance(steps, iterations, rng.getrandbits(64), job)
-    luck = sum(each.luck for each in chance.outcomes)
-    assert steps.state.result is not None
-    return steps.state.result.scores[0], luck, chance.start
+    record = play(task.game_id, task.number, choose)
+    options = Options(iterations, iterations, 1.0, seats, rng.getrandbits(64))
+    summary = review_record(record, options)
+    result = summary.result.scores[0] - 0.5
+    luck = sum(each.luck for each in summary.chance_outcomes)
+    skill = summary.seats[1].loss - summary.seats[0].loss
+    sign = -1 if turned else 1
+    return Reviewed(
+        sign * result,
+        sign * luck,
+        sign * skill,
+        luck,
+        summary.start,
+        result == summary.start + luck + skill + summary.rest,
+    )
 
 
 def main() -> None:
@@ -210,19 +246,43 @@ def main() -> None:
     add(
         "--matches",
         type=whole(1),
-        help=f"of each game (default: {MATCHES}; {LUCK_MATCHES} of luck)",
+        help=f"of each game (default: {MATCHES}; {LUCK_MATCHES} of luck; {APART_MATCHES} of "
+        "--apart)",
     )
     add("--workers", type=whole(1), default=processors(), help="processes")
-    add("--luck", action="store_true", help="measure luck alone")
-    add("--iterations", type=whole(1), default=100, help="of the quick bots (default: 100)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--luck", action="store_true", help="measure luck alone")
+    what.add_argument("--apart", action="store_true", help="measure what tells two players apart")
+    add(
+        "--players",
+        nargs=2,
+        metavar="PLAYER",
+        help=f"of the arena (default: {' '.join(LUCK_PLAYERS)}; {' '.join(APART_PLAYERS)} with "
+        "--apart)",
+    )
+    add(
+        "--iterations",
+        type=whole(MIN_ITERATIONS),
+        default=APART_ITERATIONS,
+        help="of the searches of --apart (default: %(default)s)",
+    )
     chosen = parser.parse_args()
-    matches = chosen.matches or (LUCK_MATCHES if chosen.luck else MATCHES)
+    matches = (chosen.luck and LUCK_MATCHES) or (chosen.apart and APART_MATCHES) or MATCHES
     for game_id in chosen.game or wire.hosted_games():
-        tasks = [Task(game_id, number) for number in range(matches)]
-        if chosen.luck:
-            _print_luck(game_id, tasks, chosen.iterations, chosen.workers)
-        else:
+        tasks = [Task(game_id, number) for number in range(chosen.matches or matches)]
+        if not (chosen.luck or chosen.apart):
             _print_judged(game_id, tasks, chosen.workers)
+            continue
+        players = chosen.players or (LUCK_PLAYERS if chosen.luck else APART_PLAYERS)
+        seats = frozenset[int]() if chosen.luck else frozenset((0, 1))
+        # The fewest playouts by which luck is measured, since its mean is 0 with any number.
+        iterations = MIN_ITERATIONS if chosen.luck else chosen.iterations
+        with in_order(partial(compare, players, seats, iterations), tasks, chosen.workers) as found:
+            reviews = list(found)
+        print(f"{game_id}, {len(reviews)} matches of {' and '.join(players)}")
+        _print_luck(reviews)
+        if chosen.apart:
+            _print_apart(reviews)
 
 
 def _print_judged(game_id: str, tasks: list[Task], workers: int) -> None:
@@ -243,6 +303,8 @@ def _print_judged(game_id: str, tasks: list[Task], workers: int) -> None:
     print(f"                           unclear  {_share(unclear)}")
     print(f"  losses within two deviations      {_share(within)}")
     print(f"  seconds a review, mean            {statistics.fmean(e.seconds for e in found):.1f}")
+    processor = statistics.fmean(each.processor_seconds for each in found)
+    print(f"          of a processor            {processor:.1f}")
     worst = max(each.first_seconds for each in found)
     print(f"  seconds to the first, longest     {worst:.2f}", flush=True)
 
@@ -251,18 +313,44 @@ def _share(flags: list[bool]) -> str:
     return f"{sum(flags)} of {len(flags)}, {100 * sum(flags) / max(1, len(flags)):.1f} %"
 
 
-def _print_luck(game_id: str, tasks: list[Task], iterations: int, workers: int) -> None:
-    with in_order(partial(measure_luck, iterations), tasks, workers) as results:
-        found = list(results)
-    scores, luck, starts = (list(each) for each in zip(*found, strict=True))
-    rest = [score - each for score, each in zip(scores, luck, strict=True)]
-    mean, deviation = statistics.fmean(luck), statistics.stdev(luck) / math.sqrt(len(luck))
-    print(f"{game_id}, {len(tasks)} matches")
-    points = f"{100 * mean:+.2f} ± {100 * deviation:.2f} points"
-    print(f"  mean luck       {points}, {mean / deviation:+.1f} deviations")
-    print(f"  start           {100 * statistics.fmean(starts):+.2f} points")
-    ratio = statistics.variance(rest) / statistics.variance(scores)
-    print(f"  variance        {ratio:.2f} of that of the result, if luck is taken away", flush=True)
+def _print_luck(reviews: list[Reviewed]) -> None:
+    mean, deviation = _mean([each.luck_of_0 for each in reviews])
+    print(f"  mean luck of seat 0  {_points(mean, deviation)}, {mean / deviation:+.1f} deviations")
+    print(f"  being seat 0         {_points(*_mean([each.start for each in reviews]))}")
+    print(f"  terms add up in      {_share([each.exact for each in reviews])}", flush=True)
+
+
+def _print_apart(reviews: list[Reviewed]) -> None:
+    scores = Counter(each.result + 0.5 for each in reviews)
+    print("  Elo                  {:+.0f} ({:+.0f} to {:+.0f})".format(*elo(scores)))
+    print("                       points           variance  matches that tell them apart")
+    measures = {
+        "result": [each.result for each in reviews],
+        "result less luck": [each.result - each.luck for each in reviews],
+        "losses": [each.skill for each in reviews],
+    }
+    for name, values in measures.items():
+        mean, deviation = _mean(values)
+        needed = [
+            (DEVIATIONS * statistics.stdev(values) / each) ** 2 if each > 0 else math.inf
+            for each in (mean, mean + Z * deviation, mean - Z * deviation)
+        ]
+        told = "{:.0f} ({:.0f} to {:.0f})".format(*needed)
+        ratio = _variance(values, reviews)
+        print(f"  {name:19}  {_points(mean, deviation):15}  {ratio:8.2f}  {told}", flush=True)
+
+
+def _mean(values: list[float]) -> tuple[float, float]:
+    return statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
+
+
+def _points(mean: float, deviation: float) -> str:
+    return f"{100 * mean:+.2f} ± {100 * deviation:.2f}"
+
+
+def _variance(values: list[float], reviews: list[Reviewed]) -> float:
+    # In relation to that of the result.
+    return statistics.variance(values) / statistics.variance(each.result for each in reviews)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
     def __init__(self, models: Models = learned) -> None:
         # By game, then by language.
         self._games = {
-            game_id: _in_all_languages(game(), models)
+            game_id: in_all_languages(game(), models)
             for game_id, game in wire.hosted_games().items()
         }
 
@@ -90,7 +90,8 @@ class CatalogService(catalog_pb2_grpc.CatalogServiceServicer):
         return games[best(language, games)]
 
 
-def _in_all_languages(game: Game, models: Models) -> dict[str, catalog_pb2.Game]:
+def in_all_languages(game: Game, models: Models = learned) -> dict[str, catalog_pb2.Game]:
+    """A game with its cards, by language code."""
     described = {ENGLISH: describe(game)}
     model = models(game)
     if model is not None:

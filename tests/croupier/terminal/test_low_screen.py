@@ -44,6 +44,7 @@ def test_a_whole_match_stays_in_sight(
     print(f"seed {seed}")
     rng = random.Random(seed)
     words = (game, "--language", language, "--opponent", "random", "--seed", str(seed))
+    words += ("--review-iterations", "100")
     if game == "skystones":
         words += ("--option", "special_fields=4")
     with terminal(address, *words, state=tmp_path) as session, Client(address) as client:
@@ -59,8 +60,23 @@ def test_a_whole_match_stays_in_sight(
             else:
                 assert lines[-1] == "Enter: go on "
                 session.type("")
+        assert any(line.startswith("result: ") for line in lines)
+        session.type("v")
+        review: list[str] = []
+        while True:
+            lines = session.read()
+            check(lines)
+            review += lines
+            if lines[-1] == "Rematch? (y or n) ":
+                break
+            assert lines[-1] == "Enter: go on "
+            session.type("")
         session.type("n")
         session.read()
         assert session.process.wait(10) == 0
-    assert any(line.startswith("result: ") for line in lines)
+    luck, rest = {"en": ("Luck was worth ", "the rest "), "de": ("Das Glück war ", "der Rest ")}[
+        language
+    ]
+    assert any(line.startswith(luck) for line in review)
+    assert any(line.startswith(rest) for line in review)
     assert not SavedSeats().read()
