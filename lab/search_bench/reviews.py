@@ -53,7 +53,7 @@ LUCK_PLAYERS = ("search:iterations=100", "search:iterations=100")
 APART_PLAYERS = ("search:iterations=400", "search:iterations=100")
 APART_ITERATIONS = 2000  # Of the quick reviews.
 PLANTED = 12  # In a match, at most.
-PLANTED_SHARE = 0.5  # Of the decisions with an action that loses so much.
+TRIED = 8  # Actions of a decision that may lose so much, at most.
 OWN = 3  # Other decisions of a match whose losses are searched for by great effort.
 EFFORT = 50  # Times the iterations of a review.
 DEVIATIONS = 2
@@ -156,14 +156,16 @@ def judge(task: Task) -> Judged:
             for each in found.actions
             if best.expected_score - each.expected_score >= BLUNDER and each.probability == 0
         ]
-        if bad and len(planted) < PLANTED and rng.random() < PLANTED_SHARE:
-            pair = best.action, rng.choice(bad).action
-            # The great effort is only made where a small one gives hope.
+        tried = rng.sample(bad, min(TRIED, len(bad))) if len(planted) < PLANTED else []
+        for each in tried:
+            pair = best.action, each.action
+            # The great effort is only made where a small one gives hope, and once.
             if lost(view, *pair, rng.getrandbits(64), effort=1)[0] >= BLUNDER:
                 loss, deviation = lost(view, *pair, rng.getrandbits(64))
                 if loss - DEVIATIONS * deviation >= BLUNDER:
                     planted[version, seat] = loss, deviation
-                    return pair[1]
+                    return each.action
+                break
         return found.action
 
     record = play(task.game_id, task.number, choose)
@@ -249,6 +251,7 @@ def main() -> None:
         help=f"of each game (default: {MATCHES}; {LUCK_MATCHES} of luck; {APART_MATCHES} of "
         "--apart)",
     )
+    add("--first", type=whole(0), default=0, help="the number of the first match, to go on with")
     add("--workers", type=whole(1), default=processors(), help="processes")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--luck", action="store_true", help="measure luck alone")
@@ -268,8 +271,9 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     matches = (chosen.luck and LUCK_MATCHES) or (chosen.apart and APART_MATCHES) or MATCHES
+    last = chosen.first + (chosen.matches or matches)
     for game_id in chosen.game or wire.hosted_games():
-        tasks = [Task(game_id, number) for number in range(chosen.matches or matches)]
+        tasks = [Task(game_id, number) for number in range(chosen.first, last)]
         if not (chosen.luck or chosen.apart):
             _print_judged(game_id, tasks, chosen.workers)
             continue
