@@ -1,4 +1,4 @@
-"""The arena and self-play on a Ray cluster of two machines, against the same in processes here.
+"""The arena, self-play and reviews on a Ray cluster of two machines, against the same in processes here.
 
 `make ray` installs Ray and runs these tests. They are skipped otherwise, since Ray is large.
 """
@@ -13,8 +13,12 @@ from functools import partial
 
 import pytest
 
+from cli import record_files
 from lab import workers
 from lab.workers import RayCluster, WorkersError, in_order
+from service.hosting.records import write_record
+from tests.support.play import seeded
+from tests.support.random_matches import random_match
 
 if "TEST_RAY" not in os.environ:
     pytest.skip("`make ray` runs these", allow_module_level=True)
@@ -88,6 +92,19 @@ def test_self_play_has_the_same_figures(address):
     command = (sys.executable, "-m", "lab.search_bench.self_play", "--matches", "30")
     here = run(*command, "--workers", "1")
     assert run(*command, "--ray", address) == here
+
+
+def test_reviews_are_the_same(address, tmp_path):
+    for game in ("champion_chess", "skystones"):
+        record = write_record(random_match(game, "default", seeded(game)))
+        record_files.write(record, tmp_path, "json")
+    few = ("--iterations", "100", "--deep-iterations", "200")
+    review = (sys.executable, "-m", "cli", "review", tmp_path, *few)
+    for printed in (("--summary",), ("--summary", "--json"), ("--json",), ()):
+        here = run(*review, *printed, "--workers", "1")
+        assert here
+        assert run(*review, *printed, "--ray", address) == here
+        assert run(*review, *printed, "--workers", "2") == here
 
 
 def test_both_machines_play_and_results_keep_their_order(connected):
