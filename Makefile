@@ -78,7 +78,7 @@ bench: tools ## measure the speed and fingerprint of the search, random self-pla
 arena: tools ## play matches: make arena ARGS='search:ms=100 uct:ms=100 --game all'
 	.venv/bin/croupier arena $(ARGS)
 
-ray: tools ## test the arena and self-play on a Ray cluster of two machines, which run on this one
+ray: tools ## test the arena, self-play and reviews on a Ray cluster of two machines, which run on this one
 	$(PY) scripts/list_requirements.py project.optional-dependencies.ray | $(PIP) install -c constraints.txt -r /dev/stdin
 	TEST_RAY=1 RAY_USAGE_STATS_ENABLED=0 $(PYTEST) -rs tests/lab/test_ray.py $(ARGS)
 

@@ -204,7 +204,7 @@ def _print(
         f"{title} ({review.say(_player(seat.player))})"
         for title, seat in zip(catalog.seat_titles, summary.seats, strict=True)
     )
-    score = "-".join(f"{each:g}" for each in summary.result.scores)
+    score = "-".join(f"{each:g}" for each in summary.result.scores).replace(".", review.say("."))
     heading = Text(catalog.title, style="bold")
     console.print(heading.append(f", {record.name}: {names}, {score}", style="not bold"))
     console.print(Group(*review.shown(everything=chosen.all), Text()))

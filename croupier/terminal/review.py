@@ -37,20 +37,14 @@ class Review:
         elif report.HasField("summary"):
             self.summary = report.summary
 
-    def progress(self, progress: review_pb2.ReviewProgress) -> str:
+    def progress(self, at: review_pb2.ReviewProgress) -> str:
         """Says how far the review is."""
-        told, done, all = (
-            "{done} of {all} decisions judged",
-            progress.decisions_judged,
-            progress.decisions,
-        )
-        if done == all and progress.decisions_to_deepen:
-            told = "{done} of {all} searched longer"
-            done, all = progress.decisions_deepened, progress.decisions_to_deepen
-        left = math.ceil(progress.remaining_search_time.ToMilliseconds() / 1000)
-        return self.say(told).format(done=done, all=all) + self.say(", about {} s left").format(
-            left
-        )
+        told, done, whole = "{} of {} decisions judged", at.decisions_judged, at.decisions
+        if done == whole and at.decisions_to_deepen:
+            told = "{} of {} searched longer"
+            done, whole = at.decisions_deepened, at.decisions_to_deepen
+        left = math.ceil(at.remaining_search_time.ToMilliseconds() / 1000)
+        return self.say(told).format(done, whole) + self.say(", about {} s left").format(left)
 
     def shown(self, *, everything: bool = False) -> Iterator[RenderableType]:
         """Draws what was found; with `everything`, also the decisions that lost little."""

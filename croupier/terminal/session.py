@@ -17,7 +17,7 @@ from croupier.terminal import drawing
 from croupier.terminal.review import Review
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
-from croupier.v1 import game_pb2, hint_pb2, match_pb2, review_pb2
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
 RESULT_LINES = 5  # The ending in at most three, the result, and what a key does.
 ROWS = 8  # Actions that a hint shows.
@@ -438,7 +438,7 @@ class Session:
         draw.read_ruleset(self.over)
         review, few = Review(draw), self.settings.review_iterations
         try:
-            with self._spinning(review.progress(review_pb2.ReviewProgress())) as status:
+            with self._spinning(review.say("The match is reviewed.")) as status:
                 for report in self.seat.review(iterations=few, deep_iterations=DEEPER * few):
                     review.add(report)
                     if status:

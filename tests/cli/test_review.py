@@ -1,12 +1,14 @@
 """`croupier review` judges the decisions of records, and sums many up by player."""
 
 import json
+import re
 
 import pytest
 from google.protobuf import json_format
 
 from cli import record_files
 from cli.main import main
+from croupier.terminal.texts import GERMAN
 from croupier.v1 import review_pb2
 from service import wire
 from service.hosting.records import write_record
@@ -39,10 +41,48 @@ def test_each_match_is_told(capsys, records):
     assert status == 0
     for game in GAMES:
         assert wire.hosted_games()[game].title in printed.out
-    for what in (" lost ", "luck of ", "the rest"):
+    for what in ("erred most", "Luck was ", "What turned ", " lost ", "luck of ", "the rest"):
         assert printed.out.count(what) >= len(GAMES)
     # Random play errs.
     assert "blunder" in printed.out
+
+
+@pytest.mark.parametrize("records", [GAMES], indirect=True)
+def test_reviews_are_in_german_too(capsys, records):
+    status, printed = run(capsys, records, *QUICK, "--all", "--language", "de-CH")
+    assert status == 0
+    own = (text for text, german in GERMAN.items() if "{" not in text and text != german)
+    english = [text for text in own if re.search(rf"\b{re.escape(text)}\b", printed.out)]
+    assert english == ["matches"]  # In the names of the matches.
+    assert printed.out.count(" am meisten verloren") >= len(GAMES)
+    assert printed.out.count("Das Glück war für ") == len(GAMES)
+    status, printed = run(capsys, records, *QUICK, "--summary", "--language", "de")
+    assert status == 0
+    assert "Anfang" in printed.out
+
+
+def test_what_is_told_first_is_what_the_messages_say(capsys, records):
+    path = next(records.iterdir())
+    _, printed = run(capsys, path, *QUICK, "--json")
+    *decisions, summary = (json.loads(line) for line in printed.out.splitlines())
+    _, printed = run(capsys, path, *QUICK)
+    told = printed.out.split("\n\n")
+    for seat in (0, 1):
+        own = [each for each in decisions if each.get("seat", 0) == seat]
+        erred = [each for each in own if each["verdict"].endswith(("ACY", "STAKE", "BLUNDER"))]
+        worst = max(erred, key=lambda each: each["loss"], default=None)
+        assert (
+            f"in version {worst['version']}, for {100 * worst['loss']:.1f} points"
+            if worst
+            else "made no clear error"
+        ) in told[0]
+    deal, *later = (each["luck"] for each in summary["chanceOutcomes"])
+    assert f" {100 * deal:+.1f} in the deal, {100 * sum(later) + 0.0:+.1f} later." in told[0]
+    [turned] = (part.splitlines() for part in told if part.startswith("What turned "))
+    assert len(turned[2:]) == len(summary["keyMoments"])
+    for moment, line in zip(summary["keyMoments"], turned[2:], strict=True):
+        assert line.split()[0] == moment.get("version", "0")
+        assert line.split()[-1] == f"{100 * moment['change']:+.1f}"
 
 
 def test_lines_of_json_are_messages_of_the_api(capsys, records):

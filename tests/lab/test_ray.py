@@ -1,4 +1,4 @@
-"""The arena, self-play and reviews on a Ray cluster of two machines, against the same in processes here.
+"""The arena, self-play and reviews on a Ray cluster of two machines, against processes here.
 
 `make ray` installs Ray and runs these tests. They are skipped otherwise, since Ray is large.
 """
