@@ -48,11 +48,11 @@ from service.reviewing.steps import reading_steps
 from service.reviewing.verdicts import BLUNDER, COMPARING_SHARE, derive
 from service.store import Entry, EntryKind, Header
 
-MATCHES, LUCK_MATCHES, APART_MATCHES = 10, 2000, 200
+MATCHES, LUCK_MATCHES, APART_MATCHES = 10, 2000, 150
 LUCK_PLAYERS = ("search:iterations=100", "search:iterations=100")
 APART_PLAYERS = ("search:iterations=400", "search:iterations=100")
-APART_ITERATIONS = 2000  # Of the quick reviews.
-PLANTED = 12  # In a match, at most.
+APART_ITERATIONS = 1000  # Of the quick reviews.
+PLANTED = 12  # In a match.
 TRIED = 8  # Actions of a decision that may lose so much, at most.
 OWN = 3  # Other decisions of a match whose losses are searched for by great effort.
 EFFORT = 50  # Times the iterations of a review.
@@ -136,8 +136,8 @@ def lost(
     return difference, math.hypot(found[best].deviation, found[played].deviation)
 
 
-def judge(task: Task) -> Judged:
-    """Plays a match with planted blunders, and reviews it."""
+def judge(most: int, task: Task) -> Judged:
+    """Plays a match with at most so many planted blunders, and reviews it."""
     rng = random.Random(f"{task.game_id} {task.number}")
     planted: dict[Key, tuple[float, float]] = {}
 
@@ -156,7 +156,7 @@ def judge(task: Task) -> Judged:
             for each in found.actions
             if best.expected_score - each.expected_score >= BLUNDER and each.probability == 0
         ]
-        tried = rng.sample(bad, min(TRIED, len(bad))) if len(planted) < PLANTED else []
+        tried = rng.sample(bad, min(TRIED, len(bad))) if len(planted) < most else []
         for each in tried:
             pair = best.action, each.action
             # The great effort is only made where a small one gives hope, and once.
@@ -190,7 +190,7 @@ def judge(task: Task) -> Judged:
         if key not in planted and each.verdict != review_pb2.VERDICT_FORCED
     }
     erred = [key for key, each in own.items() if each.deviation]
-    sample = rng.sample(erred, min(OWN, len(erred)))
+    sample = rng.sample(erred, min(OWN if most else 0, len(erred)))
     views = {(each.version, each.seat): each for each in steps.decisions}
     losses = {key: planted[key] for key in planted if found[key].deviation}
     for key in sample:
@@ -253,6 +253,14 @@ def main() -> None:
     )
     add("--first", type=whole(0), default=0, help="the number of the first match, to go on with")
     add("--workers", type=whole(1), default=processors(), help="processes")
+    add(
+        "--planted",
+        metavar="N",
+        type=whole(0),
+        default=PLANTED,
+        help="blunders in a match, at most; 0: only verdicts and times, without the great effort "
+        "(default: %(default)s)",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--luck", action="store_true", help="measure luck alone")
     what.add_argument("--apart", action="store_true", help="measure what tells two players apart")
@@ -275,7 +283,7 @@ def main() -> None:
     for game_id in chosen.game or wire.hosted_games():
         tasks = [Task(game_id, number) for number in range(chosen.first, last)]
         if not (chosen.luck or chosen.apart):
-            _print_judged(game_id, tasks, chosen.workers)
+            _print_judged(game_id, tasks, chosen.planted, chosen.workers)
             continue
         players = chosen.players or (LUCK_PLAYERS if chosen.luck else APART_PLAYERS)
         seats = frozenset[int]() if chosen.luck else frozenset((0, 1))
@@ -289,9 +297,9 @@ def main() -> None:
             _print_apart(reviews)
 
 
-def _print_judged(game_id: str, tasks: list[Task], workers: int) -> None:
+def _print_judged(game_id: str, tasks: list[Task], most: int, workers: int) -> None:
     found = []
-    with in_order(judge, tasks, workers) as results:
+    with in_order(partial(judge, most), tasks, workers) as results:
         for number, result in enumerate(results, 1):
             found.append(result)
             print(f"{game_id}: {number} of {len(tasks)}", file=sys.stderr)
