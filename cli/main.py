@@ -30,6 +30,7 @@ COMMANDS = {
         "check-game",
         "verify",
         "review",
+        "puzzles",
         "export",
         "import",
         "schema",

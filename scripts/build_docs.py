@@ -43,7 +43,7 @@ ELSEWHERE = (
 )
 SCHEMAS = Path("proto/croupier/v1")
 # The schemas in the order in which a client programmer reads them; further ones come after them.
-ORDER = ("match", "game", "hint", "review", "catalog", "clock", "error")
+ORDER = ("match", "game", "hint", "review", "puzzle", "catalog", "clock", "error")
 # A service, message or enum at the top of a schema, with its comment.
 DEFINITION = re.compile(
     r"^(?://[^\n]*\n)*(?:service|message|enum) (\w+) \{(?:\}|.*?^\})", re.MULTILINE | re.DOTALL

@@ -15,38 +15,34 @@ tell the two players apart: when the mean is two of its deviations.
 """
 
 import argparse
-import hashlib
 import math
 import random
 import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 from ai.results import Parameters
-from ai.search import Search, search
+from ai.search import search
 from ai.strengths import STRENGTHS
 from croupier.terminal.arguments import whole
-from croupier.v1 import match_pb2, review_pb2
-from engine.game import SeatView
+from croupier.v1 import review_pb2
 from engine.model import learned
 from engine.position import Position
 from lab.elo import Z, elo
 from lab.players import Configuration
+from lab.self_play import Choose, compare, play
 from lab.workers import in_order, processors
 from service import wire
 from service.api.review_service import DEEP_ITERATIONS, DEEPEN_ABOVE, ITERATIONS, MIN_ITERATIONS
 from service.common.event_loop import finish_now
-from service.hosting.match_state import MatchState
-from service.hosting.records import write_record
 from service.reviewing.alone import review_record
 from service.reviewing.reviews import Options
 from service.reviewing.steps import reading_steps
-from service.reviewing.verdicts import BLUNDER, COMPARING_SHARE, derive
-from service.store import Entry, EntryKind, Header
+from service.reviewing.verdicts import BLUNDER, derive
 
 MATCHES, LUCK_MATCHES, APART_MATCHES = 10, 2000, 150
 LUCK_PLAYERS = ("search:iterations=100", "search:iterations=100")
@@ -57,9 +53,7 @@ TRIED = 8  # Actions of a decision that may lose so much, at most.
 OWN = 3  # Other decisions of a match whose losses are searched for by great effort.
 EFFORT = 50  # Times the iterations of a review.
 DEVIATIONS = 2
-BOTS = (5, 5)  # In the header of a record; who really plays matters nowhere.
 
-Choose = Callable[[Position, int, int], int]
 Key = tuple[int, int]
 
 
@@ -92,48 +86,13 @@ class Reviewed(NamedTuple):
     exact: bool  # Whether the terms add up to the result.
 
 
-def play(game_id: str, number: int, choose: Choose) -> match_pb2.MatchRecord:
-    """The record of a match; `choose` gets the position, the seat and the version."""
-    game = wire.hosted_games()[game_id]()
-    name = f"m{number}"
-    header = Header(
-        match_id=name,
-        game=game_id,
-        ruleset=wire.write_ruleset(game).SerializeToString(deterministic=True),
-        rules_version=game.rules_version,
-        secret=hashlib.sha256(f"{game_id}{number}".encode()).digest(),
-        chance_id=name,
-        bots=BOTS,
-        created=0,
-        hint_policy=1,
-    )
-    state = MatchState.begin(header)
-    while not state.over:
-        seat = state.deciders[0]
-        position = state.dealt().position
-        chosen, *others = position.legal(seat)
-        if others:
-            chosen = choose(position, seat, state.version)
-        action = wire.serialize_action(game, chosen)
-        state = state.after(Entry(EntryKind.ACTION, seat, state.version, action, state.version))
-    return write_record(state)
+def unforced(choose: Choose) -> Choose:
+    """Chooses only where there is a choice."""
 
+    def chosen(position: Position, seat: int, version: int) -> int:
+        return position.only_action(seat) or choose(position, seat, version)
 
-def lost(
-    view: SeatView, best: int, played: int, seed: int, effort: int = EFFORT
-) -> tuple[float, float]:
-    """The loss by great effort, and its deviation."""
-    running = Search(
-        view,
-        seed=seed,
-        parameters=Parameters(evaluation_share=COMPARING_SHARE),
-        root_actions=sorted((best, played)),
-        model=learned(view.game),
-    )
-    running.run(iterations=effort * ITERATIONS)
-    found = {each.action: each for each in running.result().actions}
-    difference = found[best].expected_score - found[played].expected_score
-    return difference, math.hypot(found[best].deviation, found[played].deviation)
+    return chosen
 
 
 def judge(most: int, task: Task) -> Judged:
@@ -160,15 +119,16 @@ def judge(most: int, task: Task) -> Judged:
         for each in tried:
             pair = best.action, each.action
             # The great effort is only made where a small one gives hope, and once.
-            if lost(view, *pair, rng.getrandbits(64), effort=1)[0] >= BLUNDER:
-                loss, deviation = lost(view, *pair, rng.getrandbits(64))
-                if loss - DEVIATIONS * deviation >= BLUNDER:
-                    planted[version, seat] = loss, deviation
+            small = compare(view, *pair, ITERATIONS, rng.getrandbits(64))
+            if small.points >= BLUNDER:
+                gap = compare(view, *pair, EFFORT * ITERATIONS, rng.getrandbits(64))
+                if gap.points - DEVIATIONS * gap.deviation >= BLUNDER:
+                    planted[version, seat] = gap.points, gap.deviation
                     return each.action
                 break
         return found.action
 
-    record = play(task.game_id, task.number, choose)
+    record = play(task.game_id, task.number, unforced(choose))
     found: dict[Key, review_pb2.DecisionReview] = {}
     began, processor_began = time.perf_counter(), time.process_time()
     first: list[float] = []
@@ -196,7 +156,9 @@ def judge(most: int, task: Task) -> Judged:
     for key in sample:
         decision = views[key]
         best = wire.read_action(decision.view.game, found[key].best_action)
-        losses[key] = lost(decision.view, best, decision.action, rng.getrandbits(64))
+        pair = best, decision.action
+        gap = compare(decision.view, *pair, EFFORT * ITERATIONS, rng.getrandbits(64))
+        losses[key] = gap.points, gap.deviation
     within = [
         abs(found[key].loss - max(0.0, loss))
         <= DEVIATIONS * math.hypot(found[key].deviation, deviation)
@@ -212,7 +174,9 @@ def judge(most: int, task: Task) -> Judged:
     )
 
 
-def compare(players: Sequence[str], seats: frozenset[int], iterations: int, task: Task) -> Reviewed:
+def tell_apart(
+    players: Sequence[str], seats: frozenset[int], iterations: int, task: Task
+) -> Reviewed:
     """Lets two players play a match, in turn from seat 0 and 1, and reviews these seats of it."""
     rng = random.Random(f"{task.game_id} {task.number}")
     turned = task.number % 2
@@ -222,7 +186,7 @@ def compare(players: Sequence[str], seats: frozenset[int], iterations: int, task
         view, legal = position.view(seat), position.legal(seat)
         return by_seat[seat].choose(view, legal, rng.getrandbits(256)).action
 
-    record = play(task.game_id, task.number, choose)
+    record = play(task.game_id, task.number, unforced(choose))
     options = Options(iterations, iterations, 1.0, seats, rng.getrandbits(64))
     summary = review_record(record, options)
     result = summary.result.scores[0] - 0.5
@@ -289,7 +253,9 @@ def main() -> None:
         seats = frozenset[int]() if chosen.luck else frozenset((0, 1))
         # The fewest playouts by which luck is measured, since its mean is 0 with any number.
         iterations = MIN_ITERATIONS if chosen.luck else chosen.iterations
-        with in_order(partial(compare, players, seats, iterations), tasks, chosen.workers) as found:
+        with in_order(
+            partial(tell_apart, players, seats, iterations), tasks, chosen.workers
+        ) as found:
             reviews = list(found)
         print(f"{game_id}, {len(reviews)} matches of {' and '.join(players)}")
         _print_luck(reviews)

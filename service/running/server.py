@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from croupier.transport import CLEARTEXT, Security, is_local
-from croupier.v1 import catalog_pb2, hint_pb2, match_pb2, review_pb2
+from croupier.v1 import catalog_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator, Tokens, read_key, read_operator_token
@@ -18,6 +18,7 @@ from service.api.catalog_service import CatalogService
 from service.api.grpc_listener import GrpcListener
 from service.api.hint_service import HintService
 from service.api.match_service import MatchService
+from service.api.puzzle_service import PuzzleService
 from service.api.review_service import ReviewService
 from service.common.errors import Refusal
 from service.common.event_loop import BackgroundQuota, LongWork
@@ -47,6 +48,7 @@ READY_SECONDS = 10.0  # For which a server waits for its search processes when i
 _CATALOG = catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"]
 _MATCH = match_pb2.DESCRIPTOR.services_by_name["MatchService"]
 _HINT = hint_pb2.DESCRIPTOR.services_by_name["HintService"]
+_PUZZLE = puzzle_pb2.DESCRIPTOR.services_by_name["PuzzleService"]
 _REVIEW = review_pb2.DESCRIPTOR.services_by_name["ReviewService"]
 
 _log = logging.getLogger(__name__)
@@ -262,6 +264,7 @@ class Server:
             Service(_MATCH, match_service),
             Service(_HINT, hint_service),
             Service(_REVIEW, review_service),
+            Service(_PUZZLE, PuzzleService(self._long_work)),
         ]
 
     def _sweeps(self) -> list[Sweep]:

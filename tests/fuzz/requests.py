@@ -27,7 +27,7 @@ from pathlib import Path
 import grpc
 from google.protobuf.message import DecodeError
 
-from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
+from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from service import wire
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import hosted_rulesets
@@ -70,7 +70,7 @@ class Method:
 
 METHODS = [
     Method(file, service, method)
-    for file in (catalog_pb2, match_pb2, hint_pb2, review_pb2)
+    for file in (catalog_pb2, match_pb2, hint_pb2, review_pb2, puzzle_pb2)
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 ]

@@ -20,6 +20,7 @@ from croupier.v1 import (
     hint_pb2_grpc,
     match_pb2,
     match_pb2_grpc,
+    puzzle_pb2_grpc,
     review_pb2,
     review_pb2_grpc,
 )
@@ -149,6 +150,7 @@ class Client:
         self.matches = match_pb2_grpc.MatchServiceStub(self.channel)
         self.hints = hint_pb2_grpc.HintServiceStub(self.channel)
         self.reviews = review_pb2_grpc.ReviewServiceStub(self.channel)
+        self.puzzles = puzzle_pb2_grpc.PuzzleServiceStub(self.channel)
 
     def close(self):
         """Closes the connections."""

@@ -1,0 +1,182 @@
+"""`croupier puzzles`: finds puzzles in matches, and checks a pack of them."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from cli import arguments
+from cli.arguments import CommandError, Commands, UsageError
+from cli.verify import verify_all
+from croupier.v1 import puzzle_pb2
+from lab import puzzles, workers
+from lab.puzzles import CONFIRMING, Options, Task
+from service import wire
+from service.hosting.records import write_record
+from service.puzzles.packs import PackError, read_pack, write_pack
+
+ABOUT = f"""\
+Finds positions in which one action is clearly the best, and writes them as a pack of
+puzzles, which a server finds beside the rules of the game. The matches are given as
+records, or played for it.
+
+A quick search finds candidates. The best action and the second best are then searched
+alone and equally long; their expected scores must differ by the gap, by two standard
+deviations. A search of {CONFIRMING} times the effort confirms it. The same command makes the same
+pack, however many processes work on it.
+
+With --check, each puzzle of a pack is searched anew with that effort, and the command
+prints how many are confirmed."""
+
+PUZZLES, MATCHES = 100, 2000
+ITERATIONS, MIN_ITERATIONS = 10_000, 100
+GAP = 0.1
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "puzzles",
+        help="find positions in which one action is clearly the best",
+        description=ABOUT,
+        epilog="Exit status: 0; or 1 if there are fewer puzzles than were asked for, or if any "
+        "is not confirmed.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "records",
+        metavar="RECORD",
+        nargs="*",
+        type=Path,
+        help="a file as `croupier export` writes it, JSON or binary, or a directory of such files",
+    )
+    add(
+        "--self-play",
+        metavar="GAME",
+        choices=sorted(wire.hosted_games()),
+        help="play matches of this game",
+    )
+    add("--output", metavar="FILE", type=Path, help="write the pack to this file")
+    add("--check", metavar="FILE", type=Path, help="check this pack instead")
+    add(
+        "--puzzles",
+        metavar="N",
+        type=arguments.whole(1),
+        default=PUZZLES,
+        help="how many to find (default: %(default)s)",
+    )
+    add(
+        "--matches",
+        metavar="N",
+        type=arguments.whole(1),
+        default=MATCHES,
+        help="play at most so many (default: %(default)s)",
+    )
+    add(
+        "--iterations",
+        metavar="N",
+        type=arguments.whole(MIN_ITERATIONS),
+        default=ITERATIONS,
+        help=f"of each search; {CONFIRMING} times as many confirm a puzzle (default: %(default)s)",
+    )
+    add(
+        "--gap",
+        metavar="SCORE",
+        type=arguments.fraction(0, 1),
+        default=GAP,
+        help="how much more the best action must score than any other, from 0 to 1 "
+        "(default: %(default)s)",
+    )
+    add(
+        "--seed",
+        metavar="N",
+        type=arguments.whole(0),
+        default=0,
+        help="of matches and searches (default: %(default)s)",
+    )
+    workers.add_options(parser)
+    parser.set_defaults(run=lambda chosen: run(chosen, parser))
+
+
+def run(chosen: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Finds puzzles, or checks a pack."""
+    options = Options(chosen.iterations, chosen.gap, chosen.seed)
+    sources = [chosen.check, chosen.self_play, chosen.records]
+    if sum(map(bool, sources)) != 1:
+        raise UsageError("give records, --self-play or --check")
+    if chosen.check:
+        return _check(chosen.check, options, workers.read_options(parser, chosen))
+    if not chosen.output:
+        raise UsageError("--output is missing")
+    game_id, tasks = _tasks(chosen, options)
+    pack = puzzle_pb2.PuzzlePack(
+        game=f"games/{game_id}", rules_version=wire.hosted_games()[game_id].rules_version
+    )
+    with workers.in_order(puzzles.find, tasks, workers.read_options(parser, chosen)) as results:
+        for number, puzzle in _distinct(results):
+            pack.puzzles.append(puzzle)
+            print(f"match {number}: {len(pack.puzzles)} of {chosen.puzzles}", file=sys.stderr)
+            if len(pack.puzzles) == chosen.puzzles:
+                break
+    pack.puzzles.sort(key=lambda each: each.puzzle.name)
+    data = write_pack(pack)
+    try:
+        chosen.output.write_bytes(data)
+    except OSError as error:
+        raise CommandError(str(error)) from error
+    print(f"{chosen.output}: {len(pack.puzzles)} puzzles, {len(data):,} bytes")
+    return int(len(pack.puzzles) < chosen.puzzles)
+
+
+def _distinct(results: Iterator[list[bytes]]) -> Iterator[tuple[int, puzzle_pb2.PackedPuzzle]]:
+    # With the number of the match. Nobody wants to solve the same position twice.
+    seen: set[str] = set()
+    for number, found in enumerate(results, 1):
+        for each in found:
+            puzzle = puzzle_pb2.PackedPuzzle.FromString(each)
+            if puzzle.puzzle.name not in seen:
+                seen.add(puzzle.puzzle.name)
+                yield number, puzzle
+
+
+def _tasks(chosen: argparse.Namespace, options: Options) -> tuple[str, Sequence[Task]]:
+    if chosen.self_play:
+        game_id = chosen.self_play
+        return game_id, [Task(options, game_id, number) for number in range(chosen.matches)]
+    verified = verify_all(chosen.records)
+    if verified is None:
+        raise CommandError("no puzzles were looked for")
+    games = {state.game.id: state.game for state in verified}
+    if len(games) != 1:
+        raise CommandError(
+            f"a pack is of one game; these records are of {', '.join(sorted(games))}"
+        )
+    [game_id] = games
+    present = wire.hosted_games()[game_id].rules_version
+    return game_id, [
+        Task(options, game_id, number, write_record(state).SerializeToString())
+        for number, state in enumerate(verified)
+        if state.header.rules_version == present
+    ]
+
+
+def _check(path: Path, options: Options, played_by: int | workers.RayCluster) -> int:
+    try:
+        pack = read_pack(path.read_bytes())
+    except (OSError, PackError) as error:
+        raise CommandError(f"{path}: {error}") from error
+    confirmed = 0
+    tasks = [each.SerializeToString() for each in pack.puzzles]
+    with workers.in_order(partial(_confirm, options), tasks, played_by) as results:
+        for number, (puzzle, right) in enumerate(zip(pack.puzzles, results, strict=True), 1):
+            confirmed += right
+            told = "confirmed" if right else "NOT confirmed"
+            print(f"{number} of {len(tasks)}: {puzzle.puzzle.name} {told}", file=sys.stderr)
+    print(f"{path}: {confirmed} of {len(tasks)} confirmed")
+    return int(confirmed < len(tasks))
+
+
+def _confirm(options: Options, puzzle: bytes) -> bool:
+    return puzzles.check(puzzle_pb2.PackedPuzzle.FromString(puzzle), options)

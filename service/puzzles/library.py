@@ -1,0 +1,62 @@
+"""The puzzles of this server: each pack is read when it is first asked for."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from typing import NamedTuple
+
+from croupier.v1 import puzzle_pb2
+from engine.position import Position
+from service import wire
+from service.common.event_loop import LongWork
+from service.puzzles.packs import PackError, pack_of, replaying, write_view
+
+KEPT_SETTINGS = 256  # Some kilobytes each.
+
+_log = logging.getLogger(__name__)
+
+
+class Setting(NamedTuple):
+    """What a puzzle shows, and what it does not."""
+
+    view: bytes  # A serialized View.
+    position: Position  # With all cards.
+
+
+class Library:
+    """Finds puzzles by their names."""
+
+    def __init__(self, long_work: LongWork) -> None:
+        self._long_work = long_work
+        # By game, then by name, in the order of the names, which tells nothing of the answers.
+        self._packs: dict[str, dict[str, puzzle_pb2.PackedPuzzle]] = {}
+        self._settings: OrderedDict[str, Setting] = OrderedDict()
+
+    async def puzzles(self, game_id: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
+        """All puzzles of a hosted game by name; none if its pack is of other rules."""
+        if game_id not in self._packs:
+            self._packs[game_id] = await asyncio.to_thread(_read, game_id)
+        return self._packs[game_id]
+
+    async def setting(self, puzzle: puzzle_pb2.PackedPuzzle) -> Setting:
+        """The setting of a puzzle, which takes a replay of its match."""
+        name = puzzle.puzzle.name
+        found = self._settings.get(name)
+        if found is None:
+            state = await self._long_work.finish(replaying(puzzle.record))
+            view = write_view(state, puzzle.puzzle.origin.seat)
+            found = self._settings[name] = Setting(view, state.dealt().position)
+            if len(self._settings) > KEPT_SETTINGS:
+                self._settings.popitem(last=False)
+        self._settings.move_to_end(name)
+        return found
+
+
+def _read(game_id: str) -> dict[str, puzzle_pb2.PackedPuzzle]:
+    try:
+        pack = pack_of(wire.hosted_games()[game_id])
+    except PackError as error:
+        _log.error("left out: %s", error)
+        pack = None
+    puzzles = [] if pack is None else pack.puzzles
+    return dict(sorted((each.puzzle.name, each) for each in puzzles))
