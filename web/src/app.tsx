@@ -16,7 +16,8 @@ export function App() {
 	const here = place.value;
 	const [setting, setSetting] = useState(false);
 	const seat = here.at === "match" || here.at === "replay" ? seatOf(here.id) : undefined;
-	const title = seat && catalogOf(seat.game)?.game.title;
+	const playing = here.at === "puzzles" ? here.game : seat?.game;
+	const title = playing && catalogOf(playing)?.game.title;
 	return (
 		<>
 			<a
@@ -39,6 +40,7 @@ export function App() {
 			</header>
 			<main id="main" tabIndex={-1}>
 				{here.at === "lobby" && <Lobby />}
+				{here.at === "puzzles" && <Puzzles game={here.game} puzzle={here.puzzle} key={here.game} />}
 				{here.at === "join" && <Join invitation={here.invitation} />}
 				{here.at === "watch" && <Watch id={here.id} token={here.token} />}
 				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <NoSeat />)}
@@ -49,17 +51,25 @@ export function App() {
 	);
 }
 
-/** The replay and its review, which are loaded when they are asked for. */
-function Replay({ seat }: { seat: Seat }) {
-	const [loaded, setLoaded] = useState<{ Screen?: ComponentType<{ seat: Seat }> }>();
-	useEffect(() => {
-		import("./replay/screen").then(
-			({ ReplayScreen }) => setLoaded({ Screen: ReplayScreen }),
-			() => setLoaded({}),
-		);
-	}, []);
-	if (loaded?.Screen) return <loaded.Screen seat={seat} />;
-	return <p class="notice">{loaded ? t().notSent : t().loading}</p>;
+/** The replay and its review. */
+const Replay = later<{ seat: Seat }>(() => import("./replay/screen").then((it) => it.ReplayScreen));
+const Puzzles = later<{ game: string; puzzle: string | undefined }>(() =>
+	import("./puzzle/screen").then((it) => it.PuzzleScreen),
+);
+
+/** A screen that is loaded when it is asked for. */
+function later<Props extends object>(load: () => Promise<ComponentType<Props>>) {
+	return (props: Props) => {
+		const [loaded, setLoaded] = useState<{ Screen?: ComponentType<Props> }>();
+		useEffect(() => {
+			load().then(
+				(Screen) => setLoaded({ Screen }),
+				() => setLoaded({}),
+			);
+		}, []);
+		if (loaded?.Screen) return <loaded.Screen {...props} />;
+		return <p class="notice">{loaded ? t().notSent : t().loading}</p>;
+	};
 }
 
 /** Whether the server knows the match cannot be told without a token. */

@@ -11,6 +11,7 @@ import {
 	HintPolicy,
 	HintService,
 	MatchService,
+	PuzzleService,
 	ReviewService,
 	type Ruleset,
 	SeatConfigSchema,
@@ -25,6 +26,7 @@ const catalog = createClient(CatalogService, transport);
 const matches = createClient(MatchService, transport);
 const hints = createClient(HintService, transport);
 const reviews = createClient(ReviewService, transport);
+const puzzles = createClient(PuzzleService, transport);
 
 const CALL_TIMEOUT_MS = 20_000;
 
@@ -253,6 +255,26 @@ export function reviewMatch(access: Access, planOnly: boolean, signal: AbortSign
 		{ source: { case: "matchName", value: access.match }, validateOnly: planOnly },
 		options(access, signal, planOnly ? CALL_TIMEOUT_MS : undefined),
 	);
+}
+
+/** The names of all puzzles of a game. */
+export async function listPuzzles(game: string) {
+	const response = await puzzles.listPuzzles(
+		{ parent: `games/${game}`, pageSize: 1000 },
+		options(undefined, undefined, CALL_TIMEOUT_MS),
+	);
+	return response.puzzles.map((each) => each.name);
+}
+
+/** What the seat of a puzzle sees. */
+export async function getPuzzle(name: string, signal: AbortSignal) {
+	const response = await puzzles.getPuzzle({ name }, options(undefined, signal, CALL_TIMEOUT_MS));
+	return response.puzzle!.view!;
+}
+
+/** Whether an action is the answer, and what is. */
+export async function solvePuzzle(name: string, action: Action) {
+	return puzzles.solvePuzzle({ name, action }, options(undefined, undefined, CALL_TIMEOUT_MS));
 }
 
 export { Code, ConnectError };

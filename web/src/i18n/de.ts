@@ -435,6 +435,27 @@ export const de: Texts = {
 	reviewMoments: "Was die Partie entschied",
 	reviewDecisions: "Entscheidungen",
 	reviewNone: "Keine.",
+	// Aufgaben
+	puzzles: "Aufgaben",
+	puzzlesSolved: (n, all) => `${n} von ${all} gelöst`,
+	puzzlesNone: "Zu diesem Spiel gibt es keine Aufgaben.",
+	puzzleNumber: (n) => `Aufgabe ${n}`,
+	puzzleDone: "Gelöst",
+	puzzleText:
+		"Ein Zug ist deutlich besser als alle anderen. Finde ihn. Die Stellung stammt aus einer Partie des Computers gegen sich selbst, und du siehst, was der Spieler wusste.",
+	puzzleOther: "Gegner",
+	puzzleRight: "Richtig!",
+	puzzleWrong: "Es gibt etwas Besseres.",
+	puzzleYours: (move, points) => `„${move}“ ist etwa ${points} wert.`,
+	puzzleYoursLow: (move) => `„${move}“ ist weniger wert.`,
+	puzzleSecond: (move, points) => `Der nächstbeste Zug, „${move}“, ist etwa ${points} wert.`,
+	puzzleNext: "Nächste Aufgabe",
+	puzzleAgain: "Noch einmal versuchen",
+	puzzleExplanation: "Lösung",
+	puzzleUnsolved: "Die Lösung steht hier, sobald du gezogen hast.",
+	puzzleSearched: (iterations) =>
+		`Der Computer hat ${iterations} Möglichkeiten durchgesehen, wie die Partie von hier weitergehen kann.`,
+
 	// Lektionen, und Regeln mit Bildern
 	learn: "Lernen im Spiel",
 	learned: "gelernt",

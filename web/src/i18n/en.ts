@@ -428,6 +428,28 @@ export const en = {
 	reviewMoments: "What turned the match",
 	reviewDecisions: "Decisions",
 	reviewNone: "None.",
+	// Puzzles
+	puzzles: "Puzzles",
+	puzzlesSolved: (n: number, all: number) => `${n} of ${all} solved`,
+	puzzlesNone: "There are no puzzles for this game.",
+	puzzleNumber: (n: number) => `Puzzle ${n}`,
+	puzzleDone: "Solved",
+	puzzleText:
+		"One move is clearly better than all others. Find it. The position comes from a match of the computer against itself, and you see what the player knew.",
+	puzzleOther: "Opponent",
+	puzzleRight: "Right!",
+	puzzleWrong: "There is something better.",
+	puzzleYours: (move: string, points: string) => `“${move}” is worth about ${points}.`,
+	puzzleYoursLow: (move: string) => `“${move}” is worth less.`,
+	puzzleSecond: (move: string, points: string) =>
+		`The next best, “${move}”, is worth about ${points}.`,
+	puzzleNext: "Next puzzle",
+	puzzleAgain: "Try again",
+	puzzleExplanation: "Solution",
+	puzzleUnsolved: "The solution is shown here when you have moved.",
+	puzzleSearched: (iterations: string) =>
+		`The computer has looked at ${iterations} ways that the match may go on from here.`,
+
 	// Lessons, and rules with pictures
 	learn: "Learn by playing",
 	learned: "learned",

@@ -3,6 +3,8 @@ import { useState } from "preact/hooks";
 import { classOf } from "../games";
 import { t } from "../i18n";
 import { catalogOf, gameIds } from "../state/catalog";
+import { puzzlesOf, solved } from "../state/puzzles";
+import { linkTo } from "../state/router";
 import { Cover } from "./cover";
 import { Learn } from "./learn";
 import { MyMatches } from "./mymatches";
@@ -65,9 +67,33 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 						<span class="sr"> {catalog?.game.title}</span>
 					</button>
 					{catalog && <Learn catalog={catalog} />}
+					{catalog && <Puzzles id={id} title={catalog.game.title} />}
 				</div>
 			</div>
 		</li>
+	);
+}
+
+/** The link to the puzzles of a game, if it has any. */
+function Puzzles({ id, title }: { id: string; title: string }) {
+	const all = puzzlesOf(id) ?? [];
+	if (all.length === 0) return null;
+	const done = all.filter((name) => solved.value.includes(name)).length;
+	return (
+		<a class="button puzzles" href={linkTo.puzzles(id)} data-testid={`puzzles-${id}`}>
+			{t().puzzles}
+			{done > 0 && (
+				<span class="muted num" aria-hidden="true">
+					{" "}
+					{done}/{all.length}
+				</span>
+			)}
+			<span class="sr">
+				{" "}
+				{title}
+				{done > 0 && `, ${t().puzzlesSolved(done, all.length)}`}
+			</span>
+		</a>
 	);
 }
 

@@ -141,7 +141,7 @@ function advice(hint: Hint, game: GameModule, context: Context): string {
 	return `${mixed} ${other === worth ? t().hintWorthBoth(worth) : t().hintWorthEach(worth, other)}`;
 }
 
-function Chances(props: { win: number; draw: number; loss: number }) {
+export function Chances(props: { win: number; draw: number; loss: number }) {
 	const chances = [
 		["win", props.win, t().hintWin],
 		["draw", props.draw, t().hintDraw],

@@ -124,6 +124,7 @@ function Table(props: {
 	}, [hints, view.version]);
 
 	const waiting = view.game.case === undefined;
+	const offset = session.clockOffset.value;
 	const lost = session.connection.value === "lost";
 	const refusal = session.refusal.value;
 	// A decision is sent until it arrives, so a lost connection is no reason to wait with it.
@@ -140,7 +141,7 @@ function Table(props: {
 				{lost && t().reconnecting}
 			</p>
 			<div class="tablearea">
-				<Player {...{ context, view, session }} at={1 - near} far />
+				<Player {...{ context, view, offset }} at={1 - near} far />
 				{waiting ? (
 					<Waiting seat={seat} view={view} />
 				) : (
@@ -154,7 +155,7 @@ function Table(props: {
 						/>
 					</div>
 				)}
-				<Player {...{ context, view, session }} at={near}>
+				<Player {...{ context, view, offset }} at={near}>
 					<div class="jump" role="group" aria-label={t().menu}>
 						{panels.map((name) => (
 							<button
@@ -234,15 +235,16 @@ function Table(props: {
 	);
 }
 
-function Player(props: {
+export function Player(props: {
 	context: Context;
 	view: View;
-	session: Session;
+	/** The servers' clock minus ours. */
+	offset: number;
 	at: number;
 	far?: boolean;
 	children?: ComponentChildren;
 }) {
-	const { context, view, session, at } = props;
+	const { context, view, offset, at } = props;
 	const game = context.catalog.module;
 	const started = view.game.case !== undefined;
 	const score = started ? game.score(view, at) : undefined;
@@ -267,7 +269,7 @@ function Player(props: {
 					<span class="label"> {t().handOf(held)}</span>
 				</span>
 			)}
-			<Clock view={view} seat={at} offset={session.clockOffset.value} />
+			<Clock view={view} seat={at} offset={offset} />
 			{score && (
 				<span class="score" title={score.label}>
 					<span class="label">{score.label} </span>

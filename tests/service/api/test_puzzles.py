@@ -1,0 +1,234 @@
+"""Puzzles: a position is shown without its answer, and the answer is told after an attempt."""
+
+import grpc
+import pytest
+
+from croupier.v1 import hint_pb2, puzzle_pb2
+from service import wire
+from service.common.event_loop import finish_now
+from service.puzzles import library, packs
+from service.puzzles.packs import PackError, pack_of, read_pack, replaying, write_pack
+from tests.support.serving import TIMEOUT, Client, refused
+
+GAMES = tuple(wire.hosted_games())
+LEAST = 100  # Puzzles of a game.
+MAX_BYTES = 150_000
+NOT_FOUND = grpc.StatusCode.NOT_FOUND
+
+
+def pack(game):
+    return pack_of(wire.hosted_games()[game])
+
+
+def listed(client, game, **fields):
+    request = puzzle_pb2.ListPuzzlesRequest(parent=f"games/{game}", **fields)
+    return client.puzzles.ListPuzzles(request, timeout=TIMEOUT)
+
+
+def shown(client, name):
+    request = puzzle_pb2.GetPuzzleRequest(name=name)
+    return client.puzzles.GetPuzzle(request, timeout=TIMEOUT).puzzle
+
+
+def solved(client, name, action):
+    request = puzzle_pb2.SolvePuzzleRequest(name=name, action=action)
+    return client.puzzles.SolvePuzzle(request, timeout=TIMEOUT)
+
+
+# The packs that are shipped
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_each_puzzle_can_be_set_and_has_a_legal_answer(game):
+    found = pack(game)
+    assert len(found.puzzles) >= LEAST
+    assert len(write_pack(found)) <= MAX_BYTES
+    names = [each.puzzle.name for each in found.puzzles]
+    assert len(set(names)) == len(names)
+    for each in found.puzzles:
+        state = finish_now(replaying(each.record))
+        seat, position = each.puzzle.origin.seat, state.dealt().position
+        assert state.version == each.puzzle.origin.version
+        assert seat in state.deciders
+        assert len(position.legal(seat)) > 1
+        position.check(seat, wire.read_action(state.game, each.hint.action))
+        assert packs.name_of(state.dealt().view(seat)) == each.puzzle.name
+        best, *others = each.hint.actions
+        assert best.action == each.hint.action
+        assert best.expected_score > max(other.expected_score for other in others)
+        assert not any(entry.HasField("event") for entry in each.record.entries)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_answers_are_not_to_be_guessed_from_where_they_stand(game):
+    # Neither the order of the puzzles nor that of the legal actions may tell.
+    places = []
+    for each in pack(game).puzzles:
+        state = finish_now(replaying(each.record))
+        legal = state.dealt().legal(each.puzzle.origin.seat)
+        answer = wire.read_action(state.game, each.hint.action)
+        places.append((legal.index(answer), len(legal)))
+    first = sum(place == 0 for place, _ in places)
+    last = sum(place == size - 1 for place, size in places)
+    assert max(first, last) < 0.75 * len(places)
+
+
+def test_a_pack_of_other_rules_is_refused_and_says_so():
+    found = pack("skystones")
+    found.rules_version += 1
+    with pytest.raises(PackError, match="version 2 of its rules, and this is version 1"):
+        read_pack(write_pack(found))
+    for data in (b"", b"no gzip", write_pack(found)[:-20]):
+        with pytest.raises(PackError, match="no pack"):
+            read_pack(data)
+
+
+# The service
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_puzzle_is_solved_by_its_answer_alone(client, game):
+    for each in pack(game).puzzles[:5]:
+        puzzle = shown(client, each.puzzle.name)
+        view = puzzle.view
+        assert view.seat in view.deciders
+        assert each.hint.action in view.legal_actions
+        assert puzzle.origin == each.puzzle.origin
+        for action in view.legal_actions:
+            told = solved(client, puzzle.name, action)
+            assert told.correct == (action == each.hint.action)
+            assert told.hint == each.hint
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_view_of_a_puzzle_can_be_searched(client, game):
+    view = shown(client, pack(game).puzzles[0].puzzle.name).view
+    search = hint_pb2.Search(view=view, limits={"iterations": 100})
+    request = hint_pb2.SuggestActionRequest(search=search)
+    hint = client.hints.SuggestAction(request, timeout=TIMEOUT).hint
+    assert hint.action in view.legal_actions
+
+
+def test_puzzles_are_listed_page_by_page(client):
+    whole = listed(client, "skystones", page_size=1000)
+    names = [each.name for each in whole.puzzles]
+    assert names == sorted(names)
+    assert whole.total_size == len(names) == len(pack("skystones").puzzles)
+    assert not whole.next_page_token
+    pages, token = [], ""
+    while not pages or token:
+        page = listed(client, "skystones", page_size=30, page_token=token)
+        pages += page.puzzles
+        token = page.next_page_token
+    assert pages == list(whole.puzzles)
+    assert not any(each.HasField("view") for each in pages)
+
+
+def test_puzzles_are_listed_by_theme(client):
+    whole = listed(client, "champion_chess", page_size=1000)
+    themes = {each.theme for each in whole.puzzles}
+    assert "champion" in themes
+    for theme in themes:
+        found = listed(client, "champion_chess", theme=theme, page_size=1000)
+        assert list(found.puzzles) == [each for each in whole.puzzles if each.theme == theme]
+        assert found.total_size == len(found.puzzles)
+    assert listed(client, "champion_chess", theme="none").total_size == 0
+
+
+def test_what_does_not_exist_is_not_found(client):
+    request = puzzle_pb2.ListPuzzlesRequest(parent="games/whist")
+    refusal = refused(client.puzzles.ListPuzzles, request)
+    assert (refusal.code, refusal.reason) == (NOT_FOUND, "GAME_NOT_FOUND")
+    name, action = "games/skystones/puzzles/0", pack("skystones").puzzles[0].hint.action
+    for call, request in (
+        (client.puzzles.GetPuzzle, puzzle_pb2.GetPuzzleRequest(name=name)),
+        (
+            client.puzzles.SolvePuzzle,
+            puzzle_pb2.SolvePuzzleRequest(
+                name=name, action=pack("skystones").puzzles[0].hint.action
+            ),
+        ),
+    ):
+        refusal = refused(call, request)
+        assert (refusal.code, refusal.reason) == (NOT_FOUND, "PUZZLE_NOT_FOUND")
+        assert refusal.metadata["puzzle"] == name
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_action_that_is_not_legal_tells_nothing(client, game):
+    first, *others = pack(game).puzzles
+    view = shown(client, first.puzzle.name).view
+    illegal = next(
+        each.hint.action for each in others if each.hint.action not in view.legal_actions
+    )
+    request = puzzle_pb2.SolvePuzzleRequest(name=first.puzzle.name, action=illegal)
+    refusal = refused(client.puzzles.SolvePuzzle, request)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "ILLEGAL_ACTION")
+    other = next(each for each in GAMES if each != game)
+    request.action.CopyFrom(pack(other).puzzles[0].hint.action)
+    assert refused(client.puzzles.SolvePuzzle, request).reason == "INVALID_FIELD"
+
+
+# Servers with other packs
+
+
+@pytest.fixture
+def start_with(servers, monkeypatch):
+    """Starts a server whose packs are given, or as they are shipped, and returns a client."""
+    started = []
+
+    def start(**given):
+        monkeypatch.setattr(library, "pack_of", lambda game: read_of(given, game))
+        server, address = servers.start()
+        started.append((server, Client(address)))
+        return started[-1][1]
+
+    yield start
+    for server, client in started:
+        client.close()
+        servers.stop(server)
+
+
+def read_of(given, game):
+    return read_pack(write_pack(given[game.id]), game) if game.id in given else pack_of(game)
+
+
+def with_other_answers(game):
+    found = pack(game)
+    for each in found.puzzles:
+        each.hint.actions.reverse()
+        each.hint.action.CopyFrom(each.hint.actions[0].action)
+        each.hint.expected_score = 0.25
+    return found
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_nothing_before_an_attempt_depends_on_the_answers(client, start_with, game):
+    changed = with_other_answers(game)
+    other = start_with(**{game: changed})
+    names = [each.name for each in listed(client, game, page_size=1000).puzzles]
+
+    def told(asked):
+        lists = [listed(asked, game, page_size=size).SerializeToString() for size in (7, 1000)]
+        return lists + [shown(asked, name).SerializeToString() for name in names[:20]]
+
+    assert told(client) == told(other)
+    each = changed.puzzles[0]
+    assert solved(other, each.puzzle.name, each.hint.action).correct
+    assert not solved(client, each.puzzle.name, each.hint.action).correct
+
+
+def test_puzzles_of_other_rules_are_left_out(start_with):
+    old = pack("skystones")
+    old.rules_version += 1
+    client = start_with(skystones=old)
+    assert listed(client, "skystones").total_size == 0
+    assert listed(client, "champion_chess").total_size >= LEAST
+    request = puzzle_pb2.GetPuzzleRequest(name=old.puzzles[0].puzzle.name)
+    assert refused(client.puzzles.GetPuzzle, request).reason == "PUZZLE_NOT_FOUND"
+
+
+def test_a_game_without_a_pack_has_no_puzzles(start_with, monkeypatch):
+    client = start_with()
+    monkeypatch.setattr(library, "pack_of", lambda game: None)
+    assert listed(client, "skystones") == puzzle_pb2.ListPuzzlesResponse()
