@@ -22,7 +22,15 @@ from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duratio
 from croupier.errors import CroupierError, FieldViolation
 from croupier.messages import PACKAGED
 from croupier.seats import HEARTBEAT_INTERVAL, SILENT_INTERVALS, NewMatch, Seat, Spectator
-from croupier.v1 import catalog_pb2, clock_pb2, game_pb2, hint_pb2, match_pb2, review_pb2
+from croupier.v1 import (
+    catalog_pb2,
+    clock_pb2,
+    game_pb2,
+    hint_pb2,
+    match_pb2,
+    puzzle_pb2,
+    review_pb2,
+)
 
 __all__ = [
     "END_REASONS",
@@ -279,6 +287,33 @@ class Client(Connection):
             record=record, iterations=iterations, deep_iterations=deep_iterations
         )
         return self.follow_review(request)
+
+    def puzzles(self, game: str, *, theme: str = "") -> Iterator[str]:
+        """Yields the names of all puzzles of a game, or of those of a theme, page by page."""
+        parent = f"games/{game.removeprefix('games/')}"
+        request = puzzle_pb2.ListPuzzlesRequest(parent=parent, theme=theme)
+        while True:
+            response: puzzle_pb2.ListPuzzlesResponse = self.persist(
+                self.puzzle_stub.ListPuzzles, request
+            )
+            yield from (each.name for each in response.puzzles)
+            if not response.next_page_token:
+                return
+            request.page_token = response.next_page_token
+
+    def puzzle(self, name: str) -> puzzle_pb2.Puzzle:
+        """Returns a puzzle with the view to decide from."""
+        request = puzzle_pb2.GetPuzzleRequest(name=name)
+        response: puzzle_pb2.GetPuzzleResponse = self.persist(self.puzzle_stub.GetPuzzle, request)
+        return response.puzzle
+
+    def solve(self, name: str, action: game_pb2.MatchAction) -> puzzle_pb2.SolvePuzzleResponse:
+        """Tells whether an action is the answer of a puzzle, and what the answer is."""
+        request = puzzle_pb2.SolvePuzzleRequest(name=name, action=action)
+        response: puzzle_pb2.SolvePuzzleResponse = self.persist(
+            self.puzzle_stub.SolvePuzzle, request
+        )
+        return response
 
 
 class Operator:

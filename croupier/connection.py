@@ -17,6 +17,7 @@ from croupier.v1 import (
     hint_pb2,
     hint_pb2_grpc,
     match_pb2_grpc,
+    puzzle_pb2_grpc,
     review_pb2,
     review_pb2_grpc,
 )
@@ -90,6 +91,7 @@ class Connection:
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
         self.hint_stub = hint_pb2_grpc.HintServiceStub(self._channel)
         self.review_stub = review_pb2_grpc.ReviewServiceStub(self._channel)
+        self.puzzle_stub = puzzle_pb2_grpc.PuzzleServiceStub(self._channel)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from cli import new_game
 
 ROOT = Path(__file__).parent.parent
-SOURCES = (".csv", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
+SOURCES = (".csv", ".gz", ".json", ".proto", ".pxd", ".py", ".pyi", ".pyx", ".toml", ".typed")
 SCHEMAS = ROOT / "croupier/v1/schemas"  # Copies, for `croupier schema`.
 FORMS = ("full", "plain")
 BENCHES = ("lab/plain_search/", "lab/search_bench/", "lab/service_bench/", "lab/overload/")

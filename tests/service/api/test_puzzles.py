@@ -144,9 +144,7 @@ def test_what_does_not_exist_is_not_found(client):
         (client.puzzles.GetPuzzle, puzzle_pb2.GetPuzzleRequest(name=name)),
         (
             client.puzzles.SolvePuzzle,
-            puzzle_pb2.SolvePuzzleRequest(
-                name=name, action=pack("skystones").puzzles[0].hint.action
-            ),
+            puzzle_pb2.SolvePuzzleRequest(name=name, action=action),
         ),
     ):
         refusal = refused(call, request)

@@ -24,6 +24,7 @@ import { Player } from "../match/screen";
 import { type Catalog, catalogOf } from "../state/catalog";
 import { idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
+import "../style/puzzle.css";
 
 export function PuzzleScreen(props: { game: string; puzzle: string | undefined }) {
 	const { game, puzzle } = props;
@@ -147,7 +148,7 @@ function Puzzle(props: {
 					>
 						<p class="finale">{attempt.response.correct ? t().puzzleRight : t().puzzleWrong}</p>
 						<p>{comparison(attempt, context)}</p>
-						<div class="buttons">
+						<div class="buttons next">
 							<a
 								class="button primary"
 								ref={next}
@@ -156,9 +157,11 @@ function Puzzle(props: {
 							>
 								{t().puzzleNext}
 							</a>
-							<button type="button" data-testid="again" onClick={() => setAttempt(undefined)}>
-								{t().puzzleAgain}
-							</button>
+							{!attempt.response.correct && (
+								<button type="button" data-testid="again" onClick={() => setAttempt(undefined)}>
+									{t().puzzleAgain}
+								</button>
+							)}
 						</div>
 					</section>
 				) : (
@@ -172,10 +175,10 @@ function Puzzle(props: {
 				)}
 			</div>
 			<aside class="side">
-				<section class="about" aria-labelledby="puzzle">
+				<section class="task" aria-labelledby="puzzle">
 					<h2 id="puzzle">
 						{t().puzzleNumber(all.indexOf(name) + 1)}
-						{done && <span class="done"> ✓ {t().puzzleDone}</span>}
+						{done && <span class="done">✓ {t().puzzleDone}</span>}
 					</h2>
 					<p>{t().puzzleText}</p>
 					<p class="muted" data-testid="solved">

@@ -1,0 +1,112 @@
+// Puzzles in a real browser: wrong and right attempts, by mouse and by keyboard, and what is remembered.
+import type { Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { chance, clickOne } from "./players";
+import { audit, browserIsHere, openSite, visit } from "./visitor";
+
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+const GAMES = ["skystones", "champion_chess", "powershot_soccer", "castle_rampage"];
+const VERDICT = "[data-testid=verdict]";
+const READY = `${VERDICT}, [data-confirm]:not(:disabled), .tablearea [data-can]:not(:disabled)`;
+
+/** Clicks until a move is made; says whether it was the right one. */
+async function attempt(page: Page, random: () => number): Promise<boolean> {
+	for (;;) {
+		await page.waitForSelector(READY);
+		const verdict = await page.$(VERDICT);
+		if (verdict) return (await verdict.getAttribute("data-correct")) === "true";
+		await clickOne(page, random());
+	}
+}
+
+const solved = (page: Page) => page.textContent("[data-testid=solved]");
+
+describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
+	const site = openSite();
+
+	it.each(GAMES)(
+		"of %s are tried again until they are solved, which is remembered",
+		async (game) => {
+			const random = chance(SEED);
+			const { page, complaints } = await visit(site.browser, site.server.url);
+			await page.click(`[data-testid=puzzles-${game}]`);
+			await page.waitForSelector("[data-testid=puzzle]");
+			expect(await solved(page)).toMatch(/^0 of \d{3} solved$/);
+			expect(await audit(page)).toEqual([]);
+			const seen = new Set<boolean>();
+			// A puzzle after the other, until one was tried wrongly and at last rightly.
+			while (seen.size < 2) {
+				seen.clear();
+				while (!seen.has(true)) {
+					seen.add(await attempt(page, random));
+					const words = (await page.textContent(VERDICT))!;
+					expect(words).toMatch(
+						seen.has(true) ? /^Right!/ : /^There is something better.*Best move/,
+					);
+					expect(await page.locator(".shares tbody tr").count()).toBeGreaterThan(1);
+					// The keyboard goes on with the next puzzle.
+					const focused = await page.evaluate(() =>
+						document.activeElement?.getAttribute("data-testid"),
+					);
+					expect(focused).toBe("next");
+					if (!seen.has(true)) await page.click("[data-testid=again]");
+				}
+				expect(await page.textContent(".task h2")).toContain("Solved");
+				if (seen.size < 2) await page.keyboard.press("Enter");
+			}
+			expect(await audit(page)).toEqual([]);
+			const count = await solved(page);
+			expect(count).not.toMatch(/^0 /);
+			const address = page.url();
+
+			// The next one is another; what is solved outlasts the page, and the lobby counts it.
+			await page.click("[data-testid=next]");
+			await page.waitForFunction((before) => location.href !== before, address);
+			await page.waitForSelector(`[data-testid=puzzle]:not(:has(${VERDICT}))`);
+			expect(await page.textContent(".task h2")).not.toContain("Solved");
+			await page.goto(address);
+			await page.reload();
+			await page.waitForSelector("[data-testid=puzzle]");
+			expect(await page.textContent(".task h2")).toContain("Solved");
+			expect(await solved(page)).toBe(count);
+			await page.click("text=Back to the lobby");
+			const [done, all] = /(\d+) of (\d+)/.exec(count!)!.slice(1);
+			expect(await page.textContent(`[data-testid=puzzles-${game}]`)).toContain(`${done}/${all}`);
+			expect(complaints).toEqual([]);
+			await page.context().close();
+		},
+	);
+
+	it("are solved on a phone with the keyboard alone, in German and in the dark", async () => {
+		const { page } = await visit(site.browser, `${site.server.url}#/puzzles/champion_chess`, {
+			viewport: { width: 390, height: 844 },
+			locale: "de-DE",
+			colorScheme: "dark",
+		});
+		await page.waitForSelector("[data-testid=puzzle]");
+		for (let pressed = 0; pressed < 200 && !(await page.$(VERDICT)); pressed++) {
+			const can = await page.evaluate(
+				() => document.activeElement?.matches("[data-confirm], [data-can]:not(.chosen)") ?? false,
+			);
+			await page.keyboard.press(can ? "Enter" : "ArrowRight");
+			if (!can) await page.keyboard.press("Tab");
+		}
+		expect(await page.textContent(VERDICT)).toMatch(/^(Richtig!|Es gibt etwas Besseres\.)/);
+		expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+		expect(await audit(page)).toEqual([]);
+		await page.keyboard.press("Enter");
+		await page.waitForSelector(`[data-testid=puzzle]:not(:has(${VERDICT}))`);
+		await page.context().close();
+	});
+
+	it("that do not exist, and games without any, say so", async () => {
+		const { page } = await visit(site.browser, site.server.url);
+		await page.route("**/*ListPuzzles*", (route) => route.fulfill({ status: 404 }));
+		await page.reload();
+		await page.waitForSelector("[data-testid=play-skystones]:not(:disabled)");
+		expect(await page.locator("[data-testid=puzzles-skystones]").count()).toBe(0);
+		await page.goto(`${site.server.url}#/puzzles/skystones`);
+		expect(await page.textContent(".notice [role=alert]")).toContain("no puzzles");
+		await page.context().close();
+	});
+});
