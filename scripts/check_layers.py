@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.*.wire", "engine.*.view_writer"),
     ("service.searching",),
     ("service.hosting",),
-    ("service.reviewing",),
+    ("service.reviewing", "service.puzzles"),
     ("service.api",),
     ("service.gateway",),
     ("service.running", "service"),

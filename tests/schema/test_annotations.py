@@ -37,7 +37,7 @@ def behavior(field):
 
 
 REQUESTS = [message for message in messages() if message.name.endswith("Request")]
-RESOURCES = [message for message in messages() if message.name in ("Match", "Game")]
+RESOURCES = [message for message in messages() if message.name in ("Match", "Game", "Puzzle")]
 
 
 @pytest.mark.parametrize("message", REQUESTS, ids=lambda message: message.name)
@@ -67,7 +67,8 @@ def test_what_the_rules_require_is_said_to_be_required():
 def test_a_resource_has_a_name_and_only_outputs(message):
     resource = message.GetOptions().Extensions[resource_pb2.resource]
     assert resource.type == f"croupier/{message.name}"
-    assert list(resource.pattern) == [f"{resource.plural}/{{{resource.singular}}}"]
+    own = f"{resource.plural}/{{{resource.singular}}}"
+    assert list(resource.pattern) == [f"games/{{game}}/{own}" if message.name == "Puzzle" else own]
     for field in message.fields:
         wanted = "IDENTIFIER" if field.name == "name" else "OUTPUT_ONLY"
         assert behavior(field) == {wanted}, field.full_name
