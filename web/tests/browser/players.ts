@@ -52,7 +52,7 @@ export async function playWithKeys(page: Page, random: () => number) {
 		const state = await page.evaluate(() => {
 			const active = document.activeElement;
 			return {
-				over: document.querySelector("[data-testid=ending]") !== null,
+				over: document.querySelector(".ending") !== null, // Of a match, or of a puzzle.
 				confirm: active?.matches("[data-confirm]:not(:disabled)") ?? false,
 				can: active?.matches(".tablearea [data-can]:not(:disabled)") ?? false,
 				chosen: active?.classList.contains("chosen") ?? false,

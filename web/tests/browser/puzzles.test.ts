@@ -1,7 +1,7 @@
 // Puzzles in a real browser: wrong and right attempts, by mouse and by keyboard, and what is remembered.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, clickOne } from "./players";
+import { chance, clickOne, playWithKeys } from "./players";
 import { audit, browserIsHere, openSite, visit } from "./visitor";
 
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -84,13 +84,7 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 			colorScheme: "dark",
 		});
 		await page.waitForSelector("[data-testid=puzzle]");
-		for (let pressed = 0; pressed < 200 && !(await page.$(VERDICT)); pressed++) {
-			const can = await page.evaluate(
-				() => document.activeElement?.matches("[data-confirm], [data-can]:not(.chosen)") ?? false,
-			);
-			await page.keyboard.press(can ? "Enter" : "ArrowRight");
-			if (!can) await page.keyboard.press("Tab");
-		}
+		await playWithKeys(page, chance(SEED));
 		expect(await page.textContent(VERDICT)).toMatch(/^(Richtig!|Es gibt etwas Besseres\.)/);
 		expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
 		expect(await audit(page)).toEqual([]);
