@@ -79,6 +79,19 @@ def match(client: Client) -> NewMatch:
     return client.create_match("champion_chess", seed=1, hint_policy=allowed)
 
 
+def test_puzzles_are_listed_shown_and_solved(client: Client) -> None:
+    names = list(client.puzzles("skystones"))
+    assert len(names) >= 100
+    assert names == list(client.puzzles("games/skystones", theme="place"))
+    view = client.puzzle(names[0]).view
+    told = [client.solve(names[0], action) for action in view.legal_actions]
+    assert [each.correct for each in told].count(True) == 1
+    assert all(each.hint.action in view.legal_actions for each in told)
+    with pytest.raises(CroupierError) as refused:
+        client.puzzle("games/skystones/puzzles/0")
+    assert refused.value.reason == "PUZZLE_NOT_FOUND"
+
+
 def test_the_catalog_is_listed_and_a_game_has_its_cards(client: Client) -> None:
     names = [game.name for game in client.games()]
     assert "games/champion_chess" in names

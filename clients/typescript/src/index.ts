@@ -10,6 +10,7 @@ export * from "./gen/croupier/v1/game_pb.js";
 export * from "./gen/croupier/v1/hint_pb.js";
 export * from "./gen/croupier/v1/match_pb.js";
 export * from "./gen/croupier/v1/powershot_soccer_pb.js";
+export * from "./gen/croupier/v1/puzzle_pb.js";
 export * from "./gen/croupier/v1/review_pb.js";
 export * from "./gen/croupier/v1/skystones_pb.js";
 export { readPackaged, registryOf } from "./messages.js";
