@@ -17,7 +17,7 @@ from engine.packages import package_of
 from service import wire
 from service.common.event_loop import Work
 from service.hosting.match_state import MatchState
-from service.hosting.records import after_entry, begin_record
+from service.hosting.records import replaying_record
 from service.hosting.views import serialize_position
 
 FILE = "puzzles.binpb.gz"
@@ -82,11 +82,7 @@ def name_of(view: SeatView) -> str:
 
 def replaying(record: match_pb2.MatchRecord) -> Work[MatchState]:
     """The match of a record, at its end; raises RecordError."""
-    state = begin_record(record)
-    for number, entry in enumerate(record.entries):
-        state = after_entry(state, entry, f"entries[{number}]")
-        yield
-    return state
+    return replaying_record(record, len(record.entries))
 
 
 def write_view(state: MatchState, seat: int) -> bytes:

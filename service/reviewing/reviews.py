@@ -17,7 +17,7 @@ from service.common.errors import shutting_down
 from service.hosting.seats import write_seats
 from service.reviewing.chance import ChanceReview, review_chance
 from service.reviewing.steps import Decision, Steps
-from service.reviewing.verdicts import judge, quantized
+from service.reviewing.verdicts import MISTAKE, judge, quantized
 from service.searching.pool import Limits, SearchJob
 from service.searching.searches import Searches
 from service.searching.tasks import Requester, SearchTask
@@ -26,6 +26,7 @@ KEPT_BYTES = 32 << 20  # Of decisions that were judged.
 KEY_MOMENTS = 5
 CHANCE_LIMITS = Limits(seconds=0.1)  # What the luck of a match is expected to take.
 MOMENT = 0.03  # The least change that turns a match.
+LONGER = 4  # Times the iterations, for what may be a mistake and is still unclear.
 # At first, roughly: the iterations of a decision, in those of its first search, and their seconds.
 SEARCHES_PER_DECISION = 2.2  # With those of the second pass.
 ITERATION_SECONDS = 5e-6
@@ -129,7 +130,10 @@ class Reviewer:
             yield self._report(review)
         self._to_deepen.sort(key=lambda decision: -found[decision[:2]].loss)
         for decision in self._to_deepen:
-            review = found[decision[:2]] = await self._judged(decision, options.deep_iterations)
+            review = await self._judged(decision, options.deep_iterations)
+            if review.verdict == review_pb2.VERDICT_UNCLEAR and review.loss >= MISTAKE:
+                review = await self._judged(decision, LONGER * options.deep_iterations)
+            found[decision[:2]] = review
             review.deep = True
             self._deepened += 1
             yield self._report(review)
