@@ -78,40 +78,43 @@ describe.skipIf(!browserIsHere)(`a restart of the server (SEED=${SEED})`, () => 
 		"leaves both players of %s at the table",
 		async (game) => {
 			const random = chance(SEED);
-			const host = await visit(site.browser, site.server.url);
-			await deal(host.page, game, { opponent: "friend", seat: "0" });
-			const guest = await visit(
-				site.browser,
-				await host.page.inputValue(".invite [data-testid=link]"),
-			);
-			await guest.page.click("[data-testid=join]");
-			const pages = [host.page, guest.page];
-			await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
 			const seen = new Set<string>();
-			for (let click = 0; click < CLICKS && seen.size < RESTARTS; click++) {
-				await Promise.any(
-					pages.map((page) => page.waitForSelector(`${CAN}, [data-testid=ending]`)),
-				);
-				const kind = await decision(pages);
-				if (kind?.includes("over")) break;
-				if (kind && !seen.has(kind)) {
-					await site.server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
-					seen.add(kind);
-					await Promise.all(pages.map((page) => waitFor(page, "lost")));
-					expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
-					await site.server.again();
-					await Promise.all(pages.map((page) => waitFor(page, "live", LIVE_MS)));
-				}
-				const able: Page[] = [];
-				for (const page of pages) if (await page.$(CAN)) able.push(page);
-				const page = able[Math.floor(random() * able.length)];
-				if (page) await clickOne(page, random());
-			}
-			expect(seen.size).toBeGreaterThanOrEqual(2);
-			await Promise.all(pages.map((page) => page.context().close()));
+			// A match may end with its first decision.
+			while (seen.size < 2) await playWithRestarts(game, random, seen);
 		},
 		TEST_MS,
 	);
+
+	/** Plays a match, and restarts the server at each kind of decision that was not seen yet. */
+	async function playWithRestarts(game: string, random: () => number, seen: Set<string>) {
+		const host = await visit(site.browser, site.server.url);
+		await deal(host.page, game, { opponent: "friend", seat: "0" });
+		const guest = await visit(
+			site.browser,
+			await host.page.inputValue(".invite [data-testid=link]"),
+		);
+		await guest.page.click("[data-testid=join]");
+		const pages = [host.page, guest.page];
+		await Promise.all(pages.map((page) => page.waitForSelector("[data-testid=board]")));
+		for (let click = 0; click < CLICKS && seen.size < RESTARTS; click++) {
+			await Promise.any(pages.map((page) => page.waitForSelector(`${CAN}, [data-testid=ending]`)));
+			const kind = await decision(pages);
+			if (kind?.includes("over")) break;
+			if (kind && !seen.has(kind)) {
+				await site.server.kill(seen.size % 2 === 0 ? "SIGTERM" : "SIGKILL");
+				seen.add(kind);
+				await Promise.all(pages.map((page) => waitFor(page, "lost")));
+				expect(await host.page.textContent("[data-testid=connection]")).toContain("lost");
+				await site.server.again();
+				await Promise.all(pages.map((page) => waitFor(page, "live", LIVE_MS)));
+			}
+			const able: Page[] = [];
+			for (const page of pages) if (await page.$(CAN)) able.push(page);
+			const page = able[Math.floor(random() * able.length)];
+			if (page) await clickOne(page, random());
+		}
+		await Promise.all(pages.map((page) => page.context().close()));
+	}
 
 	it("sends a decision that was made while the server was away", async () => {
 		const { page } = await visit(site.browser, site.server.url);
