@@ -28,7 +28,7 @@ from service.hosting.creation import rematch_id
 from service.hosting.match_cache import Watch
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
-from service.hosting.played_on import Start, StartError, read_origin
+from service.hosting.played_on import Start, StartError
 from service.hosting.records import RecordError, replaying_record
 from service.hosting.seats import Caller, check_display_name, check_seat
 from service.hosting.views import (
@@ -259,7 +259,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
         self, request: match_pb2.GetMatchRequest, call: Call
     ) -> match_pb2.GetMatchResponse:
         state = await self._read(request.name, call)
-        match = write_match(list_item(state), state.result, read_origin(state.header))
+        match = write_match(list_item(state), state.result, state.origin)
         return match_pb2.GetMatchResponse(hosted_match=match)
 
     async def _read(self, name: str, call: Call) -> MatchState:

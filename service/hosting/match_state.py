@@ -18,7 +18,7 @@ from service.common.event_loop import Work, finish_now
 from service.hosting.clocks import Clocks, read_control
 from service.hosting.entropy import Contributions, not_owed
 from service.hosting.history import History, read_snapshot, write_snapshot
-from service.hosting.played_on import Start, replaying_start, write_start
+from service.hosting.played_on import Start, replaying_start, write_origin, write_start
 from service.hosting.seats import Seats
 from service.store import Entry, EntryKind, Header, MatchStatus, Snapshot, StoredMatch
 
@@ -59,6 +59,7 @@ class MatchState(NamedTuple):
     history: History
     seats: Seats
     start: Position | None  # From which it is played on; None if it begins with a deal.
+    origin: bytes  # A serialized View with only where it began; empty if it begins with a deal.
     match: Match | None  # None until all invited seats are joined and all entropy is contributed.
     contributions: Contributions | None  # Of entropy; None once the match is dealt.
     clocks: Clocks | None  # None without a time control.
@@ -98,6 +99,7 @@ class MatchState(NamedTuple):
             history=History.begin(() if match is None else tuple(match.events)),
             seats=seats,
             start=start,
+            origin=write_origin(header),
             match=match,
             contributions=contributions,
             clocks=None if control is None else Clocks.start(control, header.created),
@@ -511,6 +513,7 @@ def _played(state: MatchState, entry: Entry, action: int) -> MatchState:
         state.history.after(state.version, entry, events),
         state.seats,
         state.start,
+        state.origin,
         match,
         state.contributions,
         clocks,

@@ -6,7 +6,6 @@ derive it again. Every card lies where it lay, apart from cards in an order that
 (`Game.shuffle_unseen`): their order is drawn from the new secret, as is all later chance.
 """
 
-from collections import OrderedDict
 from typing import NamedTuple
 
 from croupier.v1 import game_pb2, match_pb2
@@ -21,7 +20,6 @@ from service.common.event_loop import Work
 from service.store import Entry, Header
 
 MAX_STRETCHES, MAX_ACTIONS = 8, 5_000  # As in the schema.
-_KEPT = 64
 
 
 class Start(NamedTuple):
@@ -70,28 +68,17 @@ def write_start(header: Header, version: int, match: Match, actions: list[Entry]
     return Start(start.SerializeToString(deterministic=True), header.rules_version)
 
 
-def read_origin(header: Header) -> game_pb2.Origin | None:
-    """The moment at which a match began; None if that was a deal."""
-    return match_pb2.MatchStart.FromString(header.start).origin if header.start else None
-
-
-_replayed: OrderedDict[tuple[Game, bytes], Beginning] = OrderedDict()
+def write_origin(header: Header) -> bytes:
+    """A serialized View with only the moment at which a match began; empty if that was a deal."""
+    if not header.start:
+        return b""
+    return game_pb2.View(
+        origin=match_pb2.MatchStart.FromString(header.start).origin
+    ).SerializeToString()
 
 
 def replaying_start(game: Game, start: bytes) -> Work[Beginning]:
     """How a match begins that is played on; raises StartError."""
-    key = (game, start)
-    beginning = _replayed.get(key)
-    if beginning is None:
-        beginning = _replayed[key] = yield from _replaying(game, start)
-        if len(_replayed) > _KEPT:
-            _replayed.popitem(last=False)
-    else:
-        _replayed.move_to_end(key)
-    return beginning
-
-
-def _replaying(game: Game, start: bytes) -> Work[Beginning]:
     position, events, path, total = None, [], "stretches", 0
     for number, stretch in enumerate(match_pb2.MatchStart.FromString(start).stretches):
         path = f"stretches[{number}]"

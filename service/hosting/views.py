@@ -11,7 +11,6 @@ from service import wire
 from service.hosting.clocks import Clocks
 from service.hosting.entropy import CONTRIBUTIONS, write_contribution
 from service.hosting.match_state import DECISIONS, MatchState
-from service.hosting.played_on import read_origin
 from service.hosting.seats import read_joined, write_seats
 from service.store import EntryKind, ListedMatch
 from service.wire import field, number_field
@@ -144,8 +143,8 @@ def _serialize_view(state: MatchState, viewer: int, fields: Fields) -> bytes:
         parts.append(state.seats.players)
     if header.hint_policy and (whole or "hint_policy" in fields):
         parts.append(number_field(_HINT_POLICY, header.hint_policy))
-    if header.start and (whole or "origin" in fields):
-        parts.append(_write(game_pb2.View(origin=read_origin(header)), fields))
+    if state.origin and (whole or "origin" in fields):
+        parts.append(state.origin if whole else _prune(state.origin, fields, "origin"))
     return b"".join(parts)
 
 
@@ -218,8 +217,9 @@ def write_invitation(state: MatchState, seat: int) -> match_pb2.GetInvitationRes
         hint_policy=game_pb2.HintPolicy.Name(header.hint_policy),
         entropy_from_seats=header.entropy_from_seats,
         state=match_pb2.INVITATION_STATE_USED,
-        origin=read_origin(header),
     )
+    if state.origin:
+        response.origin.CopyFrom(game_pb2.View.FromString(state.origin).origin)
     if seat in state.seats.missing:
         expired = match_pb2.INVITATION_STATE_EXPIRED
         response.state = expired if state.over else match_pb2.INVITATION_STATE_OPEN
@@ -246,11 +246,9 @@ def list_item(state: MatchState) -> ListedMatch:
 
 
 def write_match(
-    listed: ListedMatch,
-    result: game_pb2.MatchResult | None = None,
-    origin: game_pb2.Origin | None = None,
+    listed: ListedMatch, result: game_pb2.MatchResult | None = None, origin: bytes = b""
 ) -> match_pb2.Match:
-    """The resource; the log does not list how a match ended, or where it began."""
+    """The resource; the log does not list how a match ended, or its `MatchState.origin`."""
     over = listed.ended is not None
     match = match_pb2.Match(
         name=f"matches/{listed.match_id}",
@@ -259,9 +257,10 @@ def write_match(
         version=listed.version,
         seats=write_seats(listed.bots, listed.invited),
         result=result,
-        origin=origin,
         rules_version=listed.rules_version,
     )
+    if origin:
+        match.origin.CopyFrom(game_pb2.View.FromString(origin).origin)
     match.create_time.FromMilliseconds(listed.created)
     match.update_time.FromMilliseconds(listed.updated)
     if listed.ended is not None:
