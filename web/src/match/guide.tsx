@@ -79,9 +79,11 @@ export function Coach(props: {
 		};
 	});
 	useEffect(() => {
-		root.current
-			?.querySelector("[data-coached]")
-			?.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" });
+		const anchor = root.current?.querySelector("[data-coached]");
+		// The bar lies below the strip: if the strip is in sight, the bar is.
+		const strip = card.current?.dataset.at === "strip" ? card.current : undefined;
+		const target = strip?.nextElementSibling?.contains(anchor ?? null) ? strip : anchor;
+		target?.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" });
 	}, [tip]);
 
 	const remember = () => {

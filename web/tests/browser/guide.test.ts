@@ -220,13 +220,20 @@ async function playLesson(page: Page, random: () => number, scrolls: boolean): P
 			tips.push(tip);
 			expect(await page.textContent(".coachtext"), tip).toMatch(/\S+ \S+/);
 			expect(await page.locator("[data-coached]").count(), `the anchor of ${tip}`).toBe(1);
-			if (tip !== "end") expect(await page.evaluate(inSight), `${tip} is in sight`).toBe(true);
+			if (tip !== "end") {
+				const shown = page.waitForFunction(inSight, undefined, { timeout: 10_000 }); // It scrolls there.
+				await shown.catch(() => expect.fail(`${tip} is not in sight`));
+			}
 			expect(await page.evaluate(covered, scrolls), `covered by ${tip}`).toEqual([]);
 			if (tip === "end") {
 				expect(await audit(page)).toEqual([]);
 				return tips;
 			}
-			await page.click("[data-testid=gotit]");
+			if (scrolls) {
+				// Wherever the player is on the page, the next tip comes into sight.
+				await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+				await page.keyboard.press("Escape");
+			} else await page.click("[data-testid=gotit]");
 			await page.waitForFunction(changed, tip);
 			continue;
 		}
