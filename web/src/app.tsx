@@ -40,7 +40,7 @@ export function App() {
 			</header>
 			<main id="main" tabIndex={-1}>
 				{here.at === "lobby" && <Lobby />}
-				{here.at === "puzzles" && <Puzzles game={here.game} puzzle={here.puzzle} key={here.game} />}
+				{here.at === "puzzles" && <Puzzles {...here} key={here.game} />}
 				{here.at === "join" && <Join invitation={here.invitation} />}
 				{here.at === "watch" && <Watch id={here.id} token={here.token} />}
 				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <NoSeat />)}
@@ -53,7 +53,7 @@ export function App() {
 
 /** The replay and its review. */
 const Replay = later<{ seat: Seat }>(() => import("./replay/screen").then((it) => it.ReplayScreen));
-const Puzzles = later<{ game: string; puzzle: string | undefined }>(() =>
+const Puzzles = later<{ game: string; puzzle?: string; theme?: string }>(() =>
 	import("./puzzle/screen").then((it) => it.PuzzleScreen),
 );
 

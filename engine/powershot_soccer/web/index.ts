@@ -138,6 +138,7 @@ export const game: GameModule = {
 	}),
 	handSize: (view, seat) => gameOf(view).sides[seat]?.handSize ?? 0,
 	cover: ["7", "17", "27", "37", "47"],
+	theme: (name) => say().themes[name],
 	blurb: () => say().blurb,
 	follow,
 	deal,

@@ -69,6 +69,7 @@ const en = {
 	halfEnded: (n: number, a: number, b: number) =>
 		`${n === 1 ? "Half-time" : "Full time"}: ${a} to ${b}`,
 	kickOff: "Kick-off",
+	themes: { attack: "Attack", defend: "Defence" } as Record<string, string>,
 };
 
 const cards = (n: number) => (n === 1 ? "1 Karte" : `${n} Karten`);
@@ -139,6 +140,7 @@ const de: typeof en = {
 		defence > 0 ? `${power} gegen ${defence}` : `${power}, ohne Gegenwehr`,
 	halfEnded: (n, a, b) => `${n === 1 ? "Halbzeit" : "Abpfiff"}: ${a} zu ${b}`,
 	kickOff: "Anstoß",
+	themes: { attack: "Angriff", defend: "Abwehr" },
 };
 
 export const all = { en, de };

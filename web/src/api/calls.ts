@@ -257,13 +257,13 @@ export function reviewMatch(access: Access, planOnly: boolean, signal: AbortSign
 	);
 }
 
-/** The names of all puzzles of a game. */
+/** All puzzles of a game, without what is to be seen in them. */
 export async function listPuzzles(game: string) {
 	const response = await puzzles.listPuzzles(
 		{ parent: `games/${game}`, pageSize: 1000 },
 		options(undefined, undefined, CALL_TIMEOUT_MS),
 	);
-	return response.puzzles.map((each) => each.name);
+	return response.puzzles;
 }
 
 /** What the seat of a puzzle sees. */

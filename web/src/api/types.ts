@@ -42,7 +42,7 @@ export {
 	SeatConfigSchema,
 	type WatchMatchResponse,
 } from "../gen/croupier/v1/match_pb";
-export { PuzzleService, type SolvePuzzleResponse } from "../gen/croupier/v1/puzzle_pb";
+export { type Puzzle, PuzzleService, type SolvePuzzleResponse } from "../gen/croupier/v1/puzzle_pb";
 export {
 	type ChanceOutcome,
 	type DecisionReview,

@@ -176,6 +176,8 @@ export interface GameModule {
 	cover?: string[];
 	/** The name of a place where hidden cards lie, if the web app has no word for it. */
 	place?(name: string): string | undefined;
+	/** The word for a theme of puzzles, if its name is none. */
+	theme?(name: string): string | undefined;
 	/** Follows the events of a record; without it a replay has no board. */
 	follow?(record: MatchRecord): Follower;
 	/** The lesson, and what the rules explain with pictures; without it there is no lesson. */

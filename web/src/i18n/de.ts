@@ -439,6 +439,8 @@ export const de: Texts = {
 	puzzles: "Aufgaben",
 	puzzlesSolved: (n, all) => `${n} von ${all} gelöst`,
 	puzzlesNone: "Zu diesem Spiel gibt es keine Aufgaben.",
+	puzzleTheme: "Thema der Aufgaben",
+	puzzleAllThemes: "Alle Themen",
 	puzzleNumber: (n) => `Aufgabe ${n}`,
 	puzzleDone: "Gelöst",
 	puzzleText:

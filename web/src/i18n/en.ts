@@ -432,6 +432,8 @@ export const en = {
 	puzzles: "Puzzles",
 	puzzlesSolved: (n: number, all: number) => `${n} of ${all} solved`,
 	puzzlesNone: "There are no puzzles for this game.",
+	puzzleTheme: "Theme of the puzzles",
+	puzzleAllThemes: "All themes",
 	puzzleNumber: (n: number) => `Puzzle ${n}`,
 	puzzleDone: "Solved",
 	puzzleText:

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { classOf } from "../games";
 import { t } from "../i18n";
 import { catalogOf, gameIds } from "../state/catalog";
-import { puzzlesOf, solved } from "../state/puzzles";
+import { countSolved, puzzlesOf } from "../state/puzzles";
 import { linkTo } from "../state/router";
 import { Cover } from "./cover";
 import { Learn } from "./learn";
@@ -78,7 +78,7 @@ function GameTile(props: { id: string; onPlay: () => void; onRules: () => void }
 function Puzzles({ id, title }: { id: string; title: string }) {
 	const all = puzzlesOf(id) ?? [];
 	if (all.length === 0) return null;
-	const done = all.filter((name) => solved.value.includes(name)).length;
+	const done = countSolved(all);
 	return (
 		<a class="button puzzles" href={linkTo.puzzles(id)} data-testid={`puzzles-${id}`}>
 			{t().puzzles}

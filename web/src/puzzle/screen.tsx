@@ -1,10 +1,12 @@
 // Puzzles: a position in which one move is the best, an attempt, and what the computer found.
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getPuzzle, solvePuzzle } from "../api/calls";
 import { type Refusal, refusalOf } from "../api/errors";
 import {
 	type Action,
 	create,
+	type Puzzle as Listed,
 	PlayerSchema,
 	type SolvePuzzleResponse,
 	type View,
@@ -12,7 +14,7 @@ import {
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import { under } from "../games/cardlist";
-import type { Context } from "../games/module";
+import { type Context, spaced } from "../games/module";
 import { number, t } from "../i18n";
 import { Rules } from "../lobby/rules";
 import { ActionBar } from "../match/actions";
@@ -22,20 +24,26 @@ import { useKeys } from "../match/keys";
 import { identity, useChooser } from "../match/picker";
 import { Player } from "../match/screen";
 import { type Catalog, catalogOf } from "../state/catalog";
-import { idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
+import { countSolved, idOfPuzzle, puzzlesOf, solve, solved } from "../state/puzzles";
 import { linkTo, replacePlace } from "../state/router";
 import "../style/puzzle.css";
 
-export function PuzzleScreen(props: { game: string; puzzle: string | undefined }) {
-	const { game, puzzle } = props;
+export function PuzzleScreen(props: { game: string; puzzle?: string; theme?: string }) {
+	const { game, theme = "" } = props;
 	const catalog = catalogOf(game);
-	const all = puzzlesOf(game);
-	const name = all?.find((each) => idOfPuzzle(each) === puzzle) ?? (all && nextOf(all, undefined));
+	const every = puzzlesOf(game);
+	const themed = every?.filter((each) => each.theme === theme);
+	const all = themed?.length ? themed : every;
+	const puzzle =
+		all?.find((each) => idOfPuzzle(each) === props.puzzle) ?? (all && nextOf(all, undefined));
+	const name = puzzle?.name;
 	const [loaded, setLoaded] = useState<{ name: string; view: View }>();
 	const [failed, setFailed] = useState<Refusal>();
+	const chosen = useRef(false);
 	useEffect(() => {
-		if (!name) return;
-		if (idOfPuzzle(name) !== puzzle) replacePlace(linkTo.puzzles(game, idOfPuzzle(name)));
+		if (!puzzle || !name) return;
+		const id = idOfPuzzle(puzzle);
+		if (id !== props.puzzle) replacePlace(linkTo.puzzles(game, id, theme));
 		const stop = new AbortController();
 		setFailed(undefined);
 		getPuzzle(name, stop.signal).then(
@@ -44,7 +52,7 @@ export function PuzzleScreen(props: { game: string; puzzle: string | undefined }
 		);
 		return () => stop.abort();
 	}, [name]);
-	if (all?.length === 0 || failed)
+	if (every?.length === 0 || failed)
 		return (
 			<div class="notice">
 				<p role="alert">{failed ? failureOf(failed) : t().puzzlesNone}</p>
@@ -53,23 +61,57 @@ export function PuzzleScreen(props: { game: string; puzzle: string | undefined }
 				</a>
 			</div>
 		);
-	if (!all || !catalog || !loaded || loaded.name !== name)
+	if (!every || !all || !puzzle || !catalog || !loaded || loaded.name !== name)
 		return (
 			<p class="notice" role="status">
 				{t().loading}
 			</p>
 		);
-	return <Puzzle key={name} {...{ game, catalog, all, name }} view={loaded.view} />;
+	const themes = [...new Set(every.map((each) => each.theme))].filter(Boolean).sort();
+	return (
+		<Puzzle
+			key={name}
+			{...{ game, catalog, puzzle, view: loaded.view }}
+			number={every.indexOf(puzzle) + 1}
+			solved={t().puzzlesSolved(countSolved(all), all.length)}
+			next={linkTo.puzzles(game, idOfPuzzle(nextOf(all, puzzle)!), theme)}
+		>
+			{themes.length > 1 && (
+				<select
+					// The next puzzle has a list of its own, from which whoever uses the keyboard goes on.
+					ref={(select) => {
+						if (select && chosen.current) select.focus({ preventScroll: true });
+						if (select) chosen.current = false;
+					}}
+					aria-label={t().puzzleTheme}
+					data-testid="theme"
+					value={all === every ? "" : theme}
+					onChange={({ currentTarget: { value } }) => {
+						chosen.current = true;
+						replacePlace(linkTo.puzzles(game, idOfPuzzle(puzzle), value));
+					}}
+				>
+					{["", ...themes].map((each) => {
+						const of = every.filter((one) => !each || one.theme === each).length;
+						const word = each
+							? (catalog.module.theme?.(each) ?? spaced(each))
+							: t().puzzleAllThemes;
+						return <option key={each} value={each}>{`${word} (${of})`}</option>;
+					})}
+				</select>
+			)}
+		</Puzzle>
+	);
 }
 
 const failureOf = (refusal: Refusal) =>
 	refusal.temporary ? t().notSent : (t().refused[refusal.reason] ?? refusal.message);
 
 /** The next puzzle that is not solved; if all are, the next one. */
-function nextOf(all: readonly string[], name: string | undefined): string | undefined {
-	const at = name === undefined ? 0 : all.indexOf(name) + 1;
+function nextOf(all: readonly Listed[], puzzle: Listed | undefined): Listed | undefined {
+	const at = puzzle === undefined ? 0 : all.indexOf(puzzle) + 1;
 	const order = [...all.slice(at), ...all.slice(0, at)];
-	return order.find((each) => each !== name && !solved.peek().includes(each)) ?? order[0];
+	return order.find((each) => each !== puzzle && !solved.peek().includes(each.name)) ?? order[0];
 }
 
 interface Attempt {
@@ -80,11 +122,17 @@ interface Attempt {
 function Puzzle(props: {
 	game: string;
 	catalog: Catalog;
-	all: readonly string[];
-	name: string;
+	puzzle: Listed;
 	view: View;
+	number: number;
+	/** How many are solved, in words. */
+	solved: string;
+	/** The link to the next puzzle. */
+	next: string;
+	/** What chooses the theme. */
+	children: ComponentChildren;
 }) {
-	const { all, name } = props;
+	const { name } = props.puzzle;
 	// What is chosen together in a match is one decision here.
 	const module = useMemo(
 		() => ({ ...props.catalog.module, series: undefined }),
@@ -149,12 +197,7 @@ function Puzzle(props: {
 						<p class="finale">{attempt.response.correct ? t().puzzleRight : t().puzzleWrong}</p>
 						<p>{comparison(attempt, context)}</p>
 						<div class="buttons next">
-							<a
-								class="button primary"
-								ref={next}
-								data-testid="next"
-								href={linkTo.puzzles(props.game, idOfPuzzle(nextOf(all, name)!))}
-							>
+							<a class="button primary" ref={next} data-testid="next" href={props.next}>
 								{t().puzzleNext}
 							</a>
 							{!attempt.response.correct && (
@@ -177,16 +220,14 @@ function Puzzle(props: {
 			<aside class="side">
 				<section class="task" aria-labelledby="puzzle">
 					<h2 id="puzzle">
-						{t().puzzleNumber(all.indexOf(name) + 1)}
+						{t().puzzleNumber(props.number)}
 						{done && <span class="done">✓ {t().puzzleDone}</span>}
 					</h2>
 					<p>{t().puzzleText}</p>
 					<p class="muted" data-testid="solved">
-						{t().puzzlesSolved(
-							all.filter((each) => solved.value.includes(each)).length,
-							all.length,
-						)}
+						{props.solved}
 					</p>
+					{props.children}
 				</section>
 				<div class="tabs" role="group" aria-label={t().menu}>
 					{(["solution", "rules"] as const).map((each) => (
@@ -213,10 +254,7 @@ function Puzzle(props: {
 				</section>
 				<div class="more">
 					{!attempt && (
-						<a
-							class="button quiet"
-							href={linkTo.puzzles(props.game, idOfPuzzle(nextOf(all, name)!))}
-						>
+						<a class="button quiet" href={props.next}>
 							{t().puzzleNext}
 						</a>
 					)}

@@ -5,15 +5,18 @@ export type Place =
 	| { at: "lobby" }
 	| { at: "match"; id: string }
 	| { at: "replay"; id: string }
-	| { at: "puzzles"; game: string; puzzle?: string }
+	| { at: "puzzles"; game: string; puzzle?: string; theme?: string }
 	| { at: "join"; invitation: string }
 	| { at: "watch"; id: string; token: string };
 
 function read(): Place {
-	const [at, first, second] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+	const [at, first, second, third] = location.hash
+		.replace(/^#\/?/, "")
+		.split("/")
+		.map(decodeURIComponent);
 	if (at === "match" && first) return { at, id: first };
 	if (at === "replay" && first) return { at, id: first };
-	if (at === "puzzles" && first) return { at, game: first, puzzle: second };
+	if (at === "puzzles" && first) return { at, game: first, puzzle: second, theme: third };
 	if (at === "join" && first) return { at, invitation: first };
 	if (at === "watch" && first && second) return { at, id: first, token: second };
 	return { at: "lobby" };
@@ -29,7 +32,8 @@ export const linkTo = {
 	lobby: "#/",
 	match: (id: string) => `#/match/${id}`,
 	replay: (id: string) => `#/replay/${id}`,
-	puzzles: (game: string, id?: string) => `#/puzzles/${game}${id ? `/${id}` : ""}`,
+	puzzles: (game: string, id?: string, theme?: string) =>
+		`#/puzzles/${[game, id, theme].filter(Boolean).join("/")}`,
 	join: (invitation: string) => `#/join/${encodeURIComponent(invitation)}`,
 	watch: (id: string, token: string) => `#/watch/${id}/${encodeURIComponent(token)}`,
 };

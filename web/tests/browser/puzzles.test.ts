@@ -77,6 +77,64 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		},
 	);
 
+	it("of one theme alone are set if that is chosen, which the address remembers", async () => {
+		const { page, complaints } = await visit(
+			site.browser,
+			`${site.server.url}#/puzzles/powershot_soccer`,
+		);
+		const theme = page.locator("[data-testid=theme]");
+		await theme.waitFor();
+		const words = (await theme.locator("option").allTextContents()).join();
+		const counts = /^All themes \((\d+)\),Attack \((\d+)\),Defence \((\d+)\)$/.exec(words);
+		const [all, attack, defence] = counts!.slice(1).map(Number) as [number, number, number];
+		expect(attack + defence).toBe(all);
+
+		// The keyboard stays in the list, also when what it has chosen is another puzzle.
+		await theme.focus();
+		for (const [key, prompt, count] of [
+			["End", "You defend", defence],
+			["Home", "One move is", all],
+			["ArrowDown", "You attack", attack],
+		] as const) {
+			const before = page.url();
+			await page.keyboard.press(key);
+			await page.waitForFunction((before) => location.href !== before, before);
+			await page.waitForSelector(`[data-testid=puzzle]:has-text("${prompt}")`);
+			expect(await solved(page)).toBe(`0 of ${count} solved`);
+			expect(await theme.evaluate((list) => list === document.activeElement)).toBe(true);
+		}
+		expect(await audit(page)).toEqual([]);
+
+		// One after the other, all of them and no others, until the first one comes again.
+		const seen = new Set<string>();
+		while (!seen.has(page.url())) {
+			seen.add(page.url());
+			await page.click(".more >> text=Next puzzle");
+			await page.waitForFunction((before) => location.href !== before, [...seen].at(-1));
+			await page.waitForSelector("[data-testid=puzzle] >> text=/You attack|You defend/");
+			expect(await page.textContent(".tablearea .prompt")).toContain("You attack");
+		}
+		expect(seen.size).toBe(attack);
+
+		const random = chance(SEED);
+		while (!(await attempt(page, random))) await page.click("[data-testid=again]");
+		expect(await solved(page)).toBe(`1 of ${attack} solved`);
+		await page.reload();
+		await theme.waitFor();
+		expect(await solved(page)).toBe(`1 of ${attack} solved`);
+		await page.selectOption("[aria-label=Language]", "de");
+		expect(await theme.textContent()).toContain(`Angriff (${attack})`);
+		await theme.selectOption("");
+		expect(await solved(page)).toBe(`1 von ${all} gelöst`);
+
+		// Where all puzzles have the same theme, there is nothing to choose.
+		await page.goto(`${site.server.url}#/puzzles/skystones`);
+		await page.waitForSelector(".game-skystones [data-testid=solved]");
+		expect(await theme.count()).toBe(0);
+		expect(complaints).toEqual([]);
+		await page.context().close();
+	});
+
 	it("are solved on a phone with the keyboard alone, in German and in the dark", async () => {
 		const { page } = await visit(site.browser, `${site.server.url}#/puzzles/champion_chess`, {
 			viewport: { width: 390, height: 844 },
