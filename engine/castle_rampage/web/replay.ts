@@ -96,10 +96,10 @@ export function follow(): Follower {
 							handSize: side.hand.length,
 							catapults: side.catapults,
 							granaries: side.granaries,
-							gate: { standing: side.gate.map((card) => ({ card })), fallen: side.fallenGate },
+							gate: { standing: side.gate.map((card) => ({ card })), fallen: [...side.fallenGate] },
 							castle: {
 								standing: side.castle.map((card) => ({ card })),
-								fallen: side.fallenCastle,
+								fallen: [...side.fallenCastle],
 							},
 						})),
 					},
