@@ -438,11 +438,12 @@ export const en = {
 	puzzleDone: "Solved",
 	puzzleText:
 		"One move is clearly better than all others. Find it. The position comes from a match of the computer against itself, and you see what the player knew.",
+	puzzleFind: "Find the best move.",
 	puzzleOther: "Opponent",
 	puzzleRight: "Right!",
 	puzzleWrong: "There is something better.",
-	puzzleYours: (move: string, points: string) => `“${move}” is worth about ${points}.`,
-	puzzleYoursLow: (move: string) => `“${move}” is worth less.`,
+	puzzleYours: (move: string, points: string) => `Your move, “${move}”, is worth about ${points}.`,
+	puzzleYoursLow: (move: string) => `Your move, “${move}”, is worth less.`,
 	puzzleSecond: (move: string, points: string) =>
 		`The next best, “${move}”, is worth about ${points}.`,
 	puzzleNext: "Next puzzle",

@@ -15,8 +15,9 @@ export const texts =
 	() =>
 		each[language.value];
 
-export const number = (value: number | bigint) =>
-	new Intl.NumberFormat(language.value).format(value);
+/** With this many digits after the point at least. */
+export const number = (value: number | bigint, minimumFractionDigits = 0) =>
+	new Intl.NumberFormat(language.value, { minimumFractionDigits }).format(value);
 
 /** With its sign, unless it is 0. */
 export const signed = (value: number) =>

@@ -207,7 +207,9 @@ export function Moves(props: {
 								<meter min={0} max={1} value={each.probability} aria-hidden="true" />
 							</td>
 						)}
-						<td class="num">{number(Math.round(100 * each.expectedScore) / (review ? 1 : 100))}</td>
+						<td class="num">
+							{number(Math.round(100 * each.expectedScore) / (review ? 1 : 100), review ? 0 : 2)}
+						</td>
 					</tr>
 				))}
 			</tbody>

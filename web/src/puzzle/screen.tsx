@@ -14,7 +14,7 @@ import {
 import { Glyph } from "../cards/glyphs";
 import { classOf } from "../games";
 import { under } from "../games/cardlist";
-import { type Context, spaced } from "../games/module";
+import { type Context, type GameModule, spaced } from "../games/module";
 import { number, t } from "../i18n";
 import { Rules } from "../lobby/rules";
 import { ActionBar } from "../match/actions";
@@ -133,11 +133,17 @@ function Puzzle(props: {
 	children: ComponentChildren;
 }) {
 	const { name } = props.puzzle;
-	// What is chosen together in a match is one decision here.
-	const module = useMemo(
-		() => ({ ...props.catalog.module, series: undefined }),
-		[props.catalog.module],
-	);
+	const module = useMemo((): GameModule => {
+		const { module } = props.catalog;
+		return {
+			...module,
+			// What is chosen together in a match is one decision here.
+			series: undefined,
+			// On a phone the task is below the table.
+			prompt: (view, clicks, context) =>
+				`${clicks.length > 0 ? "" : t().puzzleFind} ${module.prompt(view, clicks, context)}`,
+		};
+	}, [props.catalog.module]);
 	const me = props.view.seat ?? 0;
 	const view = useMemo(() => {
 		const other = create(PlayerSchema, { displayName: t().puzzleOther });
