@@ -360,7 +360,8 @@ export const de: Texts = {
 	reviewEven: "Gleich",
 	reviewLoss: "Verlust",
 	reviewLuck: "Glück",
-	reviewMarks: (near, far) => `Nach dem Wissen beider. Voll: ${near}. Gestrichelt: ${far}.`,
+	reviewMarks: (near, far) =>
+		`Aussichten nach dem Wissen beider. Voll: ${near}. Gestrichelt, hohl: ${far}.`,
 	reviewGraph: (who, first, last, errors) =>
 		`Zu erwartende Punkte von 100 im Lauf der Partie, gesehen von: ${who}. Sie beginnen bei ${first} und enden bei ${last}. ${errors}. Die Liste der Entscheidungen sagt dasselbe in Worten.`,
 	nextMistake: "Nächster Fehler",
@@ -383,7 +384,7 @@ export const de: Texts = {
 		4: "Ungenauigkeit",
 		5: "Fehler",
 		6: "Grober Fehler",
-		7: "Nicht zu sagen",
+		7: "Unklar",
 	},
 	reviewNothing: "Bei diesem Schritt hatte niemand etwas zu entscheiden.",
 	reviewNotYet: "Dieser Schritt ist noch nicht beurteilt.",
@@ -426,7 +427,7 @@ export const de: Texts = {
 		deal: "Glück beim Geben",
 		later: "Glück mit späteren Karten",
 		own: "Was die Entscheidungen kosteten",
-		others: "Was die Gegenseite mit ihren verlor",
+		others: "Was die der Gegenseite kosteten",
 		rest: "Nicht erklärt",
 		result: "Ergebnis",
 	},

@@ -354,7 +354,7 @@ export const en = {
 	reviewLoss: "Loss",
 	reviewLuck: "Luck",
 	reviewMarks: (near: string, far: string) =>
-		`By what each knew. Solid: ${near}. Dashed, hollow: ${far}.`,
+		`Chances by what each knew. Solid: ${near}. Dashed, hollow: ${far}.`,
 	reviewGraph: (who: string, first: number, last: number, errors: string) =>
 		`Points of 100 to expect over the match, seen from: ${who}. They begin at ${first} and end at ${last}. ${errors}. The list of decisions says the same in words.`,
 	nextMistake: "Next mistake",
@@ -377,7 +377,7 @@ export const en = {
 		4: "Inaccuracy",
 		5: "Mistake",
 		6: "Blunder",
-		7: "Cannot be told",
+		7: "Unclear",
 	} as Record<number, string>,
 	reviewNothing: "Nobody had a decision to make at this step.",
 	reviewNotYet: "This step has not been judged yet.",

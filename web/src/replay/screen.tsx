@@ -140,7 +140,7 @@ function Replay(props: { seat: Seat; record: MatchRecord; all: Moment[]; context
 						))}
 						{moment.view.result && (
 							<>
-								<b>{outcome(context)}</b> {reason(context)}
+								<b class="told">{outcome(context)}</b> {reason(context)}
 							</>
 						)}
 					</p>
