@@ -455,8 +455,10 @@ export const de: Texts = {
 	puzzleSecond: (move, points) => `Der nächstbeste Zug, „${move}“, ist etwa ${points} wert.`,
 	puzzleNext: "Nächste Aufgabe",
 	puzzleAgain: "Noch einmal versuchen",
+	puzzleShow: "Lösung zeigen",
 	puzzleExplanation: "Lösung",
-	puzzleUnsolved: "Die Lösung steht hier, sobald du gezogen hast.",
+	puzzleUnsolved:
+		"Die Lösung steht hier, wenn du die Aufgabe gelöst hast oder nach einem Versuch danach fragst.",
 	puzzleSearched: (iterations) =>
 		`Der Computer hat ${iterations} Möglichkeiten durchgesehen, wie die Partie von hier weitergehen kann.`,
 

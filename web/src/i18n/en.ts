@@ -448,8 +448,10 @@ export const en = {
 		`The next best, “${move}”, is worth about ${points}.`,
 	puzzleNext: "Next puzzle",
 	puzzleAgain: "Try again",
+	puzzleShow: "Show the solution",
 	puzzleExplanation: "Solution",
-	puzzleUnsolved: "The solution is shown here when you have moved.",
+	puzzleUnsolved:
+		"The solution is shown here when you have solved the puzzle, or ask for it after an attempt.",
 	puzzleSearched: (iterations: string) =>
 		`The computer has looked at ${iterations} ways that the match may go on from here.`,
 

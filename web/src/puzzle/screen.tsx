@@ -117,6 +117,8 @@ function nextOf(all: readonly Listed[], puzzle: Listed | undefined): Listed | un
 interface Attempt {
 	action: Action;
 	response: SolvePuzzleResponse;
+	/** Whether the solution is shown: after a wrong move only when it is asked for. */
+	shown: boolean;
 }
 
 function Puzzle(props: {
@@ -155,14 +157,14 @@ function Puzzle(props: {
 	const [failed, setFailed] = useState<Refusal>();
 	const [panel, setPanel] = useState<"solution" | "rules">("solution");
 	const root = useRef<HTMLDivElement>(null);
-	const next = useRef<HTMLAnchorElement>(null);
+	const goOn = useRef<HTMLAnchorElement & HTMLButtonElement>(null);
 	const submit = async (action: Action) => {
 		setSending(true);
 		setFailed(undefined);
 		try {
 			const response = await solvePuzzle(name, action);
 			if (response.correct) solve(name);
-			setAttempt({ action, response });
+			setAttempt({ action, response, shown: response.correct });
 			setPanel("solution");
 		} catch (error) {
 			setFailed(refusalOf(error));
@@ -178,7 +180,7 @@ function Puzzle(props: {
 		stamp: `${ready} ${chooser.clicks.length}`,
 	});
 	useEffect(() => {
-		if (attempt) next.current?.focus({ preventScroll: true });
+		if (attempt) goOn.current?.focus();
 	}, [attempt]);
 	const done = solved.value.includes(name);
 	const titles = { solution: t().puzzleExplanation, rules: t().rules };
@@ -203,13 +205,29 @@ function Puzzle(props: {
 						<p class="finale">{attempt.response.correct ? t().puzzleRight : t().puzzleWrong}</p>
 						<p>{comparison(attempt, context)}</p>
 						<div class="buttons next">
-							<a class="button primary" ref={next} data-testid="next" href={props.next}>
-								{t().puzzleNext}
-							</a>
-							{!attempt.response.correct && (
-								<button type="button" data-testid="again" onClick={() => setAttempt(undefined)}>
-									{t().puzzleAgain}
-								</button>
+							{attempt.shown ? (
+								<a class="button primary" ref={goOn} data-testid="next" href={props.next}>
+									{t().puzzleNext}
+								</a>
+							) : (
+								<>
+									<button
+										type="button"
+										class="primary"
+										ref={goOn}
+										data-testid="again"
+										onClick={() => setAttempt(undefined)}
+									>
+										{t().puzzleAgain}
+									</button>
+									<button
+										type="button"
+										data-testid="show"
+										onClick={() => setAttempt({ ...attempt, shown: true })}
+									>
+										{t().puzzleShow}
+									</button>
+								</>
 							)}
 						</div>
 					</section>
@@ -252,14 +270,14 @@ function Puzzle(props: {
 				<section class="panel" tabIndex={0} aria-label={titles[panel]}>
 					{panel === "rules" && <Rules catalog={context.catalog} />}
 					{panel === "solution" &&
-						(attempt?.response.hint ? (
-							<Solution hint={attempt.response.hint} context={context} />
+						(attempt?.shown ? (
+							<Solution hint={attempt.response.hint!} context={context} />
 						) : (
 							<p class="muted">{t().puzzleUnsolved}</p>
 						))}
 				</section>
 				<div class="more">
-					{!attempt && (
+					{!attempt?.shown && (
 						<a class="button quiet" href={props.next}>
 							{t().puzzleNext}
 						</a>
@@ -279,7 +297,7 @@ const verdictOf = (attempt: Attempt, context: Context) =>
 	`${attempt.response.correct ? t().puzzleRight : t().puzzleWrong} ${comparison(attempt, context)}`;
 
 /** What the answer and the move that was made are worth, in sentences. */
-function comparison({ action, response }: Attempt, context: Context): string {
+function comparison({ action, response, shown }: Attempt, context: Context): string {
 	const game = context.catalog.module;
 	const title = (which: Action) => game.describeAction(which, context);
 	const [best, second] = response.hint!.actions;
@@ -293,7 +311,7 @@ function comparison({ action, response }: Attempt, context: Context): string {
 	const yours = own
 		? t().puzzleYours(title(action), t().points(own.expectedScore))
 		: t().puzzleYoursLow(title(action));
-	return `${t().hintAlways(title(best!.action!))} ${answer} ${yours}`;
+	return shown ? `${t().hintAlways(title(best!.action!))} ${answer} ${yours}` : yours;
 }
 
 function Solution(props: { hint: NonNullable<SolvePuzzleResponse["hint"]>; context: Context }) {

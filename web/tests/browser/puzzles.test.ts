@@ -39,17 +39,18 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 				seen.clear();
 				while (!seen.has(true)) {
 					seen.add(await attempt(page, random));
+					const right = seen.has(true);
 					const words = (await page.textContent(VERDICT))!;
-					expect(words).toMatch(
-						seen.has(true) ? /^Right!/ : /^There is something better.*Best move/,
-					);
-					expect(await page.locator(".shares tbody tr").count()).toBeGreaterThan(1);
-					// The keyboard goes on with the next puzzle.
+					expect(words).toMatch(right ? /^Right!/ : /^There is something better\./);
+					// A wrong move tells nothing of the right one.
+					expect(words).not.toContain("Best move");
+					expect((await page.locator(".shares tbody tr").count()) > 1).toBe(right);
+					// The keyboard goes on with the next puzzle, or tries this one again.
 					const focused = await page.evaluate(() =>
 						document.activeElement?.getAttribute("data-testid"),
 					);
-					expect(focused).toBe("next");
-					if (!seen.has(true)) await page.click("[data-testid=again]");
+					expect(focused).toBe(right ? "next" : "again");
+					if (!right) await page.keyboard.press("Enter");
 				}
 				expect(await page.textContent(".task h2")).toContain("Solved");
 				if (seen.size < 2) await page.keyboard.press("Enter");
@@ -148,6 +149,25 @@ describe.skipIf(!browserIsHere)(`puzzles (SEED=${SEED})`, () => {
 		expect(await audit(page)).toEqual([]);
 		await page.keyboard.press("Enter");
 		await page.waitForSelector(`[data-testid=puzzle]:not(:has(${VERDICT}))`);
+		await page.context().close();
+	});
+
+	it("show their solution to whoever asks for it, and do not count as solved then", async () => {
+		const random = chance(SEED);
+		const { page } = await visit(site.browser, `${site.server.url}#/puzzles/castle_rampage`);
+		while (await attempt(page, random)) {
+			await page.click("[data-testid=next]");
+			await page.waitForSelector(`[data-testid=puzzle]:not(:has(${VERDICT}))`);
+		}
+		const before = await solved(page);
+		await page.click("[data-testid=show]");
+		expect(await page.textContent(VERDICT)).toContain("Best move");
+		expect(await page.locator(".shares tbody tr").count()).toBeGreaterThan(1);
+		expect(await page.locator("[data-testid=again]").count()).toBe(0);
+		expect(await audit(page)).toEqual([]);
+		await page.click("[data-testid=next]");
+		await page.waitForSelector(`[data-testid=puzzle]:not(:has(${VERDICT}))`);
+		expect(await solved(page)).toBe(before);
 		await page.context().close();
 	});
 
