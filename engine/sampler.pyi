@@ -1,6 +1,6 @@
 """The types of a sampler; engine/sampler.pyx says what everything does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from engine.game import Game, SeatView
@@ -33,3 +33,12 @@ class Sampler:
 
 class KnownWorld(Sampler):
     def __init__(self, position: Position, seat: int) -> None: ...
+
+class WeightedWorlds(Sampler):
+    def __init__(
+        self,
+        view: SeatView,
+        worlds: Sequence[Position],
+        weights: Sequence[float],
+        model: Model | None = None,
+    ) -> None: ...

@@ -3,11 +3,16 @@
 Each game has its own in the module `sampler` of its folder.
 """
 
+from array import array
+from itertools import accumulate
 from typing import NamedTuple
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcmp, memset
 
-from engine.chance cimport Rng, Script, rng_seed, script_next, script_probability, script_start
+from engine.chance cimport (
+    Rng, Script, rng_seed, rng_weighted, script_next, script_probability, script_start,
+)
 from engine.faults cimport raise_fault
 from engine.game cimport CARD_TYPES, MAX_PLACES, SEATS, Cards, SeatView, State
 from engine.integers cimport uint32_t, uint64_t
@@ -172,4 +177,31 @@ cdef class KnownWorld(Sampler):
 
     cdef void draw(self, State* state, Rng* rng) noexcept nogil:
         state[0] = self.world.state
+        self.game.shuffle_unseen(state, rng)
+
+
+cdef class WeightedWorlds(Sampler):
+    """Draws given worlds of a view by their weights; order that nobody has seen varies."""
+
+    cdef bytes joined            # The states of the worlds.
+    cdef object sums             # Of the weights up to each.
+    cdef const State* first
+    cdef const double* first_sum
+    cdef size_t count
+
+    def __init__(self, view, worlds, weights, model=None):
+        """Each weight belongs to one of the worlds. Raises ValueError unless one is above 0."""
+        cdef const double[::1] sums
+        super().__init__(view, model)
+        self.joined = b"".join(map(bytes, worlds))
+        self.sums = array("d", accumulate(weights))
+        self.count = len(self.sums)
+        if len(self.joined) != self.count * sizeof(State) or not max(self.sums, default=0) > 0:
+            raise ValueError("each world must have a weight, and one be above 0")
+        sums = self.sums
+        self.first = <const State*> PyBytes_AS_STRING(self.joined)
+        self.first_sum = &sums[0]
+
+    cdef void draw(self, State* state, Rng* rng) noexcept nogil:
+        state[0] = self.first[rng_weighted(rng, self.first_sum, self.count)]
         self.game.shuffle_unseen(state, rng)
