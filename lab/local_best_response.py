@@ -21,9 +21,12 @@ draws all others anew.
     A. Kong, J. S. Liu, W. H. Wong, "Sequential Imputations and Bayesian Missing Data Problems",
     Journal of the American Statistical Association 89, 1994: the effective number.
 
-*Decision.* A search over these worlds, OWN times as long as the player's, scores all actions as if
-the player went on as well as the search can. For the CANDIDATES best, a local look-ahead goes
-through RESPONSES worlds: the action, then the player's decision as it answers, then playouts. The
+*Decision.* A search, OWN times as long as the player's, scores all actions as if the player went on
+as well as it can. Few worlds would make it too sure of the hidden cards, so it searches the worlds
+of the belief only in proportion to how many of them count, and else FRESH ones of the sampler
+(T. Hesterberg, "Weighted Average Importance Sampling and Defensive Mixture Distributions",
+Technometrics 37(2), 1995). For the CANDIDATES best, a local look-ahead goes through RESPONSES
+worlds of the belief: the action, then the player's decision as it answers, then playouts. The
 exploiter plays the action with the best mean of both scores. In poker, Lisý and Bowling instead let
 both players check or call from there on; other games have no such way to the end.
 """
@@ -49,6 +52,7 @@ from lab.exploit import Answer, by_search, by_uct
 from lab.workers import RayCluster, in_order
 
 OWN = 4
+FRESH = 256
 CANDIDATES = 3
 RESPONSES = 8
 PLAYOUTS = 64
@@ -146,6 +150,7 @@ class Exploiter:
         self._model = learned(game)
         self._policy = PlayoutPolicy.of(game, self._model)
         self._step = 0
+        self._trust = 1.0  # The effective number of worlds, as a share of all.
         self._worlds: list[Position] = []
         self._weights: list[float] = []
         self._draw_missing(view)
@@ -154,17 +159,16 @@ class Exploiter:
         """Chooses one of the legal actions."""
         if len(legal) == 1:
             return legal[0]
-        worlds = WeightedWorlds(view, self._worlds, self._weights, self._model)
         search = Search(
             view,
             seed=self._chance("search"),
-            sampler=worlds,
+            sampler=self._with_fresh(view),
             parameters=Parameters(from_deal=False, evaluation_share=EVALUATION_SHARE),
         )
         search.run(iterations=OWN * self._task.iterations)
         scores = {each.action: each.expected_score for each in search.result().actions}
         best = sorted(scores, key=lambda action: (-scores[action], action))[:CANDIDATES]
-        ahead = self._look_ahead(worlds, best)
+        ahead = self._look_ahead(WeightedWorlds(view, self._worlds, self._weights), best)
         return max(best, key=lambda action: scores[action] + ahead[action])
 
     def observe(self, own: int, key: int, view: SeatView) -> None:
@@ -186,6 +190,7 @@ class Exploiter:
             self._weights = [weight / total for weight in self._weights]
         squares = math.fsum(weight * weight for weight in self._weights)
         effective = 1 / squares if total > 0 else 0.0
+        self._trust = effective / self._task.worlds
         if decided:
             self.effective.append(effective)
         if 2 * effective < self._task.worlds:
@@ -242,6 +247,13 @@ class Exploiter:
         for number in range(len(self._worlds), self._task.worlds):
             self._worlds.append(sampler.sample(self._chance("missing", number)))
         self._weights = [1 / len(self._worlds)] * len(self._worlds)
+
+    def _with_fresh(self, view: SeatView) -> WeightedWorlds:
+        sampler = Sampler.of(view, self._model)
+        fresh = [sampler.sample(self._chance("fresh", number)) for number in range(FRESH)]
+        weights = [self._trust * weight for weight in self._weights]
+        weights += [(1 - self._trust) / FRESH] * FRESH
+        return WeightedWorlds(view, self._worlds + fresh, weights, self._model)
 
     # Look-ahead
 
