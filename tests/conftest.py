@@ -49,6 +49,22 @@ def client(shared_server):
     return Client(shared_server[1])
 
 
+@pytest.fixture
+def start_client(servers):
+    """Starts a server with options, and returns a client of it. Both end with the test."""
+    started = []
+
+    def start(**options):
+        server, address = servers.start(**options)
+        started.append((server, Client(address)))
+        return started[-1][1]
+
+    yield start
+    for server, client in started:
+        client.close()
+        servers.stop(server)
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server that tests share, each with a schema of its own."""

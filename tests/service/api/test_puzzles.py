@@ -8,7 +8,7 @@ from service import wire
 from service.common.event_loop import finish_now
 from service.puzzles import library, packs
 from service.puzzles.packs import PackError, pack_of, read_pack, replaying, write_pack
-from tests.support.serving import TIMEOUT, Client, refused
+from tests.support.serving import TIMEOUT, refused
 
 GAMES = tuple(wire.hosted_games())
 LEAST = 100  # Puzzles of a game.
@@ -172,20 +172,14 @@ def test_an_action_that_is_not_legal_tells_nothing(client, game):
 
 
 @pytest.fixture
-def start_with(servers, monkeypatch):
+def start_with(start_client, monkeypatch):
     """Starts a server whose packs are given, or as they are shipped, and returns a client."""
-    started = []
 
     def start(**given):
         monkeypatch.setattr(library, "pack_of", lambda game: read_of(given, game))
-        server, address = servers.start()
-        started.append((server, Client(address)))
-        return started[-1][1]
+        return start_client()
 
-    yield start
-    for server, client in started:
-        client.close()
-        servers.stop(server)
+    return start
 
 
 def read_of(given, game):

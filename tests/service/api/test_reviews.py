@@ -25,22 +25,6 @@ from tests.support.serving import (
 QUICK = {"iterations": 100, "deep_iterations": 200}
 
 
-@pytest.fixture
-def start_client(servers):
-    """Starts a server, and returns a client of it."""
-    started = []
-
-    def start(**options):
-        server, address = servers.start(**options)
-        started.append((server, Client(address)))
-        return started[-1][1]
-
-    yield start
-    for server, client in started:
-        client.close()
-        servers.stop(server)
-
-
 @pytest.fixture(params=wire.hosted_games())
 def over(request, client):
     """A table at which a match of random actions is over."""

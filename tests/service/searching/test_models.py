@@ -1,6 +1,7 @@
 """What was learned of a game, at a server: hints name it, and an operator can leave it out."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -9,7 +10,7 @@ from engine import games, model
 from service.running.server import Options, Server
 from service.searching.options import open_models
 from tests.support.models import random_model
-from tests.support.serving import OPEN, TIMEOUT, Client, bot, ruleset_of
+from tests.support.serving import OPEN, TIMEOUT, bot, ruleset_of
 
 LIMITS = {"iterations": 300}
 
@@ -33,19 +34,9 @@ def weights_file(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def start(servers):
-    """Starts a server, and returns a client of it."""
-    started = []
-
-    def start(**options):
-        server, address = servers.start(allow_seeds=True, **options)
-        started.append((server, Client(address)))
-        return started[-1][1]
-
-    yield start
-    for server, client in started:
-        client.close()
-        servers.stop(server)
+def start(start_client):
+    """Starts a server that allows seeds, and returns a client of it."""
+    return partial(start_client, allow_seeds=True)
 
 
 def model_in_catalog(client, game_id="skystones"):
