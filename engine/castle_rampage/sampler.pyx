@@ -55,7 +55,8 @@ world deals the cards of a pool in these proportions.
 twenty turns is in few of them. If all particles fail, the posterior goes through the history again
 and looks ahead: before particles are thinned out, it drops those that cannot hold the cards that
 the hand will give up or show. If that fails, too, it keeps more particles, and prefers likely ones
-less.
+less. Where all of that fails with what was learned, which can be sure of something wrong, the
+posterior does without it.
 
 *Stages*, in the folder `posterior`: `particles` (a particle, a population, looking ahead),
 `past_choices`, `hand` (going through the history) and `view_checks`. Here is the drawing of worlds.
@@ -148,19 +149,27 @@ cdef class CastleRampageSampler(Sampler):
             self.learned = model.features
         self.rules = self.game
         self.other = 1 - self.seat
-        self.posterior = HandPosterior(self.rules, self.seat, exact_most, self.learned)
         check_ranges(self.rules, seen)
-        self.posterior.seen = seen
-        self.posterior.past.stacks = &seen.stacks[self.other * STRUCTURES]
-        with nogil:
-            fault = self.posterior.go_through(&at)
-            release(self.posterior.then)
+        fault = self.go_through(exact_most, &at)
+        if fault and self.learned is not None:
+            self.learned = None
+            fault = self.go_through(exact_most, &at)
         if fault:
             raise ViewError(f"common.sides[{self.other}].history[{at}]", FAULTS[fault])
         check_posterior(self.posterior)
         self.prepare()
         cumulate(self.posterior.now)
         self.check_whole()
+
+    cdef int go_through(self, int exact_most, int* at):
+        cdef int fault
+        self.posterior = HandPosterior(self.rules, self.seat, exact_most, self.learned)
+        self.posterior.seen = <const CastleView*> &self.view
+        self.posterior.past.stacks = &self.posterior.seen.stacks[self.other * STRUCTURES]
+        with nogil:
+            fault = self.posterior.go_through(at)
+            release(self.posterior.then)
+        return fault
 
     @property
     def exact(self):

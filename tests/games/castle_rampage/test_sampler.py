@@ -9,6 +9,7 @@ from engine import games
 from engine.errors import RulesetError, ViewError
 from engine.game import SeatView
 from engine.match import Match
+from engine.model import learned
 from engine.position import Position
 from engine.sampler import Sampler
 from tests.games import facts_of
@@ -398,6 +399,22 @@ def test_a_long_match_always_has_worlds(play_style):
                 decisions += 1
         longest = max(longest, decisions)
     assert longest > LONG[play_style]
+
+
+def test_a_view_has_worlds_where_what_was_learned_leads_astray():
+    # By the model, a seat that hoards its better cards would have played them long ago: all
+    # particles of this match fail.
+    game, _ = game_of("castle_rampage", "default")
+    rng = seeded("hoards", 6)
+    position, decisions = Position.deal(game, 6), 0
+    while decisions < 145:
+        if rng.random() < SHARE:
+            for seat in range(2):
+                view = position.view(seat)
+                assert Sampler.of(view, learned(game)).sample(decisions).view(seat) == view
+        joint = {seat: hoards(position.legal(seat), rng) for seat in position.deciders}
+        position.apply(joint, rng.getrandbits(64))
+        decisions += 1
 
 
 def test_every_view_has_worlds_with_any_deck_and_any_preferences():
