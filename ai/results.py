@@ -96,6 +96,9 @@ class Parameters(NamedTuple):
     from_deal: bool = True
     # From the present, probabilities below this times the largest are taken for noise and set to 0.
     floor: float = 0.02
+    # How softly the action is chosen, if nothing is proven (ai/softness.py); 0: as well as the
+    # search can.
+    temperature: float = 0.0
     # The most iterations that are spent on a single action; 0: as many as on any other decision.
     single_action: int = 256
     # The most iterations once the best action is proven, which show how the match is expected to go

@@ -16,6 +16,7 @@ from ai.endings import Proof, prove
 from ai.graphs import graphs
 from ai.ismcts import IsmctsWorker, sample_action
 from ai.results import TIED, ActionResult, Parameters, Result, StopReason
+from ai.softness import soften
 from ai.worker import RootAction, Stop, Summary
 from engine.game import SEATS, SeatView
 from engine.model import Model
@@ -277,6 +278,16 @@ class Search:
         )
         if self.proof:
             result = self.proof.apply_to(result)
+        elif self.parameters.temperature > 0:
+            result = result._replace(
+                actions=soften(
+                    actions,
+                    expected,
+                    self.parameters.temperature,
+                    mixed=any(root.strategy > 0 for root in merged.values()),
+                    never={root.action for root in merged.values() if root.dominated},
+                )
+            )
         return result._replace(
             action=sample_action(self.seed, result.actions), actions=_tell_ties(result.actions)
         )

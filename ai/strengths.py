@@ -3,31 +3,36 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from engine.game import Game
+
 
 class Strength(NamedTuple):
-    """How a bot decides: by a search, but at some decisions at random."""
+    """How a bot decides: by a search of so many iterations, or at random (0)."""
 
+    name: str
     iterations: int
-    # The share of the decisions that are random.
-    slips: float = 0.0
+
+    def temperature(self, game: Game) -> float:
+        """How softly it chooses in a game (ai/softness.py); 0: as well as its search can."""
+        return game.temperatures.get(self.name, 0.0)
 
 
-# Each is at least 40 Elo above the one before, in every game, as measured by
-# `croupier arena --ladder --game all` (docs/measurements/strength.md has the figures).
+# From "beginner" on, each is 80 to 200 Elo above the one before, in every game that we host, as
+# measured by `croupier arena --ladder` (docs/measurements/strength.md has the figures). The
+# iterations are enough to see most blunders; the temperatures make the steps even.
 STRENGTHS = {
-    "random": Strength(0, 1.0),
-    "beginner": Strength(20),
-    "casual": Strength(150),
-    "skilled": Strength(1_000),
-    "expert": Strength(10_000),
+    name: Strength(name, iterations)
+    for name, iterations in (
+        ("random", 0),
+        ("beginner", 200),
+        ("casual", 400),
+        ("regular", 1_000),
+        ("skilled", 3_000),
+        ("expert", 10_000),
+    )
 }
 
 
-def slip(strength: Strength, legal: Sequence[int], chance: int) -> int | None:
-    """A random action if the bot slips at this decision, else None.
-
-    `chance` has 256 bits, of which the lowest 64 are left for the seed of the search.
-    """
-    if (chance >> 64) % 2**64 >= strength.slips * 2**64:
-        return None
+def random_action(legal: Sequence[int], chance: int) -> int:
+    """The decision of a bot without a search, by 256 bits of chance."""
     return legal[(chance >> 128) % len(legal)]

@@ -58,7 +58,7 @@ __all__ = [
 CATALOG_PATIENCE = 1.0  # Seconds.
 OPEN = match_pb2.SeatConfig(open=match_pb2.OpenSeat())
 INVITED = match_pb2.SeatConfig(invited=match_pb2.InvitedSeat())
-# The strengths of bots by name: "random", "beginner", "casual", "skilled", "expert".
+# The strengths of bots by name: "random", "beginner", "casual", "regular", "skilled", "expert".
 STRENGTHS = {
     name: cast(match_pb2.BotStrength, number)
     for number, name in enums.words(match_pb2.BotStrength.DESCRIPTOR).items()

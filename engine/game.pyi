@@ -31,6 +31,7 @@ class Game:
     sequential_regret: bool
     visits_before_mixing: int
     widening: float
+    temperatures: dict[str, float]
     unseen_order: bool
     @property
     def max_mixed_actions(self) -> int: ...

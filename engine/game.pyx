@@ -33,8 +33,9 @@ cdef class Game:
     `reference` marks a game for study, which no server lists. `sequential_regret` tells the search
     to answer with a mixture of actions even where a seat decides alone, because an action such as a
     bet gives away cards. `visits_before_mixing` and `widening` are parameters of the search
-    (ai/results.py) that suit the game. `unseen_order` says that something lies in an order that
-    neither seat has seen, which `shuffle_unseen` draws again.
+    (ai/results.py) that suit the game. `temperatures` has the temperature of each strength of a bot
+    that does not choose as well as it can (ai/softness.py). `unseen_order` says that something lies
+    in an order that neither seat has seen, which `shuffle_unseen` draws again.
     """
 
     id = ""
@@ -50,6 +51,7 @@ cdef class Game:
     sequential_regret = False
     visits_before_mixing = 0
     widening = 0.5
+    temperatures = {"beginner": 1.5, "casual": 1.0, "regular": 0.8, "skilled": 0.5}
     unseen_order = False
 
     def __init__(self, ruleset=None):

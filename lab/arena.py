@@ -12,7 +12,7 @@ it. Limits in milliseconds depend on the machine.
 
 *AIVAT* takes luck out of the scores (ai/luck.pyx). A step of a match is corrected by what its
 chance was worth, and by what the sampled decisions were worth of players that tell their
-distribution: a search tells the one that it samples its answer from, and a bot that slips chooses
+distribution: a search tells the one that it samples its answer from, and a random bot chooses
 uniformly. That a search found this distribution and no other is not corrected, since nobody knows
 how likely that was. The deal is not corrected either: in the second game of the pair it is worth as
 much to the other configuration, and cancels. So does all other chance as long as both games are

@@ -6,7 +6,7 @@ A configuration is a name, and options after a colon:
     search:iterations=2000,exploration=0.7,threads=2     the same with any of its Parameters
     search:ms=100,model=none                             the same without what was learned
     search:ms=100,model=FILE,uses=beliefs+value          the same with the weights of a file
-    random, beginner, casual, skilled, expert            the bots
+    random, beginner, casual, regular, skilled, expert   the bots
     uct:ms=100                                           plain UCT-ISMCTS (lab/uct.pyx)
     policy                                               the game's playout policy, without a search
     openspiel:iterations=1000                            OpenSpiel's ISMCTSBot (lab/openspiel.py)
@@ -22,7 +22,7 @@ from typing import Any
 
 from ai.results import Parameters
 from ai.search import search
-from ai.strengths import STRENGTHS, Strength, slip
+from ai.strengths import STRENGTHS, Strength, random_action
 from engine.game import Game, SeatView
 from engine.model import Model, learned
 from engine.playout_policy import PlayoutPolicy
@@ -42,13 +42,14 @@ class BotPlayer:
     strength: Strength
 
     def choose(self, view: SeatView, legal: Sequence[int], chance: int) -> Choice:
-        slipped = slip(self.strength, legal, chance)
-        if slipped is not None:
-            return Choice(slipped, 0, tuple((action, 1 / len(legal)) for action in legal))
+        if not self.strength.iterations:
+            shares = tuple((action, 1 / len(legal)) for action in legal)
+            return Choice(random_action(legal, chance), 0, shares)
         result = search(
             view,
             iterations=self.strength.iterations,
             seed=chance % 2**64,
+            parameters=Parameters(temperature=self.strength.temperature(view.game)),
             model=learned(view.game),
         )
         return Choice(result.action, result.iterations, shares_of(result.actions))

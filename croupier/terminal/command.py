@@ -67,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opponent.add_argument(
         "--opponent",
         choices=tuple(STRENGTHS),
-        help="the bot (default: casual)",
+        help="the bot, the weakest first (default: casual): all but random see gross blunders, and "
+        "the stronger it is, the less it plays what is only nearly as good",
     )
     opponent.add_argument(
         "--invite",

@@ -32,6 +32,7 @@ GERMAN = {
     "random bot": "Bot Zufall",
     "beginner bot": "Bot Einsteiger",
     "casual bot": "Bot Hobbyspieler",
+    "regular bot": "Bot Stammspieler",
     "skilled bot": "Bot Geübt",
     "expert bot": "Bot Experte",
     # A review of a match

@@ -101,6 +101,7 @@ cdef class Skystones(SkystonesTables):
         ROUND_ENDED: "round_ended: round winner? chips[2] returned[2]",
     }
     hidden_places = ("opponent_hand", "opponent_pile", "set_aside")
+    temperatures = {"beginner": 4.0, "casual": 1.55, "regular": 1.15, "skilled": 0.8}
 
     cdef state_fields(self, const State* state):
         cdef dict fields = (<SkystonesState*> state)[0]

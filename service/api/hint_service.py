@@ -22,10 +22,10 @@ from service.hosting.seats import check_seat
 from service.hosting.views import serialize_position
 from service.observability.metrics import Metrics
 from service.searching.hints import SEARCH, Report
-from service.searching.options import BOT_STRENGTHS, Models
+from service.searching.options import HINT_ITERATIONS, Models
 from service.searching.pool import Limits
 from service.searching.searches import Searches
-from service.searching.tasks import Kind, Requester, SearchTask, read_requester
+from service.searching.tasks import Kind, Requester, SearchTask, read_requester, read_temperature
 from service.wire.fields import read_mask
 
 SUGGESTION = Limits(seconds=1.0)
@@ -106,6 +106,9 @@ class HintService(hint_pb2_grpc.HintServiceServicer):
             deadline,
             every,
             partial(self._admission.charge, call, Budget.SEARCH_SECONDS),
+            # A match server gives its callers the best answer, whatever they send. A search server
+            # believes what its match servers send for their bots.
+            read_temperature(call.metadata) if self._authenticator is None else 0.0,
         )
 
     async def _read_view(self, search: hint_pb2.Search, call: Call) -> SeatView:
@@ -158,7 +161,7 @@ def _delay(report: Report, limits: Limits, seconds: float) -> float:
 def read_limits(search: hint_pb2.Search, default: Limits) -> Limits:
     """The limits of a search, whose fields the schema has checked."""
     if search.HasField("strength"):
-        return Limits(BOT_STRENGTHS[search.strength].iterations)
+        return Limits(HINT_ITERATIONS[search.strength])
     if not search.HasField("limits"):
         return default
     limits = search.limits

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from ai.strengths import slip
+from ai.strengths import Strength, random_action
 from croupier.v1 import game_pb2, hint_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine.model import learned
@@ -51,29 +51,32 @@ class Bots:
     async def _choose(self, state: MatchState, seat: int) -> game_pb2.MatchAction:
         strength = BOT_STRENGTHS[state.header.bots[seat]]
         chance = _chance(state, seat)
-        slipped = slip(strength, state.dealt().legal(seat), chance)
-        if slipped is not None:
-            return wire.write_action(state.game, slipped)
+        if not strength.iterations:
+            action = random_action(state.dealt().legal(seat), chance)
+            return wire.write_action(state.game, action)
         report = await self._searches.report(
-            _search_task(state, seat, strength.iterations, chance % 2**64, self._models)
+            _search_task(state, seat, strength, chance % 2**64, self._models)
         )
         return report.hint.action
 
 
 def _search_task(
-    state: MatchState, seat: int, iterations: int, seed: int, models: Models
+    state: MatchState, seat: int, strength: Strength, seed: int, models: Models
 ) -> SearchTask:
     # The search is given what the seat knows, and nothing else.
-    search = hint_pb2.Search(limits={"iterations": iterations}, seed=seed, evaluation_share=0)
+    search = hint_pb2.Search(
+        limits={"iterations": strength.iterations}, seed=seed, evaluation_share=0
+    )
     search.view.ParseFromString(serialize_position(state, seat))
     rank = _AMONG_BOTS if state.header.bots[1 - seat] else _FOR_A_PERSON
     return SearchTask(
         Requester(Kind.BOT, state.header.match_id, rank),
         search,
         state.dealt().view(seat),
-        Limits(iterations),
+        Limits(strength.iterations),
         models(state.game),
         details=False,
+        temperature=strength.temperature(state.game),
     )
 
 

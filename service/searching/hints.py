@@ -125,6 +125,7 @@ class CheckedHintRequest(NamedTuple):
     belief_worlds: int = 0  # To estimate beliefs from; 0: no beliefs.
     details: bool = True  # Whether the hint evaluates each action, with its line.
     evaluation_share: float = 0.0  # Of the iterations, for the scores of all actions.
+    temperature: float = 0.0  # How softly to choose; 0 for all but bots.
 
 
 def check(task: SearchTask) -> CheckedHintRequest:
@@ -144,6 +145,7 @@ def check(task: SearchTask) -> CheckedHintRequest:
         belief_worlds=search.belief_worlds,
         details=task.details,
         evaluation_share=search.evaluation_share,
+        temperature=task.temperature,
     )
 
 
@@ -231,7 +233,12 @@ def answer(
     `deadline` is a time of the monotonic clock. Meanwhile `report` is called every `every` seconds.
     """
     search = job.search(
-        request.view, request.seed, request.sampler, request.actions, request.evaluation_share
+        request.view,
+        request.seed,
+        request.sampler,
+        request.actions,
+        request.evaluation_share,
+        request.temperature,
     )
     end = _end(job, deadline, len(search.legal))
 

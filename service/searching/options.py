@@ -30,8 +30,17 @@ BOT_STRENGTHS: dict[int, Strength] = {
     BotStrength.BOT_STRENGTH_RANDOM: STRENGTHS["random"],
     BotStrength.BOT_STRENGTH_BEGINNER: STRENGTHS["beginner"],
     BotStrength.BOT_STRENGTH_CASUAL: STRENGTHS["casual"],
+    BotStrength.BOT_STRENGTH_REGULAR: STRENGTHS["regular"],
     BotStrength.BOT_STRENGTH_SKILLED: STRENGTHS["skilled"],
     BotStrength.BOT_STRENGTH_EXPERT: STRENGTHS["expert"],
+}
+# Of a hint that is asked for by a strength. Those of the bots may change with their play.
+HINT_ITERATIONS: dict[int, int] = {
+    BotStrength.BOT_STRENGTH_BEGINNER: 20,
+    BotStrength.BOT_STRENGTH_CASUAL: 150,
+    BotStrength.BOT_STRENGTH_REGULAR: 400,
+    BotStrength.BOT_STRENGTH_SKILLED: 1_000,
+    BotStrength.BOT_STRENGTH_EXPERT: 10_000,
 }
 
 

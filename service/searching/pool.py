@@ -79,17 +79,20 @@ class SearchJob:
         sampler: Sampler | None = None,
         root_actions: Sequence[int] | None = None,
         evaluation_share: float = 0.0,
+        temperature: float = 0.0,
     ) -> Search:
         """Creates the search of this job, to be run by the caller.
 
         `sampler` spares making one of the view. `root_actions` are the legal actions to choose
-        from, and `evaluation_share` is a parameter of the search.
+        from; `evaluation_share` and `temperature` are parameters of the search.
         """
         self._search = Search(
             view,
             threads=self.limits.threads,
             seed=seed,
-            parameters=self._parameters._replace(evaluation_share=evaluation_share),
+            parameters=self._parameters._replace(
+                evaluation_share=evaluation_share, temperature=temperature
+            ),
             max_iterations=self.limits.iterations,
             max_nodes=self.limits.nodes,
             sampler=sampler,

@@ -220,7 +220,7 @@ class SearchServers:
                 task.charge(seconds * min(task.limits.threads, self._threads))
 
     def _start(self, task: SearchTask, search: hint_pb2.Search, timeout: float | None) -> Any:
-        metadata = (*task.requester.metadata(), *tracing.outgoing().items())
+        metadata = (*task.metadata(), *tracing.outgoing().items())
         call = current_call.get()
         if call is not None:
             metadata += ((REQUEST_ID_HEADER, call.request_id),)

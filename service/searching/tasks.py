@@ -16,6 +16,7 @@ from engine.model import Model
 from service.searching.pool import Limits
 
 KIND_HEADER, OWNER_HEADER, RANK_HEADER = "x-search-kind", "x-search-owner", "x-search-rank"
+TEMPERATURE_HEADER = "x-search-temperature"
 
 _OWNER_BYTES = 16
 
@@ -51,6 +52,19 @@ def read_requester(sent: Mapping[str, str], owner: Hashable) -> Requester:
     return Requester(kind, sent.get(OWNER_HEADER) or owner, int(rank) if rank.isdecimal() else 0)
 
 
+def read_temperature(sent: Mapping[str, str]) -> float:
+    """The temperature of a search that a call names in its metadata.
+
+    It is 0 if the call names none, or anything but a finite number above 0. The search takes a
+    number that is too large for the largest that it knows (ai/softness.py).
+    """
+    try:
+        temperature = float(sent.get(TEMPERATURE_HEADER, 0))
+    except ValueError:
+        return 0.0
+    return temperature if 0 < temperature < math.inf else 0.0
+
+
 def _ignore(seconds: float) -> None:
     pass
 
@@ -67,3 +81,10 @@ class SearchTask(NamedTuple):
     deadline: float = math.inf  # By the monotonic clock.
     every: float = 0.0  # Seconds between partial reports; 0: only the final one is wanted.
     charge: Callable[[float], object] = _ignore  # Called with the thread-seconds that it took.
+    temperature: float = 0.0  # How softly a bot chooses (ai/softness.py); 0: as well as it can.
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """The metadata of a call to a search server: what its request has no field for."""
+        named = self.requester.metadata()
+        # The shortest decimal that is this number and no other.
+        return (*named, (TEMPERATURE_HEADER, repr(self.temperature))) if self.temperature else named

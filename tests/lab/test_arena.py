@@ -11,7 +11,7 @@ import pytest
 
 from ai.results import Parameters
 from ai.search import search
-from ai.strengths import STRENGTHS, Strength, slip
+from ai.strengths import STRENGTHS, random_action
 from cli.main import main
 from croupier.v1.match_pb2 import BotStrength
 from engine import games
@@ -236,15 +236,11 @@ def test_the_table_has_every_strength_of_a_bot():
     assert list(BOT_STRENGTHS.values()) == list(STRENGTHS.values())
 
 
-def test_bots_slip_as_often_as_they_should():
+def test_a_bot_without_a_search_plays_each_action_equally_often():
     rng = random.Random(5)
-    slips = [slip(Strength(1, 0.3), (10, 20, 30), rng.getrandbits(256)) for _ in range(6000)]
-    assert sum(each is None for each in slips) / 6000 == pytest.approx(0.7, abs=0.03)
+    actions = [random_action((10, 20, 30), rng.getrandbits(256)) for _ in range(6000)]
     for action in (10, 20, 30):
-        assert slips.count(action) / 6000 == pytest.approx(0.1, abs=0.02)
-    for chance in (0, 2**256 - 1):
-        assert slip(Strength(1, 0.0), (10,), chance) is None
-        assert slip(Strength(0, 1.0), (10,), chance) == 10
+        assert actions.count(action) / 6000 == pytest.approx(1 / 3, abs=0.03)
 
 
 @pytest.mark.parametrize("game_id", GAMES)

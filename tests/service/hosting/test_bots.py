@@ -6,11 +6,13 @@ from itertools import groupby
 import pytest
 
 from croupier.v1.match_pb2 import BotStrength
+from lab.players import BotPlayer
 from service import wire
-from service.hosting.bots import Bots
+from service.hosting.bots import Bots, _chance
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
 from service.observability.metrics import Metrics
+from service.searching.options import BOT_STRENGTHS
 from service.store import Entry, EntryKind, Header, MemoryStore
 from tests.support.play import seeded
 from tests.support.searching import bot_searches
@@ -112,6 +114,29 @@ def test_a_bot_decides_alike_whether_the_other_has_decided_or_not(game_id):
                 for state in (before, after)
             )
             assert await bots._choose(one, 1) == await bots._choose(other, 1)
+        pool.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("game_id", wire.hosted_games())
+def test_a_bot_decides_as_the_arena_measures_it(game_id):
+    async def run():
+        ruleset = ruleset_of(game_id).SerializeToString()
+        searches, pool = bot_searches()
+        bots = Bots(Matches(MemoryStore(), Metrics()), searches)
+        for number, strength in BOT_STRENGTHS.items():
+            header = Header("one", game_id, ruleset, 1, bytes(32), "", (0, number), 0)
+            state = MatchState.begin(header)
+            while 1 not in state.deciders:
+                action = view_of(state, 0).legal_actions[0].SerializeToString()
+                state = state.after(Entry(EntryKind.ACTION, 0, 0, action))
+            view, legal = state.dealt().view(1), state.dealt().legal(1)
+            for seed in range(10):
+                state = state._replace(header=header._replace(secret=bytes([seed]) * 32))
+                choice = BotPlayer(strength).choose(view, legal, _chance(state, 1))
+                action = await bots._choose(state, 1)
+                assert action == wire.write_action(state.game, choice.action)
         pool.close()
 
     asyncio.run(run())

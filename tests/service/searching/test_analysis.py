@@ -30,7 +30,7 @@ from service.observability.metrics import Metrics
 from service.searching.hints import CheckedHintRequest, answer, write_beliefs
 from service.searching.pool import Limits, SearchJob, SearchPool
 from service.searching.searches import OwnThreads, Searches
-from service.searching.tasks import Kind
+from service.searching.tasks import TEMPERATURE_HEADER, Kind
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, hosted_cases, play_on, refused, ruleset_of
 
@@ -202,6 +202,16 @@ def test_a_strength_instead_of_limits(client):
     )
     hint = client.hints.SuggestAction(request, timeout=TIMEOUT).hint
     assert hint.iterations == 150
+    # A bot chooses more softly, a hint does not, whatever its caller says.
+    by_limits = hint_pb2.SuggestActionRequest(
+        search={"view": view, "limits": {"iterations": 150}, "seed": 1}
+    )
+    softly = ((TEMPERATURE_HEADER, "5"),)
+    answers = [
+        client.hints.SuggestAction(each, timeout=TIMEOUT, metadata=softly).hint
+        for each in (request, by_limits)
+    ]
+    assert answers[0] == hint == answers[1]
     request.search.strength = "BOT_STRENGTH_RANDOM"
     refusal = refused(lambda: client.hints.SuggestAction(request, timeout=TIMEOUT))
     assert refusal[1:3] == ("INVALID_FIELD", ["search.strength"])

@@ -11,12 +11,20 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from prometheus_client.parser import text_string_to_metric_families
 
+from ai.softness import MAX_TEMPERATURE
 from croupier.transport import Security
 from croupier.v1 import hint_pb2, hint_pb2_grpc, match_pb2
 from lab.service_bench.ports import free_port
 from service import wire
 from service.listening.tls import Files
-from service.searching.tasks import Kind, Requester, read_requester
+from service.searching.tasks import (
+    TEMPERATURE_HEADER,
+    Kind,
+    Requester,
+    SearchTask,
+    read_requester,
+    read_temperature,
+)
 from tests.support.certificates import Authority
 from tests.support.play import note_on_failure, seeded
 from tests.support.searching import wait_for_metric
@@ -348,6 +356,37 @@ def test_an_asker_survives_the_way_to_a_search_server():
     assert read == read_requester(dict(requester.metadata()), "somebody else")
     assert read.owner != read_requester(dict(requester._replace(owner="b").metadata()), "").owner
     assert read_requester({}, "nobody") == Requester(Kind.HINT, "nobody", 0)
+
+
+def test_a_temperature_survives_the_way_to_a_search_server():
+    task = SearchTask(Requester(Kind.BOT, "a"), None, None, None)
+    assert read_temperature(dict(task.metadata())) == 0
+    for temperature in (0.1, 1 / 3, 1.15, 3.0):
+        assert (
+            read_temperature(dict(task._replace(temperature=temperature).metadata())) == temperature
+        )
+    for text in ("", "soft", "-1", "-0.0", "0", "nan", "-nan", "inf", "-inf", "1e999"):
+        assert read_temperature({TEMPERATURE_HEADER: text}) == 0
+
+
+def test_only_a_search_server_chooses_as_softly_as_its_caller_says(servers, client):
+    _, address = servers.start_search_server(threads=1)
+    worker = Client(address, [("grpc.use_local_subchannel_pool", 1)])
+    view = client.create(ruleset_of("skystones"), seed=1).players[0].view()
+    request = hint_pb2.SuggestActionRequest(search={"view": view, "limits": LIMITS, "seed": SEED})
+
+    def probabilities(asked, *temperature):
+        metadata = [(TEMPERATURE_HEADER, each) for each in temperature]
+        response = asked.hints.SuggestAction(request, timeout=TIMEOUT, metadata=metadata)
+        return [(each.action, each.probability) for each in response.hint.actions]
+
+    firm = probabilities(client)
+    assert probabilities(worker) == firm != probabilities(worker, "1")
+    for text in ("nan", "inf", "-1", "soft"):
+        assert probabilities(worker, text) == firm
+    assert probabilities(worker, "1e308") == probabilities(worker, str(MAX_TEMPERATURE))
+    assert probabilities(client, "1") == firm
+    worker.close()
 
 
 # Fields of the response

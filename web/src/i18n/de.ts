@@ -39,16 +39,22 @@ export const de: Texts = {
 		RANDOM: "Zufall",
 		BEGINNER: "Einsteiger",
 		CASUAL: "Hobbyspieler",
+		REGULAR: "Stammspieler",
 		SKILLED: "Geübt",
 		EXPERT: "Experte",
 	},
 	strengthNotes: {
 		RANDOM: "Macht irgendeinen erlaubten Zug, ohne nachzudenken. Gut, um die Regeln zu lernen.",
-		BEGINNER: "Probiert vor jedem Zug 20 Verläufe durch und übersieht deshalb vieles.",
+		BEGINNER:
+			"Probiert vor jedem Zug 200 Verläufe durch. Er macht selten grobe Fehler, nimmt aber jeden Zug, der ganz gut aussieht.",
 		CASUAL:
-			"Probiert vor jedem Zug 150 Verläufe durch. Er sieht einfache Drohungen und macht trotzdem Fehler.",
-		SKILLED: "Probiert vor jedem Zug 1.000 Verläufe durch. Er nutzt die meisten Fehler aus.",
-		EXPERT: "Probiert vor jedem Zug 10.000 Verläufe durch. Er blufft und ist schwer zu schlagen.",
+			"Probiert vor jedem Zug 400 Verläufe durch und ist mit dem zweit- oder drittbesten zufrieden.",
+		REGULAR:
+			"Probiert vor jedem Zug 1.000 Verläufe durch und spielt trotzdem oft nur den zweitbesten.",
+		SKILLED:
+			"Probiert vor jedem Zug 3.000 Verläufe durch und spielt meistens den besten, den er findet.",
+		EXPERT:
+			"Probiert 10.000 Verläufe durch und spielt den besten Zug, den er findet. Er blufft und ist schwer zu schlagen.",
 	},
 	chooseGame: "Wähle ein Spiel",
 	playNow: "Spielen",

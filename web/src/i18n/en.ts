@@ -34,15 +34,19 @@ export const en = {
 		RANDOM: "Random",
 		BEGINNER: "Beginner",
 		CASUAL: "Casual",
+		REGULAR: "Regular",
 		SKILLED: "Skilled",
 		EXPERT: "Expert",
 	} as Record<string, string>,
 	strengthNotes: {
 		RANDOM: "Plays any legal move, and thinks about none. Good for learning the rules.",
-		BEGINNER: "Tries out 20 ways the match may go on before each move, so it overlooks a lot.",
-		CASUAL: "Tries out 150 ways before each move. It sees simple threats and still makes mistakes.",
-		SKILLED: "Tries out 1,000 ways before each move. It takes advantage of most mistakes.",
-		EXPERT: "Tries out 10,000 ways before each move. It bluffs, and is hard to beat.",
+		BEGINNER:
+			"Tries out 200 ways the match may go on before each move. It makes few blunders, but any move that looks fair will do.",
+		CASUAL: "Tries out 400 ways before each move, and is content with the second or third best.",
+		REGULAR: "Tries out 1,000 ways before each move, and still often plays the second best.",
+		SKILLED: "Tries out 3,000 ways before each move, and mostly plays the best that it finds.",
+		EXPERT:
+			"Tries out 10,000 ways and plays the best move that it finds. It bluffs, and is hard to beat.",
 	} as Record<string, string>,
 	// Lobby
 	chooseGame: "Choose a game",

@@ -16,7 +16,7 @@ import { Dialog } from "../ui/dialog";
 import { NameField } from "../ui/settings";
 import { ClockFields } from "./clockfields";
 
-const STRENGTHS = ["RANDOM", "BEGINNER", "CASUAL", "SKILLED", "EXPERT"] as const;
+const STRENGTHS = ["RANDOM", "BEGINNER", "CASUAL", "REGULAR", "SKILLED", "EXPERT"] as const;
 const CLOCKS = {
 	none: undefined,
 	blitz: { perMatch: 300, increment: 5 },
