@@ -10,7 +10,7 @@ from cli import arguments
 from cli.arguments import Commands, UsageError
 from engine import games
 from engine.features import Features
-from engine.model import FILE
+from engine.model import FILE, Model, ModelError
 from lab import workers
 from lab.player import ConfigurationError
 from lab.workers import RayCluster, WorkersError
@@ -24,9 +24,10 @@ def add_parser(commands: Commands) -> None:
         "train",
         help="learn from matches of the search against itself",
         description="Plays matches of the search against itself, fits to its answers how likely "
-        "each action is and what a position is worth, and plays matches to find out which uses of "
-        "that make the search stronger. Those that do make a model, which is written to the "
-        "folder. Ctrl-C ends it; the same command continues it.",
+        "each action is and to their ends what a position is worth, and plays matches to find out "
+        "which uses of that make the search stronger. Those that do make a model, which is written "
+        "to the folder. More generations play by the model and renew its net for values. Ctrl-C "
+        "ends it; the same command continues it.",
         epilog="A model that is copied to the folder of its game, engine/GAME/weights.json, is "
         "used for hints and bots.",
     )
@@ -44,7 +45,22 @@ def add_parser(commands: Commands) -> None:
         metavar="N",
         type=arguments.whole(1),
         default=1000,
-        help="matches to learn from (default: %(default)s)",
+        help="matches of a generation (default: %(default)s)",
+    )
+    add(
+        "--generations",
+        metavar="N",
+        type=arguments.whole(1),
+        default=2,
+        help="of matches: the first without a model, each later one by the model so far (default: "
+        "%(default)s)",
+    )
+    add(
+        "--from",
+        dest="begin_from",
+        metavar="FILE",
+        type=Path,
+        help="a model to begin from: the first generation plays by it, too",
     )
     add(
         "--iterations",
@@ -52,6 +68,14 @@ def add_parser(commands: Commands) -> None:
         type=arguments.whole(1),
         default=5000,
         help="of each search in these matches (default: %(default)s)",
+    )
+    add(
+        "--policy-matches",
+        metavar="N",
+        type=arguments.whole(0),
+        default=60_000,
+        help="quick matches, without a search, that a net for values learns from first (default: "
+        "%(default)s)",
     )
     add(
         "--uses",
@@ -101,23 +125,30 @@ def run(args: argparse.Namespace) -> int:
     features = Features.of(games()[game_id]())
     assert features is not None
     elo0, elo1 = args.sprt
+    try:
+        begin_from = args.begin_from and Model.read(args.begin_from, features.game)
+    except ModelError as error:
+        raise UsageError(str(error)) from error
     settings = Settings(
         game_id=game_id,
         seed=args.seed,
+        generations=args.generations,
         matches=args.matches,
         iterations=args.iterations,
+        policy_matches=args.policy_matches,
         uses=tuple(args.uses.split(",")) if args.uses else features.uses,
         gate_limit=args.gate,
         gate_games=args.gate_games,
         elo0=elo0,
         elo1=elo1,
+        begun_from=begin_from.name if begin_from else "",
     )
     folder = args.folder or Path("build/training", game_id)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     played_by: int | RayCluster | None = None
     try:
         played_by = RayCluster(args.ray) if args.ray else args.workers or workers.processors()
-        model = Training(settings, folder, played_by, _Teller()).run()
+        model = Training(settings, folder, played_by, _Teller(), begin_from).run()
     except KeyboardInterrupt:
         print(f"interrupted; the same command continues in {folder}")
         return 130

@@ -1,10 +1,11 @@
 """What a learned model looks at: small whole numbers that describe actions and positions."""
 
 from engine.game cimport Action, Game, State
+from engine.net cimport Inputs, Net
 from engine.numerics cimport exp
 
 cdef enum:
-    MAX_FEATURES = 128           # Of one action or position.
+    MAX_FEATURES = 128           # Of one action.
 
 cdef extern from *:
     """
@@ -31,30 +32,24 @@ cdef inline double likely(int sum) noexcept nogil:
     return exp(max(-MOST, min(MOST, sum * UNIT)))
 
 
-cdef inline double logistic(double x) noexcept nogil:
-    return 1 / (1 + exp(-x))
-
-
-# The expected score, and the probability of a draw, by an ordinal logistic model of the outcome (P.
-# McCullagh, "Regression Models for Ordinal Data", Journal of the Royal Statistical Society B 42(2),
-# 1980): x being the weighted features, a win has the probability s(x - t) and a loss s(-x - t),
-# where s is the logistic function, and t is half the width of a draw.
-cdef inline double expected_score(double x, double half_width, double* draw) noexcept nogil:
-    cdef double win = logistic(x - half_width)
-    draw[0] = max(0.0, 1 - win - logistic(-x - half_width))
-    return win + draw[0] / 2
-
-
 cdef class Features:
     """Describes the decisions and the positions of one game for what is learned."""
     cdef readonly Game game
+    cdef readonly Net net        # Or None.
     # Which of `decisions` a seat that must decide has before it; -1: none that is described.
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil
     # Writes the features of a legal action of such a decision. They depend on nothing that the seat
     # does not know.
     cdef void describe_action(self, const State* state, int seat, Action action,
                               int* row) noexcept nogil
-    # Which of `positions` a state is; -1: none that is described.
-    cdef int position_kind(self, const State* state) noexcept nogil
-    # Writes the features of such a position, as seat 0 sees it.
-    cdef void describe_position(self, const State* state, int* row) noexcept nogil
+    # The seat as which a position is described; 0 or 1.
+    cdef int perspective(self, const State* state) noexcept nogil
+    # Adds the inputs of the net, as that seat would see them if it saw all cards.
+    cdef void describe_position(self, const State* state, Inputs* inputs) noexcept nogil
+    # The expected score of seat 0 by the net. Writes the probability of a draw.
+    cdef double estimate(self, const State* state, double* draw) noexcept nogil
+    # The same for inputs as a seat sees them.
+    cdef inline double value_of(self, int seat, const Inputs* inputs,
+                                double* draw) noexcept nogil:
+        cdef double score = self.net.expected(inputs, draw)
+        return 1 - score if seat else score

@@ -10,8 +10,10 @@ the same bits on every machine. What follows from a sum is computed by engine/nu
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int16_t
+from libc.string cimport memset
 
 from engine.game cimport MAX_ACTIONS, Action, Game
+from engine.net cimport MAX_INPUTS, Inputs, Net
 from engine.position cimport Position
 
 from engine.parts import part
@@ -22,22 +24,25 @@ SCALE = 1024
 cdef class Features:
     """Describes one game for what is learned. This base class describes nothing.
 
-    `decisions` names the kinds of decisions, and for each its features; `positions` does so for the
-    kinds of positions whose value is estimated. `uses` names what play makes of a model: "beliefs"
-    (the likelihood of the opponent's past choices weighs worlds), "playouts" (the playout policy
-    chooses by it) and "value" (where playouts end).
+    `decisions` names the kinds of decisions, and for each its features; `inputs` names those of the
+    net that values positions. `uses` names what play makes of a model: "beliefs" (the likelihood of
+    the opponent's past choices weighs worlds), "playouts" (the playout policy chooses by it) and
+    "value" (where playouts end, the net says what the position is worth).
     """
 
     uses = ()
 
     @staticmethod
-    def of(Game game not None, weights=None):
-        """The features of a game, with the weights of a model or without; None if it has none."""
+    def of(Game game not None, weights=None, net=None):
+        """The features of a game, with what a model has or without; None if the game has none."""
         found = part(type(game), "features", Features)
-        return None if found is Features else found(game, weights)
+        return None if found is Features else found(game, weights, net)
 
-    def __init__(self, Game game not None, weights=None):
+    def __init__(self, Game game not None, weights=None, net=None):
+        """`weights` are by kind of decision, and `net` has the layers of a net (engine/net.pyx)."""
         self.game = game
+        if net is not None:
+            self.net = Net(len(self.inputs), net)
 
     @property
     def decisions(self):
@@ -45,9 +50,9 @@ cdef class Features:
         return {}
 
     @property
-    def positions(self):
-        """The kinds of positions: for each, the names of its features in order."""
-        return {}
+    def inputs(self):
+        """The names of the inputs of the net, in order."""
+        return ()
 
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return -1
@@ -56,11 +61,17 @@ cdef class Features:
                               int* row) noexcept nogil:
         pass
 
-    cdef int position_kind(self, const State* state) noexcept nogil:
-        return -1
+    cdef int perspective(self, const State* state) noexcept nogil:
+        return 0
 
-    cdef void describe_position(self, const State* state, int* row) noexcept nogil:
+    cdef void describe_position(self, const State* state, Inputs* inputs) noexcept nogil:
         pass
+
+    cdef double estimate(self, const State* state, double* draw) noexcept nogil:
+        cdef Inputs inputs
+        inputs.n = 0
+        self.describe_position(state, &inputs)
+        return self.value_of(self.perspective(state), &inputs, draw)
 
     def rows(self, Position position not None, int seat):
         """A decision, described: its kind, and the features of each legal action, in their order.
@@ -84,14 +95,17 @@ cdef class Features:
         return name, b"".join(found)
 
     def row(self, Position position not None):
-        """A position, described: its kind, and its features; None if it is not described."""
-        cdef int row[MAX_FEATURES]
-        cdef int kind = self.position_kind(&position.state)
-        if kind < 0:
-            return None
-        name, features = list(self.positions.items())[kind]
-        self.describe_position(&position.state, row)
-        return name, packed(row, len(features))
+        """A position, described: the seat that sees it so, and all inputs, as 16-bit numbers."""
+        cdef int16_t row[MAX_INPUTS]
+        cdef Inputs inputs
+        cdef int i
+        inputs.n = 0
+        self.describe_position(&position.state, &inputs)
+        memset(row, 0, sizeof(row))
+        for i in range(inputs.n):
+            row[inputs.at[i]] += inputs.values[i]
+        return (self.perspective(&position.state),
+                PyBytes_FromStringAndSize(<char*> row, len(self.inputs) * sizeof(int16_t)))
 
 
 cdef bytes packed(const int* row, int n):

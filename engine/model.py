@@ -1,14 +1,17 @@
 """What was learned of a game from matches, as data of the game.
 
 A model is a file `weights.json` in the folder of a game: whole numbers, one for each of the game's
-features (engine/features.pyx), what play uses them for, and where they come from. It is found by
-its folder, as the other parts of a game are. It belongs to one ruleset, whose hash it names; under
-any other, play is as without it. `croupier train` makes such files.
+features (engine/features.pyx), the layers of a net for values (engine/net.pyx), what play uses them
+for, and where they come from. It is found by its folder, as the other parts of a game are. It
+belongs to one ruleset, whose hash it names; under any other, play is as without it. `croupier
+train` makes such files.
 """
 
+import base64
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+import struct
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,12 @@ from typing import Any
 from engine.features import Features
 from engine.game import Game
 
-FORMAT = "croupier-model/1"
+FORMAT = "croupier-model/2"
 FILE = "weights.json"
-MAX_BYTES = 100_000
+MAX_BYTES = 400_000
 MAX_WEIGHT = 1 << 16  # So that no sum of weighted features overflows.
 NAME_DIGITS = 8
+VALUE = "value"  # The use that needs a net.
 
 
 class ModelError(ValueError):
@@ -36,14 +40,17 @@ class Model:
         weights: Mapping[str, Mapping[str, int]],
         uses: Collection[str],
         provenance: Mapping[str, Any] | None = None,
+        net: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        """`weights` are by kind of decision or position, then by feature. Raises ValueError."""
+        """`weights` are by kind of decision, then by feature; `net` has the layers of a net.
+
+        Without a net, the model cannot be used for values. Raises ValueError.
+        """
         self.weights = {kind: dict(named) for kind, named in weights.items()}
         described = Features.of(game)
         if described is None:
             raise ValueError(f"nothing is learned of {game.id}")
-        expected = features_of(described)
-        if {kind: tuple(named) for kind, named in self.weights.items()} != expected:
+        if {kind: tuple(named) for kind, named in self.weights.items()} != described.decisions:
             raise ValueError("the weights are not those of the game's features, in their order")
         for kind, named in self.weights.items():
             for name, weight in named.items():
@@ -51,13 +58,18 @@ class Model:
                     raise ValueError(f"the weight of {kind}, {name}, is no whole number in range")
         if not set(uses) <= set(described.uses):
             raise ValueError(f"the uses must be among {', '.join(described.uses)}")
+        if net is None and VALUE in uses:
+            raise ValueError(f"the use {VALUE} needs a net")
+        self.net = None if net is None else {name: list(layer) for name, layer in net.items()}
         self.uses = tuple(use for use in described.uses if use in uses)
         self.game_id = game.id
         self.rules_version = game.rules_version
         self.ruleset = ruleset_hash(game)
         self.provenance = dict(provenance or {})
         self.features = Features.of(
-            game, {kind: tuple(named.values()) for kind, named in self.weights.items()}
+            game,
+            {kind: tuple(named.values()) for kind, named in self.weights.items()},
+            self.net,
         )
         digest = hashlib.sha256(_canonical(self._played())).hexdigest()
         # Two models of one name play alike.
@@ -71,6 +83,7 @@ class Model:
             "ruleset": self.ruleset,
             "uses": list(self.uses),
             "weights": self.weights,
+            "net": None if self.net is None else _packed(self.net),
         }
 
     def write(self) -> str:
@@ -103,6 +116,7 @@ class Model:
                 document["weights"],
                 document["uses"] if uses is None else uses,
                 document["provenance"],
+                None if document["net"] is None else _unpacked(document["net"]),
             )
         except KeyError as error:
             raise ModelError(f"{path}: has no {error}") from error
@@ -142,18 +156,27 @@ def _of_default_ruleset(game_class: type) -> tuple[Model | None, dict[str, Any]]
     return Model.read(path, game), game.ruleset
 
 
-def features_of(features: Features) -> dict[str, tuple[str, ...]]:
-    """The names of all weights, by kind of decision or position.
-
-    Each position has one more: half the width of a draw.
-    """
-    positions = {kind: (*names, "draw") for kind, names in features.positions.items()}
-    return {**features.decisions, **positions}
-
-
 def ruleset_hash(game: Game) -> str:
     """The SHA-256 hash of a ruleset, in hexadecimal digits."""
     return hashlib.sha256(_canonical(game.ruleset)).hexdigest()
+
+
+def _packed(net: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    # A layer as base64 of 16-bit numbers, the lower byte first.
+    return {
+        name: base64.b64encode(struct.pack(f"<{len(layer)}h", *layer)).decode()
+        for name, layer in net.items()
+    }
+
+
+def _unpacked(packed: Mapping[str, str]) -> dict[str, list[int]]:
+    net = {}
+    for name, text in packed.items():
+        data = base64.b64decode(text, validate=True)
+        if len(data) % 2:
+            raise ValueError(f"the layer {name} does not have whole numbers of 16 bits")
+        net[name] = list(struct.unpack(f"<{len(data) // 2}h", data))
+    return net
 
 
 def _canonical(document: object) -> bytes:

@@ -30,7 +30,8 @@ HINTS = 40  # For each game.
 ITERATIONS = 400
 WORLDS = 100  # For the beliefs of a hint.
 POINTS = 5_000  # For each function.
-MAX_WEIGHT = 500  # Of a model.
+MAX_WEIGHT = 500  # Of a model,
+MAX_NET_WEIGHT = 100  # and of its net.
 
 FUSED = "-ffp-contract=fast" + (" -mfma" if os.uname().machine == "x86_64" else "")
 # Each build: its compiler, with what comes after all other flags, and its CFLAGS.
@@ -127,16 +128,21 @@ def answers() -> Iterator[str]:
 def random_model(game: "Game", chance: random.Random) -> "Model | None":
     """A model of a game with random weights; None if nothing can be learned of it."""
     from engine.features import Features
-    from engine.model import Model, features_of
+    from engine.model import Model
+    from engine.net import shapes
 
     features = Features.of(game)
     if features is None:
         return None
     weights = {
         kind: {name: chance.randint(1, MAX_WEIGHT) for name in names}
-        for kind, names in features_of(features).items()
+        for kind, names in features.decisions.items()
     }
-    return Model(game, weights, features.uses)
+    net = {
+        name: [chance.randint(-MAX_NET_WEIGHT, MAX_NET_WEIGHT) for _ in range(rows * columns)]
+        for name, (rows, columns) in shapes(len(features.inputs)).items()
+    }
+    return Model(game, weights, features.uses, net=net if features.inputs else None)
 
 
 def values() -> Iterator[tuple[str, str]]:

@@ -67,17 +67,18 @@ cdef enum:
     SUMMONER_LOSES
     TURN_FEATURES
 
-    # Of the start of a turn, each as what seat 0 has more of than seat 1.
-    CASTLE_CARDS = 0
-    CASTLE_DEFENCE
-    CASTLE_SINGLE                # Whether one card is left.
-    GATE_CARDS
-    GATE_DEFENCE
-    CATAPULTS
-    GRANARIES
-    TO_MOVE
-    IN_HAND                      # Of each card.
-    POSITION_FEATURES = IN_HAND + CARDS - 1
+    # Inputs of the net for the start of a turn: of each side, first of the seat to move.
+    OF_HAND = 0                  # How many of each card.
+    OF_STRUCTURES = CARDS - 1    # The same for each structure, first for all of its cards,
+    TOP_OF = CARDS - 1           # then for the one on top,
+    SIZE_OF = 2 * (CARDS - 1)    # their number, and whether it is
+    IS_EMPTY                     # 0
+    IS_OF_ONE                    # or 1.
+    STRUCTURE_INPUTS
+    OF_CATAPULTS = OF_STRUCTURES + STRUCTURES * STRUCTURE_INPUTS
+    OF_GRANARIES
+    HAND_SIZE
+    SIDE_INPUTS
 
     FLAGS = 8                    # Of a decision: see the entries of a history.
     HAND_SIZES = 10              # The last one stands for larger hands.
@@ -101,7 +102,6 @@ cdef class CastleRampageFeatures(Features):
     cdef int set_up_weights[SET_UP_FEATURES]
     cdef int turn_weights[TURN_FEATURES]
     cdef double mean_paid        # The weight of a mean card as payment.
-    cdef int position_weights[POSITION_FEATURES + 1]
     # For beliefs, in proportion to a card drawn at random: how likely each card is at a place of a
     # set-up, and under each structure if it was put there in a turn.
     cdef double set_up[SET_UP_PLACES][CARDS]
@@ -110,8 +110,6 @@ cdef class CastleRampageFeatures(Features):
     # card, against that of ending the turn.
     cdef double used[FLAGS][HAND_SIZES][CARDS]
     cdef double ends[FLAGS][HAND_SIZES]
-    # The expected score of seat 0 and the probability of a draw at the start of a turn.
-    cdef double expected(self, const CastleState* rampage, double* draw) noexcept nogil
     cdef void describe_set_up(self, Action action, int* row) noexcept nogil
     cdef void describe_turn(self, const CastleState* rampage, int seat, Action action,
                             int* row) noexcept nogil

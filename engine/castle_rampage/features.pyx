@@ -24,14 +24,15 @@ from engine.castle_rampage.actions cimport (
 )
 from engine.castle_rampage.state cimport (
     ARCHER, ARCHER_UNIT, AXE_MAN_UNIT, BOMBER, CASTLE, CATAPULT_OPPOSED, DEAL, DIGGER, END_TURN,
-    GATE, GRANARY, GRANARY_OPPOSED, HIDDEN, JESTER, MAX_DECK, MERCENARY, OVER, PRIEST, SABOTEUR,
+    GATE, GRANARY, GRANARY_OPPOSED, HIDDEN, JESTER, MAX_DECK, MERCENARY, PRIEST, SABOTEUR,
     SET_UP, STRENGTHEN, STRENGTHENED_BEFORE, SUMMONER, VETERAN, VOLLEY, Stack, is_purple, standing,
 )
 from engine.castle_rampage.turns cimport CATAPULT_BONUS, MERCENARY_DISCARDS
 from engine.chance cimport Rng, rng_part, rng_seed
-from engine.features cimport UNIFORM, UNIT, Features, expected_score, likely, weighted
+from engine.features cimport UNIFORM, Features, likely, weighted
 from engine.game cimport SEATS, State
 from engine.integers cimport uint8_t
+from engine.net cimport Inputs, put
 
 from engine.castle_rampage.cards import card_title
 
@@ -49,8 +50,7 @@ FACT_NAMES = (
     "priest, axe men", "saboteur, granary", "bomber, gate cards", "jester, castle cards",
     "jester, last card", "summoner, castle cards", "summoner, other castle cards", "summoner, wins",
     "summoner, loses")
-POSITION_NAMES = ("castle cards", "castle defence", "castle of one", "gate cards", "gate defence",
-                  "catapults", "granaries", "to move")
+SIDE_NAMES = ("own", "other")
 
 
 # The code that Cython makes to pickle an object does not know arrays of arrays.
@@ -60,16 +60,14 @@ cdef class CastleRampageFeatures(Features):
 
     uses = ("beliefs", "playouts", "value")
 
-    def __init__(self, game, weights=None):
-        super().__init__(game)
+    def __init__(self, game, weights=None, net=None):
+        super().__init__(game, weights, net)
         self.rules = game
         if weights is not None:
             for i, weight in enumerate(weights["set-up"]):
                 self.set_up_weights[i] = weight
             for i, weight in enumerate(weights["turn"]):
                 self.turn_weights[i] = weight
-            for i, weight in enumerate(weights["start of turn"]):
-                self.position_weights[i] = weight
             self.weigh_set_ups()
             self.weigh_uses()
             self.weigh_structures()
@@ -91,9 +89,17 @@ cdef class CastleRampageFeatures(Features):
         }
 
     @property
-    def positions(self):
-        return {"start of turn": (*POSITION_NAMES, *(
-            f"hand {card_title(card).lower()}" for card in range(1, CARDS)))}
+    def inputs(self):
+        cards = [card_title(card).lower() for card in range(1, CARDS)]
+        names = []
+        for side in SIDE_NAMES:
+            names += [f"{side} hand: {card}" for card in cards]
+            for structure in STRUCTURE_NAMES:
+                names += [f"{side} {structure}: {card}" for card in cards]
+                names += [f"{side} {structure}: {card} on top" for card in cards]
+                names += [f"{side} {structure}: {size}" for size in ("cards", "empty", "one card")]
+            names += [f"{side} {what}" for what in ("catapults", "granaries", "hand size")]
+        return tuple(names)
 
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return 0 if (<const CastleState*> state).common.phase == SET_UP else 1
@@ -105,36 +111,33 @@ cdef class CastleRampageFeatures(Features):
         else:
             self.describe_turn(<const CastleState*> state, seat, action, row)
 
-    cdef int position_kind(self, const State* state) noexcept nogil:
-        cdef const CastleState* rampage = <const CastleState*> state
-        if (rampage.common.phase == OVER or rampage.common.phase == SET_UP
-                or rampage.common.decisions):
-            return -1
-        return 0
+    cdef int perspective(self, const State* state) noexcept nogil:
+        return (<const CastleState*> state).common.active
 
-    cdef void describe_position(self, const State* state, int* row) noexcept nogil:
+    cdef void describe_position(self, const State* state, Inputs* inputs) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state
         cdef const Stack* stack
-        cdef int seat, card, sign, i
-        memset(row, 0, POSITION_FEATURES * sizeof(int))
-        row[TO_MOVE] = 1 if rampage.common.active == 0 else -1
-        for seat in range(SEATS):
-            sign = -1 if seat else 1
-            stack = &rampage.stacks[seat * STRUCTURES + CASTLE]
-            row[CASTLE_CARDS] += sign * standing(stack)
-            row[CASTLE_SINGLE] += sign * (standing(stack) == 1)
-            for i in range(stack.top, stack.count):
-                row[CASTLE_DEFENCE] += sign * <int> self.rules.tables.defence[
-                    CASTLE * CARDS + stack.cards[i]]
-            stack = &rampage.stacks[seat * STRUCTURES + GATE]
-            row[GATE_CARDS] += sign * standing(stack)
-            for i in range(stack.top, stack.count):
-                row[GATE_DEFENCE] += sign * <int> self.rules.tables.defence[
-                    GATE * CARDS + stack.cards[i]]
-            row[CATAPULTS] += sign * rampage.common.sides[seat].catapults
-            row[GRANARIES] += sign * rampage.common.sides[seat].granaries
+        cdef int side, seat, card, structure, i, n, at
+        for side in range(SEATS):
+            seat = rampage.common.active ^ side
+            at = side * SIDE_INPUTS + OF_HAND
             for card in range(1, CARDS):
-                row[IN_HAND + card - 1] += sign * rampage.own[seat].hand[card]
+                put(inputs, at + card - 1, rampage.own[seat].hand[card])
+            for structure in range(STRUCTURES):
+                stack = &rampage.stacks[seat * STRUCTURES + structure]
+                n = standing(stack)
+                at = side * SIDE_INPUTS + OF_STRUCTURES + structure * STRUCTURE_INPUTS
+                for i in range(stack.top, stack.count):
+                    put(inputs, at + stack.cards[i] - 1, 1)
+                if n:
+                    put(inputs, at + TOP_OF + stack.cards[stack.top] - 1, 1)
+                put(inputs, at + SIZE_OF, n)
+                put(inputs, at + IS_EMPTY, n == 0)
+                put(inputs, at + IS_OF_ONE, n == 1)
+            at = side * SIDE_INPUTS
+            put(inputs, at + OF_CATAPULTS, rampage.common.sides[seat].catapults)
+            put(inputs, at + OF_GRANARIES, rampage.common.sides[seat].granaries)
+            put(inputs, at + HAND_SIZE, rampage.common.sides[seat].hand_size)
 
     # Features
 
@@ -244,33 +247,6 @@ cdef class CastleRampageFeatures(Features):
                  for i, name in enumerate(names)}
         return found | {f"under {name}": [self.under[i][card] for card in range(CARDS)]
                         for i, name in enumerate(STRUCTURE_NAMES)}
-
-    cdef double expected(self, const CastleState* rampage, double* draw) noexcept nogil:
-        cdef const int* weights = self.position_weights
-        cdef const int* of_card = weights + IN_HAND - 1
-        cdef const Stack* stack
-        cdef int seat, card, side, castle, i, sum = 0
-        for seat in range(SEATS):
-            stack = &rampage.stacks[seat * STRUCTURES + CASTLE]
-            castle = standing(stack)
-            side = castle * weights[CASTLE_CARDS]
-            if castle == 1:
-                side += weights[CASTLE_SINGLE]
-            for i in range(stack.top, stack.count):
-                side += weights[CASTLE_DEFENCE] * self.rules.tables.defence[
-                    CASTLE * CARDS + stack.cards[i]]
-            stack = &rampage.stacks[seat * STRUCTURES + GATE]
-            side += standing(stack) * weights[GATE_CARDS]
-            for i in range(stack.top, stack.count):
-                side += weights[GATE_DEFENCE] * self.rules.tables.defence[
-                    GATE * CARDS + stack.cards[i]]
-            side += (weights[CATAPULTS] * rampage.common.sides[seat].catapults
-                     + weights[GRANARIES] * rampage.common.sides[seat].granaries)
-            for card in range(1, CARDS):
-                side += of_card[card] * rampage.own[seat].hand[card]
-            sum += -side if seat else side
-        sum += weights[TO_MOVE] if rampage.common.active == 0 else -weights[TO_MOVE]
-        return expected_score(sum * UNIT, weights[POSITION_FEATURES] * UNIT, draw)
 
     cdef void weigh_set_ups(self) noexcept nogil:
         # `set_up`: that of a card at each place, over sets of four others.

@@ -35,6 +35,9 @@ cdef enum:
     BLIND_NOISE = 4096           # More than any difference in worth.
     BLIND_SET_UPS = 8            # One set-up in so many has the blind noise.
     NOISE_BITS = 16              # One number has several noises.
+    # Turns of a playout: a net sees so much that fewer are better (docs/measurements/strength.md).
+    HORIZON = 6
+    VALUED_HORIZON = 1
 
 # The worth of a card in hand, in tenths of a point of defence.
 cdef int* KEEP = [0, 10, 9, 11, 16, 12, 13, 16, 11, 20, 10, 5, 9, 5, 9, 8, 12, 14,
@@ -128,7 +131,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         if model is not None and "value" in model.uses:
             self.value = model.features
         self.rules = game
-        self.horizon = 6
+        self.horizon = HORIZON if self.value is None else VALUED_HORIZON
         for card in range(1, CARDS):
             self.play_worths[card] = self.play_worth(card)
             gate = GATE_POINT * self.rules.tables.defence[GATE * CARDS + card]
@@ -334,7 +337,7 @@ cdef class CastleRampagePlayoutPolicy(PlayoutPolicy):
         cdef const CastleState* rampage = <const CastleState*> state
         cdef double lead
         if self.value is not None:
-            return self.value.expected(rampage, draw)
+            return self.value.estimate(state, draw)
         lead = self.side(rampage, 0) - self.side(rampage, 1)
         lead += -OF_TURN if rampage.common.active == 0 else OF_TURN
         draw[0] = 0

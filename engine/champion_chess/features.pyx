@@ -23,6 +23,11 @@ from engine.chance cimport Rng, rng_double
 from engine.features cimport likely, weighted
 from engine.game cimport State
 
+# Nodes try actions, and the first action after them is chosen, by the likelihoods to this power:
+# what the search leaves open is no reason to try worse actions.
+cdef enum:
+    SHARPNESS = 2
+
 cdef int* MARK = [-6, -3, 0, 2, 3, 4, 6, 8, 10, 12]
 
 NOBLE_NAMES = ("king", "queen", "bishop", "rook", "knight")
@@ -66,8 +71,8 @@ cdef class ChampionChessFeatures(Features):
 
     uses = ("beliefs", "playouts")
 
-    def __init__(self, game, weights=None):
-        super().__init__(game)
+    def __init__(self, game, weights=None, net=None):
+        super().__init__(game, weights, net)
         self.rules = game
         if weights is not None:
             for i, weight in enumerate(weights["champion"]):
@@ -225,7 +230,7 @@ cdef class ChampionChessFeatures(Features):
                     self.shapes[own][other][aid] = 2 * size_of_set(aid) + row[PLAYABLE_WINS]
                     self.describe_aid(&at, 0, cards_of_set(aid), row)
                     self.sets[own][other][aid] = likely(
-                        weighted(self.aid_weights, row, AID_FEATURES))
+                        SHARPNESS * weighted(self.aid_weights, row, AID_FEATURES))
 
     cdef Action choose(self, const ChessState* chess, int seat, Rng* rng) noexcept nogil:
         if chess.phase == CHAMPION:
@@ -246,7 +251,8 @@ cdef class ChampionChessFeatures(Features):
         for i in range(n):
             noble = actions[i] & 255
             self.describe_champion(&at, hand[noble], aid, noble, actions[i] & CASTLE != 0, row)
-            likelihoods[i] = likely(weighted(self.champion_weights, row, CHAMPION_FEATURES))
+            likelihoods[i] = likely(
+                SHARPNESS * weighted(self.champion_weights, row, CHAMPION_FEATURES))
             sum += likelihoods[i]
         n = drawn(likelihoods, n, sum, rng)
         return actions[n]
@@ -264,12 +270,12 @@ cdef class ChampionChessFeatures(Features):
         cdef int found[1 << MAX_HAND]
         cdef double sum = 0
         # What each card is worth by what is left, a win, and no card at all.
-        cdef double card = likely(weights[LEFT_CARDS] * at.nobles_left
-                                  + weights[AID_LEFT_CARDS] * at.aid_left
-                                  + weights[PLAYABLE_CARDS] * size)
-        cdef double win = likely(weights[LEFT_WINS] * at.nobles_left
-                                 + weights[PLAYABLE_WINS] * size)
-        factors[0] = likely(weights[PLAYABLE_NO_AID] * size)
+        cdef double card = likely(SHARPNESS * (weights[LEFT_CARDS] * at.nobles_left
+                                               + weights[AID_LEFT_CARDS] * at.aid_left
+                                               + weights[PLAYABLE_CARDS] * size))
+        cdef double win = likely(SHARPNESS * (weights[LEFT_WINS] * at.nobles_left
+                                              + weights[PLAYABLE_WINS] * size))
+        factors[0] = likely(SHARPNESS * weights[PLAYABLE_NO_AID] * size)
         factors[1] = factors[0] * win
         for pawns in range(1, size + 1):
             factors[2 * pawns] = (1 if pawns == 1 else factors[2 * pawns - 2]) * card
@@ -299,7 +305,8 @@ cdef class ChampionChessFeatures(Features):
             if hand[card]:
                 memset(row, 0, sizeof(row))
                 self.describe_discard(&at, held, aid, card, hand[card], 1, row)
-                each = likely(weighted(self.discard_weights, row, DISCARD_FEATURES))
+                each = likely(
+                    SHARPNESS * weighted(self.discard_weights, row, DISCARD_FEATURES))
                 sum = likelihoods[0] = 1
                 for n in range(1, hand[card] + 1):
                     likelihoods[n] = likelihoods[n - 1] * each

@@ -2,9 +2,11 @@
 
 from engine.features cimport MAX_FEATURES, Features
 from engine.integers cimport uint64_t
+from engine.net cimport Inputs
 from engine.powershot_soccer.rules cimport PowerShotSoccer
 from engine.powershot_soccer.state cimport (
     BONUS, DRIBBLE, MAX_POWER, MAX_SAVE, MAX_TYPES, NEEDED_TO_SHOOT, PASS, SHOOT, Common,
+    SoccerState,
 )
 
 cdef enum:
@@ -16,24 +18,22 @@ cdef enum:
     ANSWER_SHOT
     DECISION_KINDS
 
-    # Kinds of positions
-    FIRST_HALF = 0
-    FIRST_HALF_KINDS = 3
-    SECOND_HALF = FIRST_HALF_KINDS
-    SECOND_HALF_KINDS = 6
-    POSITION_KINDS = FIRST_HALF_KINDS + SECOND_HALF_KINDS
-
-    # Of a position, each as what seat 0 has more of than seat 1.
-    LEAD = 0                     # Goals.
-    POSSESSION
-    STANDING                     # Standing possession cards.
-    SURE                         # A possession card that cannot be won, being played,
+    # Inputs of the net. The cards in the hands come first, then those in the draw piles, each time
+    # of the seat in possession and of the other. Then come
+    LEAD = 0                     # the lead of that seat, in goals,
+    LEAD_IS                      # and whether it is -MOST_LEAD or less ... MOST_LEAD or more;
+    MOST_LEAD = 3
+    LEADS_TOLD = 2 * MOST_LEAD + 1
+    LEFT_IS = LEAD_IS + LEADS_TOLD  # whether 0 to 3, 4 to 7, ... cards are left to draw, by halves;
+    LEFT_STEP = 4
+    LEFT_TOLD = 12
+    STANDING = LEFT_IS + 2 * LEFT_TOLD  # standing possession cards,
+    MAY_SHOOT                    # and whether they are enough to shoot;
+    PENDING                      # a possession card that cannot be won, being played,
     UNSURE                       # or one that can; a shot that
     GOAL_SURE                    # cannot be stopped,
     GOAL_UNSURE                  # or that can.
-    IN_HAND                      # Cards in hand, by what they are.
-    HAND_KINDS = 2
-    POSITION_FEATURES = IN_HAND + HAND_KINDS
+    PLAY_INPUTS
 
     # Contexts: all of what both seats see that describes a decision.
     MOST_TO_SHOOT = NEEDED_TO_SHOOT + MAX_SAVE // BONUS    # With more, every shot is a PowerShot.
@@ -42,7 +42,6 @@ cdef enum:
     POWER_SHOT = MAX_SAVE + 1    # The total of every shot that cannot be saved.
     ANSWERS = 2 * (MOST_TO_SHOOT + 1)    # The first context of an answer.
     CONTEXTS = ANSWERS + 3 * (MAX_POWER + 1) * STANDINGS
-    BYTES = 8                    # Of a set of cards.
 
     # The playout policy chooses by the likelihoods of actions to this power: what the search leaves
     # open, since two actions are as good, is no reason to play worse ones. Alone, without a search,
@@ -76,7 +75,6 @@ cdef class PowerShotSoccerFeatures(Features):
     cdef int totals[DECISION_KINDS][POWER_SHOT + 1]    # The feature of a shot of this total.
     cdef int others[DECISION_KINDS]      # The first of the other features.
     cdef object names
-    cdef uint64_t in_hand[HAND_KINDS]    # The cards of each kind.
     # How likely a card is to be played in some role, in proportion to the other cards in hand.
     # Their mean over all kinds of cards is 1.
     cdef double likely[CONTEXTS][MAX_TYPES]
@@ -84,25 +82,20 @@ cdef class PowerShotSoccerFeatures(Features):
     cdef double first_point              # For integrals: see past_choices.pyx.
     cdef double decays[CONTEXTS][MAX_TYPES]     # exp(-first_point * likely)
     cdef int weights[DECISION_KINDS][MAX_FEATURES]
-    # What a position is worth to a seat, in units of 1 / SCALE.
-    cdef int position_weights[POSITION_KINDS][POSITION_FEATURES + 1]
-    cdef int hand_weights[POSITION_KINDS][BYTES][256]   # Of the cards in hand, by bytes of the set.
 
     cdef name_features(self)
-    cdef sort_cards(self)
     cdef weigh_cards(self)
     cdef void weigh_context(self, const Common* common, int context) noexcept nogil
     cdef double sum_of_roles(self, const Common* common, int context, int card,
                              int sharpness) noexcept nogil
-    cdef weigh_hands(self)
     cdef int describe(self, int context, int card, int role, int* row) noexcept nogil
     # How likely an action is, to the power of `sharpness`.
     cdef double weighed(self, int context, int card, int role, int sharpness) noexcept nogil
     cdef int pending(self, int role, int power, uint64_t hand) noexcept nogil
-    # The expected score of seat 0 and the probability of a draw in a position: see the features.
-    cdef double expected(self, int half, int plays, int lead, int possession, int standing,
-                         int role, int power, const uint64_t* hands,
-                         double* draw) noexcept nogil
+    # Adds the inputs for a position. `role` and `power` are those of the card that is to be
+    # answered; `role` is 0 if there is none.
+    cdef void describe_play(self, const SoccerState* soccer, int possession, int standing, int role,
+                            int power, Inputs* inputs) noexcept nogil
 
 
 # The context of the seat that plays next.

@@ -4,28 +4,28 @@ A *card to be played* is described by what it is and by the role that it is play
 of what both seats see of the exchange: how many cards stand, what is answered. The rest of the hand
 is left out. So the weight of a hand is the sum of those of its cards, and depends on nothing else;
 the sampler needs that (engine/powershot_soccer/past_choices.pyx). A *position* is described by the
-lead, by what stands or is being played, and by what both hands hold.
+cards in the hands and in the draw piles, by the lead, and by what stands or is being played.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
-opponent is taken for impossible, and otherwise a softmax of the weighted features. The outcome of
-the match follows an ordinal logistic model (`expected_score` in engine/features.pxd).
+opponent is taken for impossible, and otherwise a softmax of the weighted features.
 """
 
 cimport cython
 from libc.string cimport memset
 
-from engine.features cimport MAX_FEATURES, UNIT, Features, expected_score
+from engine.features cimport MAX_FEATURES, UNIT, Features
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
+from engine.net cimport Inputs, put
 from engine.numerics cimport exp
 from engine.position cimport Position
 from engine.powershot_soccer.rules cimport (
-    PowerShotSoccer, count_ones, defence_against, held, needed_to_shoot,
+    PowerShotSoccer, defence_against, held, needed_to_shoot,
 )
 from engine.powershot_soccer.state cimport (
     ATTACK, BONUS, CROSS, DECLINE, DEFEND, DRIBBLE, FANCY_FOOTWORK, GIVE_UP, INTERCEPT,
-    LONG_RANGE_SHOT, MAX_POWER, MAX_ROLES, MAX_SAVE, NEEDED_TO_SHOOT, OVER, PASS, ROLE_BITS, SAVE,
-    SHOOT, STAR_PLAYER, TACKLE, Common, SoccerState,
+    LONG_RANGE_SHOT, MAX_POWER, MAX_ROLES, MAX_SAVE, NEEDED_TO_SHOOT, PASS, ROLE_BITS, SAVE,
+    SHOOT, STAR_PLAYER, TACKLE, Common, Own, SoccerState,
 )
 
 from engine.features import SCALE
@@ -33,8 +33,6 @@ from engine.features import SCALE
 cdef int MOST_WEIGHED = 30 * SCALE      # So that no sum of exponentials overflows.
 
 cdef enum:
-    HIGH = 6                     # A high power.
-    PLAYS_PER_KIND = 16          # Of positions, in the second half; of the first, twice as many.
     # Features of shots, after those of their totals.
     LONG_RANGE = 0
     STAR_SHOOTS
@@ -64,9 +62,7 @@ CHALLENGE_NAMES = (
     "wins", "wins: margin", "wins: power", "wins by star", "wins after 1", "wins after 2",
     "repels", "repels: power", "repels after 1", "repels after 2", "wins a dribble",
     "repels by star")
-POSITION_NAMES = (
-    "lead", "possession", "standing", "sure card", "unsure card", "sure goal", "unsure goal",
-    "high attack", "high defence")
+PENDING_NAMES = ("sure card", "unsure card", "sure goal", "unsure goal")
 
 
 # The code that Cython makes to pickle an object does not know arrays of arrays.
@@ -76,31 +72,38 @@ cdef class PowerShotSoccerFeatures(Features):
 
     uses = ("playouts", "beliefs", "value")
 
-    def __init__(self, game, weights=None):
-        super().__init__(game)
+    def __init__(self, game, weights=None, net=None):
         self.rules = game
+        super().__init__(game, weights, net)
         # A tenth of 1 / Z for a hand of cards of mean weight.
         self.first_point = 0.1 / self.rules.hand_size
         self.bonus_cards = self.rules.of_role[CROSS] | self.rules.of_role[FANCY_FOOTWORK]
         self.name_features()
-        self.sort_cards()
+        for card in range(self.rules.types):
+            for power in range(self.rules.powers[card] + 1):
+                self.strong[power] |= <uint64_t> 1 << card
         if weights is not None:
             for kind, name in enumerate(KINDS):
                 for i, weight in enumerate(weights[name]):
                     self.weights[kind][i] = weight
-            for kind in range(POSITION_KINDS):
-                for i, weight in enumerate(weights[position_name(kind)]):
-                    self.position_weights[kind][i] = weight
             self.weigh_cards()
-            self.weigh_hands()
 
     @property
     def decisions(self):
         return dict(zip(KINDS, self.names, strict=True))
 
     @property
-    def positions(self):
-        return {position_name(kind): POSITION_NAMES for kind in range(POSITION_KINDS)}
+    def inputs(self):
+        titles = [each["title"] for each in self.rules.cards()]
+        return (
+            *(f"{side} {place}: {title}" for place in ("hand", "draw pile")
+              for side in ("own", "other") for title in titles),
+            "lead",
+            *(f"lead {lead}" for lead in range(-MOST_LEAD, MOST_LEAD + 1)),
+            *(f"half {half}, {LEFT_STEP * n} cards left" for half in (1, 2)
+              for n in range(LEFT_TOLD)),
+            "standing", "may shoot", *PENDING_NAMES,
+        )
 
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         return kind_of(context_of(self, &(<const SoccerState*> state).common))
@@ -110,32 +113,41 @@ cdef class PowerShotSoccerFeatures(Features):
         self.describe(context_of(self, &(<const SoccerState*> state).common),
                       action >> ROLE_BITS, action & ((1 << ROLE_BITS) - 1), row)
 
-    cdef int position_kind(self, const State* state) noexcept nogil:
-        cdef const Common* common = &(<const SoccerState*> state).common
-        if common.phase == OVER or common.play_count % (PLAYS_PER_KIND // 2):
-            return -1
-        return position_kind_of(common.half, common.play_count)
+    cdef int perspective(self, const State* state) noexcept nogil:
+        return (<const SoccerState*> state).common.possession
 
-    cdef void describe_position(self, const State* state, int* row) noexcept nogil:
+    cdef void describe_position(self, const State* state, Inputs* inputs) noexcept nogil:
         cdef const SoccerState* soccer = <const SoccerState*> state
         cdef const Common* common = &soccer.common
-        cdef uint64_t hands[SEATS]
-        cdef int sign = 1 if common.possession == 0 else -1
         cdef int at = common.play_count - 1
-        cdef int seat, i, pending
-        memset(row, 0, POSITION_FEATURES * sizeof(int))
-        for seat in range(SEATS):
-            hands[seat] = held(soccer.own[seat].hand)
-        row[LEAD] = <int> common.goals[0] - <int> common.goals[1]
-        row[POSSESSION] = sign
-        row[STANDING] = sign * <int> common.standing
+        cdef int role = 0, power = 0
         if common.phase == DEFEND:
-            pending = self.pending(common.plays[at].role, self.rules.attack_power(common, at),
-                                   hands[1 - common.possession])
-            row[pending] = sign
-        for i in range(HAND_KINDS):
-            row[IN_HAND + i] = (
-                count_ones(hands[0] & self.in_hand[i]) - count_ones(hands[1] & self.in_hand[i]))
+            role = common.plays[at].role
+            power = self.rules.attack_power(common, at)
+        self.describe_play(soccer, common.possession, common.standing, role, power, inputs)
+
+    cdef void describe_play(self, const SoccerState* soccer, int possession, int standing, int role,
+                            int power, Inputs* inputs) noexcept nogil:
+        cdef const Common* common = &soccer.common
+        cdef const Own* own
+        cdef int types = self.rules.types
+        cdef int lead = <int> common.goals[possession] - <int> common.goals[1 - possession]
+        cdef int left = common.draw_sizes[0] + common.draw_sizes[1]
+        cdef int side, card, i, at = 4 * types
+        for side in range(SEATS):
+            own = &soccer.own[possession ^ side]
+            for card in range(types):
+                put(inputs, side * types + card, own.hand[card])
+            for i in range(common.draw_sizes[possession ^ side]):
+                put(inputs, (SEATS + side) * types + own.draw_pile[i], 1)
+        put(inputs, at + LEAD, lead)
+        put(inputs, at + LEAD_IS + max(0, min(lead + MOST_LEAD, LEADS_TOLD - 1)), 1)
+        put(inputs, at + LEFT_IS + (common.half == 2) * LEFT_TOLD
+            + min(left // 2 // LEFT_STEP, LEFT_TOLD - 1), 1)
+        put(inputs, at + STANDING, standing)
+        put(inputs, at + MAY_SHOOT, standing >= NEEDED_TO_SHOOT)
+        if role:
+            put(inputs, at + self.pending(role, power, held(soccer.own[1 - possession].hand)), 1)
 
     # Features
 
@@ -185,24 +197,6 @@ cdef class PowerShotSoccerFeatures(Features):
                 raise ValueError(f"more than {MAX_FEATURES} features: too many different cards")
             lists.append(tuple(names))
         self.names = lists
-
-    cdef sort_cards(self):
-        # The sets of cards that are counted in hands.
-        cdef PowerShotSoccer rules = self.rules
-        cdef const uint64_t* of = rules.of_role
-        cdef uint64_t high
-        cdef int card, power
-        for card in range(rules.types):
-            for power in range(rules.powers[card] + 1):
-                self.strong[power] |= <uint64_t> 1 << card
-        high = self.strong[HIGH]
-        attack = of[PASS] | of[DRIBBLE] | of[SHOOT]
-        defence = of[TACKLE] | of[INTERCEPT] | of[SAVE]
-        stars = of[STAR_PLAYER]
-        for i, cards in enumerate((
-                attack & high | self.bonus_cards | of[LONG_RANGE_SHOT] | stars,
-                defence & high | stars)):
-            self.in_hand[i] = cards
 
     cdef int describe(self, int context, int card, int role, int* row) noexcept nogil:
         # Returns the kind of the decision.
@@ -263,7 +257,7 @@ cdef class PowerShotSoccerFeatures(Features):
                 self.rules.of_role[defence_against(role)] | self.rules.of_role[STAR_PLAYER]))
         if role == SHOOT:
             return GOAL_UNSURE if can else GOAL_SURE
-        return UNSURE if can else SURE
+        return UNSURE if can else PENDING
 
     # What the weights give
 
@@ -324,34 +318,6 @@ cdef class PowerShotSoccerFeatures(Features):
             sum += self.weighed(context, card, roles[i], sharpness)
         return sum
 
-    cdef weigh_hands(self):
-        cdef int kind, byte, cards, i
-        cdef uint64_t hand
-        for kind in range(POSITION_KINDS):
-            for byte in range(BYTES):
-                for cards in range(256):
-                    hand = <uint64_t> cards << (8 * byte)
-                    for i in range(HAND_KINDS):
-                        self.hand_weights[kind][byte][cards] += (
-                            self.position_weights[kind][IN_HAND + i]
-                            * count_ones(hand & self.in_hand[i]))
-
-    cdef double expected(self, int half, int plays, int lead, int possession, int standing,
-                         int role, int power, const uint64_t* hands,
-                         double* draw) noexcept nogil:
-        # `role` and `power`: of the card that is to be answered; 0 if there is none.
-        cdef int kind = position_kind_of(half, plays)
-        cdef const int* weights = self.position_weights[kind]
-        cdef int byte, ahead, sum
-        ahead = weights[POSSESSION] + standing * weights[STANDING]
-        if role:
-            ahead += weights[self.pending(role, power, hands[1 - possession])]
-        sum = lead * weights[LEAD] + (ahead if possession == 0 else -ahead)
-        for byte in range(BYTES):
-            sum += self.hand_weights[kind][byte][hands[0] >> (8 * byte) & 255]
-            sum -= self.hand_weights[kind][byte][hands[1] >> (8 * byte) & 255]
-        return expected_score(sum * UNIT, weights[POSITION_FEATURES] * UNIT, draw)
-
 
 cdef int context_of(PowerShotSoccerFeatures features, const Common* common) noexcept nogil:
     cdef int at = common.play_count - 1
@@ -367,16 +333,3 @@ cdef inline int kind_of(int context) noexcept nogil:
     if context < ANSWERS:
         return min(context >> 1, <int> ATTACK_LATER)
     return ANSWER_SHOT if context >= ANSWERS + 2 * (MAX_POWER + 1) * STANDINGS else ANSWER
-
-
-cdef inline int position_kind_of(int half, int plays) noexcept nogil:
-    if half == 1:
-        return FIRST_HALF + min(plays // (2 * PLAYS_PER_KIND), FIRST_HALF_KINDS - 1)
-    return SECOND_HALF + min(plays // PLAYS_PER_KIND, SECOND_HALF_KINDS - 1)
-
-
-def position_name(kind):
-    """The name of a kind of positions."""
-    if kind < SECOND_HALF:
-        return f"first half, from play {kind * 2 * PLAYS_PER_KIND}"
-    return f"second half, from play {(kind - SECOND_HALF) * PLAYS_PER_KIND}"

@@ -12,6 +12,7 @@ from libc.math cimport sqrt
 from engine.chance cimport Rng, digit, rng_double, rng_next
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
+from engine.net cimport Inputs
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
 from engine.powershot_soccer.features cimport (
@@ -27,8 +28,11 @@ from engine.powershot_soccer.state cimport (
 )
 
 cdef enum:
-    STAGE_PLAYS = 8
-    STAGES_PER_HALF = 32
+    STAGE_PLAYS = 4
+    STAGES_PER_HALF = 64
+    # Stages of a playout: a net sees so much that fewer are better (docs/measurements/strength.md).
+    HORIZON = 6
+    VALUED_HORIZON = 1
     ROLE_MASK = (1 << ROLE_BITS) - 1
     WORTH_OF_STAR = 20           # More than any other card is missed, a Star Player is by so much.
     WORTHS = MAX_POWER + WORTH_OF_STAR + 2
@@ -73,7 +77,7 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
             self.learned_play = "playouts" in model.uses
             self.learned_value = "value" in model.uses
         self.rules = rules
-        self.horizon = 3
+        self.horizon = VALUED_HORIZON if self.learned_value else HORIZON
         self.bonus_cards = rules.of_role[CROSS] | rules.of_role[FANCY_FOOTWORK]
         self.possession_cards = self.bonus_cards | rules.of_role[PASS] | rules.of_role[DRIBBLE]
         self.defence_cards = (
@@ -310,7 +314,9 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
                 play_count = 0
                 for seat in range(SEATS):
                     hands[seat] = held(soccer.own[seat].hand)
-        return self.expected(common, play_count, &now, hands, draw)
+        if self.learned_value:
+            return self.learned_estimate(soccer, &now, draw)
+        return self.expected(common, &now, draw)
 
     cdef inline void settle(self, Exchange* now, int card, int role,
                             uint8_t* goals) noexcept nogil:
@@ -343,24 +349,26 @@ cdef class PowerShotSoccerPlayoutPolicy(PlayoutPolicy):
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const SoccerState* soccer = <const SoccerState*> state
         cdef Exchange now
-        cdef uint64_t hands[SEATS]
-        cdef int seat
+        if self.learned_value:
+            return self.learned.estimate(state, draw)
         self.read(&soccer.common, &now)
-        for seat in range(SEATS):
-            hands[seat] = held(soccer.own[seat].hand)
-        return self.expected(&soccer.common, soccer.common.play_count, &now, hands, draw)
+        return self.expected(&soccer.common, &now, draw)
 
-    cdef double expected(self, const Common* common, int play_count, const Exchange* now,
-                         const uint64_t* hands, double* draw) noexcept nogil:
+    cdef double learned_estimate(self, const SoccerState* soccer, const Exchange* now,
+                                 double* draw) noexcept nogil:
+        cdef Inputs inputs
+        cdef int role = now.role if now.phase == DEFEND else 0
+        inputs.n = 0
+        self.learned.describe_play(
+            soccer, now.possession, now.standing, role, now.power, &inputs)
+        return self.learned.value_of(now.possession, &inputs, draw)
+
+    cdef double expected(self, const Common* common, const Exchange* now,
+                         double* draw) noexcept nogil:
         cdef double lead = <int> common.goals[0] - <int> common.goals[1]
         cdef double ahead = POSSESSION + STANDING * now.standing
         cdef int left = common.draw_sizes[0] + common.draw_sizes[1]
-        cdef int role = now.role if now.phase == DEFEND else 0
         cdef double width, win, loss
-        if self.learned_value:
-            return self.learned.expected(
-                common.half, play_count, <int> lead, now.possession, now.standing, role,
-                now.power, hands, draw)
         if common.half == 1:
             left += SEATS * (self.rules.deck_size - self.rules.hand_size)
         lead += ahead if now.possession == 0 else -ahead

@@ -2,6 +2,7 @@
 
 from engine.features cimport Features
 from engine.integers cimport uint8_t
+from engine.net cimport Inputs
 from engine.skystones.rules cimport Skystones
 from engine.skystones.state cimport EDGES, MAX_TYPES, Common, Square
 
@@ -30,13 +31,16 @@ cdef enum:
     PLACE_FEATURES
     EARLY = 4                    # For EARLY_TOTAL.
 
-    # Of the start of a round.
-    LEAD = 0                     # In points of the match,
-    STRENGTH                     # and of the totals of the piles.
-    START                        # 1 if seat 0 starts, else -1.
-    ROUND_FEATURES
+    # Inputs of the net for the start of a round, for each number of rounds to come:
+    MOST_LEFT = 3                # (which is that one or more)
+    LEFT = 0                     # whether it is that one,
+    LEAD                         # the lead of the seat that starts, in points of the match,
+    STRENGTH                     # and that of the totals of its pile.
+    BY_LEFT = STRENGTH + 1
+    LEAD_IS = MOST_LEFT * BY_LEFT    # Whether the lead is -MOST_LEAD or less ... MOST_LEAD or more.
+    MOST_LEAD = 4
+    LEADS_TOLD = 2 * MOST_LEAD + 1
 
-    MOST_LEFT = 3                # Rounds to come that are told apart.
     SIGNS = 3
     ROUNDS = 4
 
@@ -50,15 +54,14 @@ cdef class SkystonesFeatures(Features):
     # How likely each card is to be picked, in proportion, by the circumstances of the round.
     cdef double picks[2][SIGNS][ROUNDS][MAX_TYPES]
     cdef int place_weights[PLACE_FEATURES]
-    cdef double round_weights[MOST_LEFT + 1][ROUND_FEATURES + 1]
     # The likelihoods of the cards in this round, for the picks of a seat.
     cdef const double* picks_of(self, const Common* common, int seat) noexcept nogil
     # How likely a placement is, in proportion to the others of its decision.
     cdef double placement(self, const Square* board, int seat, int card,
                           int square) noexcept nogil
-    # The expected score of seat 0 and the probability of a draw at the start of a round.
-    cdef double expected(self, int lead, int strength, int starter, int cards,
-                         double* draw) noexcept nogil
+    # Adds the inputs for the start of a round with so many cards left to each seat.
+    cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
+                             Inputs* inputs) noexcept nogil
     cdef set_picks(self, weights)
     cdef void describe_pick(self, int starts, int lead, int round, int card,
                             int* row) noexcept nogil

@@ -3,19 +3,19 @@
 A *pick* is described by the card, and by how the shape of the card goes with the circumstances of
 the round: whether the seat starts it, whether it leads, and how late it is. The hand so far is left
 out, so that all picks of a round have the same weights, which the sampler needs. A *placement* is
-described by what the card would touch. The *start of a round* is described by the lead, the piles
-and who starts.
+described by what the card would touch. The *start of a round* is described by the lead and by the
+totals of both piles, as the seat sees them that starts.
 
 The probability of an action is a mixture: a share UNIFORM of uniform play, so that no choice of an
-opponent is taken for impossible, and otherwise a softmax of the weighted features. The outcome of
-the match at the start of a round follows an ordinal logistic model (`expected_score` in
-engine/features.pxd).
+opponent is taken for impossible, and otherwise a softmax of the weighted features.
 """
 
 from libc.string cimport memset
 
-from engine.features cimport UNIFORM, UNIT, Features, expected_score
+from engine.features cimport UNIFORM, UNIT, Features
 from engine.game cimport Action, State
+from engine.integers cimport uint8_t
+from engine.net cimport Inputs, put
 from engine.numerics cimport exp
 from engine.skystones.state cimport (
     BLOCKED, EDGES, MAX_SQUARES, PICK, PLACE, SkystonesState,
@@ -26,7 +26,6 @@ SHAPES = ("total", "strongest", "zeros")
 ROUND_FACTS = ("starts", "leads", "late")
 PLACEMENT = ("taken", "takes several", "own", "held", "closed", "open 0", "open 1", "open 2",
              "open 3", "total", "early total")
-ROUND_START = ("lead", "strength", "start")
 
 
 cdef inline int sign(int x) noexcept nogil:
@@ -38,16 +37,13 @@ cdef class SkystonesFeatures(Features):
 
     uses = ("beliefs", "playouts", "value")
 
-    def __init__(self, game, weights=None):
-        super().__init__(game)
+    def __init__(self, game, weights=None, net=None):
         self.rules = game
+        super().__init__(game, weights, net)
         if weights is not None:
             self.set_picks(weights["pick"])
             for i, weight in enumerate(weights["place"]):
                 self.place_weights[i] = weight
-            for left in range(1, MOST_LEFT + 1):
-                for i, weight in enumerate(weights[start_of(left)]):
-                    self.round_weights[left][i] = weight * UNIT
 
     @property
     def decisions(self):
@@ -56,8 +52,12 @@ cdef class SkystonesFeatures(Features):
         return {"pick": (*cards, *shapes), "place": PLACEMENT}
 
     @property
-    def positions(self):
-        return {start_of(left): ROUND_START for left in range(1, MOST_LEFT + 1)}
+    def inputs(self):
+        return (
+            *(f"rounds left {left}{what}" for left in range(1, MOST_LEFT + 1)
+              for what in ("", ": lead", ": strength")),
+            *(f"lead {lead}" for lead in range(-MOST_LEAD, MOST_LEAD + 1)),
+        )
 
     cdef int decision_kind(self, const State* state, int seat) noexcept nogil:
         cdef int phase = (<const SkystonesState*> state).common.phase
@@ -74,21 +74,17 @@ cdef class SkystonesFeatures(Features):
         else:
             self.describe_placement(common.board, seat, action >> 8 & 255, action & 255, row)
 
-    cdef int position_kind(self, const State* state) noexcept nogil:
-        cdef const Common* common = &(<const SkystonesState*> state).common
-        if common.phase != PICK or common.sides[0].hand_size > 0 or common.round == 1:
-            return -1
-        return rounds_left(common.sides[0].pile_size + common.sides[1].pile_size >> 1) - 1
+    cdef int perspective(self, const State* state) noexcept nogil:
+        return (<const SkystonesState*> state).common.starter
 
-    cdef void describe_position(self, const State* state, int* row) noexcept nogil:
+    cdef void describe_position(self, const State* state, Inputs* inputs) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
-        cdef int card
-        row[LEAD] = stones.common.sides[0].points - stones.common.sides[1].points
-        row[STRENGTH] = 0
-        for card in range(self.rules.types):
-            row[STRENGTH] += self.rules.totals[card] * (
-                <int> stones.piles[0][card] - <int> stones.piles[1][card])
-        row[START] = 1 if stones.common.starter == 0 else -1
+        cdef const Common* common = &stones.common
+        cdef int seat = common.starter
+        self.describe_round(
+            stones.piles[seat], stones.piles[1 - seat],
+            <int> common.sides[seat].points - <int> common.sides[1 - seat].points,
+            (common.sides[0].pile_size + common.sides[1].pile_size) // 2, inputs)
 
     # Features
 
@@ -140,6 +136,17 @@ cdef class SkystonesFeatures(Features):
         row[TOTAL] = self.rules.totals[card]
         row[EARLY_TOTAL] = row[TOTAL] if empty > EARLY else 0
 
+    cdef void describe_round(self, const uint8_t* own, const uint8_t* other, int lead, int left,
+                             Inputs* inputs) noexcept nogil:
+        cdef int card, strength = 0
+        cdef int by_left = (rounds_left(left) - 1) * BY_LEFT
+        for card in range(self.rules.types):
+            strength += self.rules.totals[card] * (<int> own[card] - <int> other[card])
+        put(inputs, by_left + LEFT, 1)
+        put(inputs, by_left + LEAD, lead)
+        put(inputs, by_left + STRENGTH, strength)
+        put(inputs, LEAD_IS + max(0, min(lead + MOST_LEAD, LEADS_TOLD - 1)), 1)
+
     # What the weights give
 
     cdef set_picks(self, weights):
@@ -177,15 +184,3 @@ cdef class SkystonesFeatures(Features):
         for i in range(PLACE_FEATURES):
             sum += self.place_weights[i] * row[i]
         return exp(sum * UNIT)
-
-    cdef double expected(self, int lead, int strength, int starter, int cards,
-                         double* draw) noexcept nogil:
-        cdef const double* weights = self.round_weights[rounds_left(cards)]
-        cdef double x = (lead * weights[LEAD] + strength * weights[STRENGTH]
-                         + (weights[START] if starter == 0 else -weights[START]))
-        return expected_score(x, weights[ROUND_FEATURES], draw)
-
-
-def start_of(left):
-    """The name of the start of a round with so many rounds to come, that one included."""
-    return f"rounds left: {left}"

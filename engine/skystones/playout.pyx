@@ -11,6 +11,7 @@ from libc.math cimport sqrt
 from engine.chance cimport Rng, rng_next
 from engine.game cimport SEATS, Action, State
 from engine.integers cimport uint64_t, uint8_t
+from engine.net cimport Inputs
 from engine.numerics cimport erf
 from engine.playout_policy cimport PlayoutPolicy
 from engine.skystones.board cimport Board, face, set_up_board
@@ -198,13 +199,26 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
         stones.common.sides[1].points = compact.points[1]
         if compact.phase == OVER:
             return self.at_end(state, draw)
+        if self.learned_value:
+            return self.learned_estimate(&compact, draw)
         return self.expected(compact.points[0] - compact.points[1],
                              self.strength(compact.piles[0].copies, compact.piles[1].copies),
                              compact.starter, compact.unplaced // 2, draw)
 
+    cdef double learned_estimate(self, const Compact* compact, double* draw) noexcept nogil:
+        cdef Inputs inputs
+        cdef int seat = compact.starter
+        inputs.n = 0
+        self.learned.describe_round(
+            compact.piles[seat].copies, compact.piles[1 - seat].copies,
+            compact.points[seat] - compact.points[1 - seat], compact.unplaced // 2, &inputs)
+        return self.learned.value_of(seat, &inputs, draw)
+
     cdef double estimate(self, const State* state, double* draw) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state
         cdef const Side* sides = stones.common.sides
+        if self.learned_value:
+            return self.learned.estimate(state, draw)
         return self.expected(sides[0].points - sides[1].points,
                              self.strength(stones.piles[0], stones.piles[1]),
                              stones.common.starter,
@@ -219,8 +233,6 @@ cdef class SkystonesPlayoutPolicy(PlayoutPolicy):
     cdef double expected(self, int points, int strength, int starter, int left,
                          double* draw) noexcept nogil:
         cdef double win, loss, lead = points
-        if self.learned_value:
-            return self.learned.expected(points, strength, starter, left, draw)
         # How likely each seat ends ahead by more than half a point.
         lead += STRENGTH * strength + (START if starter == 0 else -START)
         win = chance_above_0((lead - 0.5) * self.widths[left])

@@ -1,22 +1,25 @@
 """Matches of the search against itself, with its answer at each decision.
 
-A decision is what a policy learns from, so a match is recorded as its decisions: what was played,
-and what the search answered. Whoever reads a match plays it again, which costs next to nothing, and
-then has each position with all that describes it; so new features need no new matches.
+A match is recorded as its decisions: what was played and, for policies to learn from, what the
+search answered if it played without a model. To read a match is to play it again, which costs next
+to nothing and shows each position with all that describes it; so new features need no new matches.
 
 A search also asks about positions that it would never play itself. So in every second match, each
 seat slips now and then: it plays any legal action, while the answer of the search is recorded as
-ever. The other matches are *clean*: what happens in them is how the search plays.
+ever. The other matches are *clean*: what happens in them is how the search plays, as in the rest of
+a match after its `last_slip` (the number of a decision; -1: there is none).
 """
 
 import random
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ai.search import search
 from engine import games
 from engine.game import Game
+from engine.model import Model
 from engine.position import Position
 
 SLIPS = 0.1  # The share of decisions in matches that are not clean.
@@ -31,6 +34,7 @@ class Task(NamedTuple):
     seed: int
     number: int
     iterations: int  # Of each search.
+    model: str = ""  # The file of the model by which it plays; without: by what is written by hand.
 
 
 class Decided(NamedTuple):
@@ -38,6 +42,11 @@ class Decided(NamedTuple):
 
     position: Position
     answers: dict[int, Answer]  # By seat.
+
+
+@cache
+def _model(game_id: str, path: str) -> Model | None:
+    return Model.read(Path(path), _game(game_id)) if path else None
 
 
 @cache
@@ -51,7 +60,8 @@ def play(task: Task) -> dict[str, Any]:
     clean = is_clean(task.number)
     deal = chance.getrandbits(64)
     position = Position.deal(_game(task.game_id), deal)
-    steps = []
+    steps: list[dict[str, Any]] = []
+    last_slip = -1
     while not position.over:
         joint, answers = {}, {}
         for seat in position.deciders:
@@ -59,12 +69,17 @@ def play(task: Task) -> dict[str, Any]:
             joint[seat] = legal[0]
             if len(legal) > 1:
                 result = search(
-                    position.view(seat), iterations=task.iterations, seed=chance.getrandbits(64)
+                    position.view(seat),
+                    iterations=task.iterations,
+                    seed=chance.getrandbits(64),
+                    model=_model(task.game_id, task.model),
                 )
-                answers[seat] = [[one.action, one.probability] for one in result.actions]
+                if not task.model:
+                    answers[seat] = [[one.action, one.probability] for one in result.actions]
                 joint[seat] = result.action
                 if not clean and chance.random() < SLIPS:
                     joint[seat] = chance.choice(legal)
+                    last_slip = len(steps)
         step = chance.getrandbits(64)
         position.apply(joint, step)
         steps.append(
@@ -77,7 +92,7 @@ def play(task: Task) -> dict[str, Any]:
                 ],
             }
         )
-    return {"match": task.number, "deal": deal, "steps": steps}
+    return {"match": task.number, "deal": deal, "last_slip": last_slip, "steps": steps}
 
 
 def is_clean(number: int) -> bool:

@@ -1,8 +1,8 @@
-"""The folder of a training: what is done so far, so that it can be interrupted and continued.
+"""The folder of one generation of a training: what is done so far, so that it can be continued.
 
 `settings.json` has what the result depends on. Everything else is written in an order that the
-settings decide: one line for each match (`matches.jsonl`), the fit (`fit.json`), and one line for
-each pair of each gate (`gate-<use>.jsonl`). A line that was cut off is written again.
+settings decide: one line for each match (`matches.jsonl`), the fits (`fit.json`, `net.json`), and
+one line for each pair of each gate (`gate-<use>.jsonl`). A line that was cut off is written again.
 """
 
 import json
@@ -16,7 +16,7 @@ class StateError(Exception):
 
 
 class State:
-    """The folder of one training."""
+    """The folder of one generation."""
 
     def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
         """Makes the folder, or continues in it. Raises StateError if it has other settings."""

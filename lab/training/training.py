@@ -1,8 +1,12 @@
-"""A training: matches, a fit, and a gate for each use of what was learned.
+"""A training: generations of matches, a fit, and gates for what was learned.
 
-A better loss need not be better play. So each use of a model has to pass a gate: matches in the
-arena, of the search with that use against the search without it, until a sequential test decides. A
-use that passes is kept, and is what the next one is measured against. A model has the uses that
+The first generation plays without a model, learns how the search decides and what positions are
+worth, and tries the uses of that one by one. Each later one plays by the model so far, and renews
+its net from these matches, so that values are those of stronger and stronger play.
+
+A better loss need not be better play. So each use of a model, and each new net, has to pass a gate:
+matches in the arena, of the search with it against the search without it, until a sequential test
+decides. What passes is kept, and is what the next is measured against. A model has the uses that
 passed; without any there is no model.
 """
 
@@ -14,18 +18,20 @@ from typing import Any, NamedTuple
 from engine import games
 from engine.features import Features
 from engine.game import Game
-from engine.model import Model
+from engine.model import VALUE, Model
 from lab import arena, elo
 from lab.arena import Pair, Pairing, Result
 from lab.players import NO_MODEL, Configuration
-from lab.training import fit, hidden_cards, self_play
+from lab.training import hidden_cards, policies, self_play, values
 from lab.training.state import State
 from lab.workers import RayCluster, in_order
 
 MATCHES, FIT, CANDIDATE = "matches.jsonl", "fit.json", "candidate.json"
+NET = "net.json"
+PRESENT = "present.json"  # The model that a later generation plays by.
 BELIEFS = "beliefs"  # The use for which the loss of the hidden cards is computed,
 MATCHES_SEEN = 20  # in at most so many matches.
-NOT_SETTINGS = {"gate_games"}  # More games may be allowed later.
+NOT_SETTINGS = {"gate_games", "generations"}  # There may be more later.
 
 Tell = Callable[[str], object]
 
@@ -35,79 +41,184 @@ class Settings(NamedTuple):
 
     game_id: str
     seed: int
-    matches: int
+    generations: int
+    matches: int  # Of each generation.
     iterations: int  # Of each search in these matches.
+    policy_matches: int  # Of the playout policy, for a net.
     uses: tuple[str, ...]  # In the order in which they are tried.
     gate_limit: str  # Of each search in a gate, as the arena writes it: iterations=1000, ms=20.
     gate_games: int  # The most games of a gate.
     elo0: float
     elo1: float
+    begun_from: str = ""  # The name of the model that the first generation renews; "": none.
 
 
 class Training:
     """One training, in a folder."""
 
     def __init__(
-        self, settings: Settings, folder: Path, workers: int | RayCluster, tell: Tell
+        self,
+        settings: Settings,
+        folder: Path,
+        workers: int | RayCluster,
+        tell: Tell,
+        begin_from: Model | None = None,
     ) -> None:
-        """`tell` is called with each line of progress. Raises StateError and ValueError."""
+        """`tell` is called with each line of progress.
+
+        Raises StateError, ConfigurationError (for the limit of the gates) and ValueError.
+
+        Without a model to begin from, the first generation learns from nothing.
+        """
         self.settings = settings
+        self._begin_from = begin_from
         self._workers = workers
         self._tell = tell
-        self._game = _described(settings)
+        self._game, self._features = _described(settings)
+        Configuration.read(f"search:{settings.gate_limit}")
         kept = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in settings._asdict().items()
             if name not in NOT_SETTINGS
         }
-        self._state = State(folder, kept)
+        self._folder = folder
+        self._settings_kept = kept
+        self._generation = 0
+        self._begin(1)
 
     def run(self) -> Model | None:
-        """Trains; returns the model with the uses that passed their gates, None if none did."""
-        matches = self._play_matches()
+        """Trains; returns the model with all that passed its gate, None if nothing did."""
+        model = self._begin_from
+        for generation in range(1, self.settings.generations + 1):
+            self._begin(generation)
+            model = self._first() if model is None else self._renew(model)
+            if model is None:
+                break
+        return model
+
+    def _begin(self, generation: int) -> None:
+        self._generation = generation
+        self._state = self._of(generation)
+
+    def _of(self, generation: int) -> State:
+        return State(self._folder / f"generation-{generation}", self._settings_kept)
+
+    def _first(self) -> Model | None:
+        matches = self._play_matches("")
         fitted = self._fit(matches)
-        candidate = Model(
-            self._game, fitted["weights"], self.settings.uses, self._provenance(fitted, [])
+        net = self._fit_net(matches, None) if VALUE in self.settings.uses else None
+        if net:
+            fitted["losses"][VALUE] = net["losses"]
+        layers = net and net["layers"]
+        uses = self.settings.uses
+        path = self._write(
+            CANDIDATE,
+            Model(self._game, fitted["weights"], uses, self._made(fitted["losses"], []), layers),
         )
-        path = self._state.folder / CANDIDATE
-        path.write_text(candidate.write())
         passed: list[str] = []
         gates = []
-        for use in self.settings.uses:
-            record = self._gate(path, use, passed)
-            gates.append(record)
-            if record["verdict"] == "elo1":
+        for use in uses:
+            with_use = f"model={path},uses={'+'.join([*passed, use])}"
+            # Not against the model that the game may have: the same seed gives the same file.
+            without = f"model={path},uses={'+'.join(passed)}" if passed else f"model={NO_MODEL}"
+            gates.append({"use": use, "against": list(passed)} | self._gate(use, with_use, without))
+            if gates[-1]["verdict"] == "elo1":
                 passed.append(use)
         if not passed:
             return None
-        return Model(self._game, fitted["weights"], passed, self._provenance(fitted, gates))
+        return Model(
+            self._game,
+            fitted["weights"],
+            passed,
+            self._made(fitted["losses"], gates),
+            layers if VALUE in passed else None,
+        )
 
-    def _play_matches(self) -> list[dict[str, Any]]:
+    def _renew(self, model: Model) -> Model:
+        present = self._write(PRESENT, model)
+        # The matches of earlier generations still say how much each card is worth.
+        before = [
+            match
+            for generation in range(1, self._generation)
+            for match in self._of(generation).lines(MATCHES)
+        ]
+        net = self._fit_net([*before, *self._play_matches(str(present))], model)
+        uses = [use for use in self._features.uses if use in (*model.uses, VALUE)]
+
+        def renewed(gates: list[dict[str, Any]]) -> Model:
+            made = self._made({VALUE: net["losses"]}, gates)
+            made["from"] = {"model": model.name, "provenance": model.provenance}
+            return Model(self._game, model.weights, uses, made, net["layers"])
+
+        path = self._write(CANDIDATE, renewed([]))
+        gate = self._gate(VALUE, f"model={path}", f"model={present}")
+        gate = {"use": VALUE, "against": list(model.uses)} | gate
+        return renewed([gate]) if gate["verdict"] == "elo1" else model
+
+    def _write(self, name: str, model: Model) -> Path:
+        path = self._state.folder / name
+        path.write_text(model.write())
+        return path
+
+    def _play_matches(self, model: str) -> list[dict[str, Any]]:
         settings = self.settings
         played = list(self._state.lines(MATCHES))
         tasks = [
-            self_play.Task(settings.game_id, settings.seed, number, settings.iterations)
+            self_play.Task(settings.game_id, self._seed, number, settings.iterations, model)
             for number in range(len(played), settings.matches)
         ]
         with in_order(self_play.play, tasks, self._workers) as results:
             for match in results:
                 self._state.add_line(MATCHES, match)
                 played.append(match)
-                self._tell(f"match {len(played)} of {settings.matches}")
+                self._tell(
+                    f"generation {self._generation}: match {len(played)} of {settings.matches}"
+                )
         return played[: settings.matches]
 
     def _fit(self, matches: Sequence[dict[str, Any]]) -> dict[str, Any]:
         done: dict[str, Any] | None = self._state.read(FIT)
         if done is None:
-            features = Features.of(self._game)
-            assert features is not None
             self._tell("fitting")
-            weights, losses = fit.fit(self._game, features, matches)
+            weights, losses = policies.fit(self._game, self._features, matches)
             done = {"weights": weights, "losses": _rounded(losses)}
             if BELIEFS in self.settings.uses:
                 done["losses"]["hidden cards"] = self._hidden_cards(weights, matches)
             self._state.write(FIT, done)
         return done
+
+    def _fit_net(self, matches: Sequence[dict[str, Any]], model: Model | None) -> dict[str, Any]:
+        done: dict[str, Any] | None = self._state.read(NET)
+        if done is None:
+            self._tell("fitting the net")
+            game, features = self._game, self._features
+            fitted, held_out = (
+                values.of_matches(
+                    game,
+                    features,
+                    model,
+                    [each for each in matches if policies.is_held_out(each["match"]) == out],
+                )
+                for out in (False, True)
+            )
+            by_policy = values.of_policy(
+                game, features, model, self.settings.policy_matches, self._seed
+            )
+            inputs = len(features.inputs)
+            layers = values.learn(by_policy, fitted, inputs, self._seed)
+            losses = {
+                "positions": len(fitted.rows),
+                "held_out": len(held_out.rows),
+                "present": values.present_loss(held_out),
+                "fitted": values.loss(layers, inputs, held_out),
+            }
+            done = {"layers": layers, "losses": _rounded(losses)}
+            self._state.write(NET, done)
+        return done
+
+    @property
+    def _seed(self) -> int:
+        return self.settings.seed + self._generation - 1
 
     def _hidden_cards(
         self, weights: dict[str, dict[str, int]], matches: Sequence[dict[str, Any]]
@@ -116,7 +227,7 @@ class Training:
         seen = [
             match
             for match in matches
-            if fit.is_held_out(match["match"]) and self_play.is_clean(match["match"])
+            if policies.is_held_out(match["match"]) and self_play.is_clean(match["match"])
         ][:MATCHES_SEEN]
         return {
             "matches": len(seen),
@@ -124,19 +235,15 @@ class Training:
             "weighted": _rounded(hidden_cards.loss(self._game, seen, model)),
         }
 
-    def _gate(self, path: Path, use: str, passed: Sequence[str]) -> dict[str, Any]:
-        # A gate that was interrupted goes on where it was.
+    def _gate(self, use: str, first: str, second: str) -> dict[str, Any]:
+        # Of the search with one model against that with another. A gate that was interrupted goes
+        # on where it was.
         settings = self.settings
         name = f"gate-{use}.jsonl"
-        limit = settings.gate_limit
-        # Not against the model that the game may have: the same seed gives the same file.
-        present = f"search:{limit},model={NO_MODEL}"
-        if passed:
-            present = f"search:{limit},model={path},uses={'+'.join(passed)}"
-        with_use = f"search:{limit},model={path},uses={'+'.join([*passed, use])}"
+        with_use, without = (f"search:{settings.gate_limit},{each}" for each in (first, second))
         sprt = elo.Sprt(settings.elo0, settings.elo1)
         pairing = Pairing(
-            settings.game_id, Configuration.read(with_use), Configuration.read(present)
+            settings.game_id, Configuration.read(with_use), Configuration.read(without)
         )
         result = Result(pairing, settings.seed, sprt)
         for scores in self._state.lines(name):
@@ -162,9 +269,7 @@ class Training:
         estimate, low, high = elo.elo(result.outcomes)
         won, drawn, lost = result.wins_draws_losses()
         return {
-            "use": use,
-            "against": list(passed),
-            "limit": limit,
+            "limit": settings.gate_limit,
             "seed": settings.seed,
             "games": [won, drawn, lost],
             "elo": _rounded([estimate, low, high]),
@@ -173,22 +278,22 @@ class Training:
             "verdict": sprt.verdict(result.outcomes),
         }
 
-    def _provenance(
-        self, fitted: dict[str, Any], gates: Sequence[dict[str, Any]]
-    ) -> dict[str, Any]:
-        # Without a date or a machine, so that the same training writes the same file.
+    def _made(self, losses: dict[str, Any], gates: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        # The provenance of a model. Without a date or a machine, so that the same training writes
+        # the same file.
         settings = self.settings
         return {
             "version": metadata.version("croupier-server"),
-            "seed": settings.seed,
+            "seed": self._seed,
             "matches": settings.matches,
             "iterations": settings.iterations,
-            "losses": fitted["losses"],
+            "policy_matches": settings.policy_matches,
+            "losses": losses,
             "gates": list(gates),
         }
 
 
-def _described(settings: Settings) -> Game:
+def _described(settings: Settings) -> tuple[Game, Features]:
     game = games()[settings.game_id]()
     features = Features.of(game)
     if features is None:
@@ -196,7 +301,7 @@ def _described(settings: Settings) -> Game:
     for use in settings.uses:
         if use not in features.uses:
             raise ValueError(f"{use} is no use of a model of {game.id}: {', '.join(features.uses)}")
-    return game
+    return game, features
 
 
 def _rounded(figures: Any) -> Any:

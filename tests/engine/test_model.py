@@ -1,6 +1,7 @@
 """What is learned of a game: its features and models, whatever the game."""
 
 import json
+import math
 import struct
 
 import pytest
@@ -9,13 +10,15 @@ from ai.search import search
 from engine import games, model
 from engine.errors import RulesetError
 from engine.features import Features
-from engine.model import Model, ModelError, features_of, learned, nothing
+from engine.model import Model, ModelError, learned, nothing
+from engine.net import LEAST_HALF_WIDTH, SCALES
 from engine.playout_policy import PlayoutPolicy
 from engine.sampler import Sampler
 from tests.support.models import has_features, positions, random_model
 
 MATCHES = 5
 WORLDS = 5
+SUM_UNIT = SCALES["direct"]
 LEARNABLE = [game_id for game_id, game in games().items() if has_features(game)]
 
 
@@ -83,7 +86,7 @@ def test_the_policy_with_a_model_chooses_by_what_its_seat_knows(game_id):
         policy = PlayoutPolicy.of(game, random_model(game, seed))
         for ply, position in enumerate(positions(game, seed)):
             score, draw = policy.score(position)
-            assert draw / 2 <= score <= 1 - draw / 2 and draw >= 0
+            assert draw / 2 <= score <= 1 - draw / 2 and draw >= 0, (seed, ply)
             for seat in position.deciders if ply % 4 == 0 else ():
                 sampler = Sampler.of(position.view(seat))
                 chosen = {
@@ -123,6 +126,33 @@ def test_each_use_has_an_effect_of_its_own(game_id):
                 used = random_model(game, seed, uses=(use,))
                 differ[use] += search(view, iterations=200, seed=3, model=used) != without
     assert all(differ.values()), differ
+
+
+@pytest.mark.parametrize("game_id", LEARNABLE)
+def test_playouts_end_with_what_the_net_says_of_the_inputs(game_id):
+    game = games()[game_id]()
+    if not Features.of(game).inputs:
+        pytest.skip("has no net")
+    named = set()
+    for seed in range(MATCHES):
+        valued = random_model(game, seed, uses=("value",))
+        features, policy = valued.features, PlayoutPolicy.of(game, valued)
+        for position in positions(game, seed):
+            if position.over:
+                break
+            seat, packed = features.row(position)
+            row = struct.unpack(f"{len(packed) // 2}h", packed)
+            assert len(row) == len(features.inputs)
+            named |= {i for i, value in enumerate(row) if value}
+            x, half = (each / SUM_UNIT for each in features.net.outputs(row))
+            half = max(LEAST_HALF_WIDTH, half)
+            win, lost = 1 / (1 + math.exp(half - x)), 1 / (1 + math.exp(half + x))
+            if seat == 1:
+                win, lost = lost, win
+            score, draw = policy.score(position)
+            assert draw == pytest.approx(max(0, 1 - win - lost), abs=1e-12), seed
+            assert score == pytest.approx(win + draw / 2, abs=1e-12), seed
+    assert len(named) > 0.6 * len(features.inputs)
 
 
 # Files
@@ -168,7 +198,17 @@ def test_a_model_is_written_and_read(tmp_path, game_id):
         (lambda document: document["weights"]["place"].update(own=1 << 40), "no whole number"),
         (lambda document: document.update(uses=["magic"]), "must be among"),
         (lambda document: document.update(uses=7), "not iterable"),
-        (lambda document: document.update(more="x" * model.MAX_BYTES), "more than 100,000 bytes"),
+        (lambda document: document.pop("net"), "has no 'net'"),
+        (lambda document: document.update(net=None), "the use value needs a net"),
+        (lambda document: document["net"].pop("second"), "the layers must be"),
+        (
+            lambda document: document["net"].update(second="AAAA"),
+            "3 bytes|whole numbers of 16 bits",
+        ),
+        (lambda document: document["net"].update(second="AAA="), "second must have 512 weights"),
+        (lambda document: document["net"].update(second="%"), "base64|padding"),
+        (lambda document: document["net"].update(second=7), "bytes-like|ASCII"),
+        (lambda document: document.update(more="x" * model.MAX_BYTES), "more than 400,000 bytes"),
     ],
 )
 def test_a_broken_file_is_refused_with_its_name(weights_file, change, said):
@@ -217,10 +257,11 @@ def test_what_is_committed_can_be_used():
         found = learned(game)
         assert (found is None) == (model.file_of(game_class) is None)
         if found is not None:
-            passed = [
-                gate["use"] for gate in found.provenance["gates"] if gate["verdict"] == "elo1"
-            ]
-            assert sorted(found.uses) == sorted(passed)  # They may be tried in any order.
-            assert {kind: tuple(named) for kind, named in found.weights.items()} == features_of(
-                Features.of(game)
-            )
+            passed, made = set(), found.provenance
+            while made:
+                passed |= {gate["use"] for gate in made["gates"] if gate["verdict"] == "elo1"}
+                made = made.get("from", {}).get("provenance")
+            assert set(found.uses) <= passed
+            assert {kind: tuple(named) for kind, named in found.weights.items()} == Features.of(
+                game
+            ).decisions

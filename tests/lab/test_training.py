@@ -14,8 +14,8 @@ from engine import games
 from engine.features import SCALE, Features
 from engine.model import Model
 from engine.position import Position
-from lab.training import fit, hidden_cards, self_play, training
-from lab.training.fit import Choices, Outcomes
+from lab.training import hidden_cards, policies, self_play, training
+from lab.training.policies import Choices
 from lab.training.state import State, StateError
 from lab.training.training import Settings, Training
 from tests.support.models import random_model
@@ -23,8 +23,10 @@ from tests.support.models import random_model
 SETTINGS = Settings(
     game_id="skystones",
     seed=3,
+    generations=1,
     matches=10,
     iterations=20,
+    policy_matches=30,
     uses=("beliefs", "value"),
     gate_limit="iterations=5",
     gate_games=4,
@@ -32,8 +34,18 @@ SETTINGS = Settings(
     elo1=15.0,
 )
 TRAIN = [sys.executable, "-m", "cli", "train", "skystones", "--seed", "3", "--matches", "10"]
-TRAIN += ["--iterations", "20", "--uses", "beliefs,value", "--gate", "iterations=5"]
-TRAIN += ["--gate-games", "4", "--workers", "2"]
+TRAIN += [
+    "--iterations",
+    "20",
+    "--policy-matches",
+    "30",
+    "--uses",
+    "beliefs,value",
+    "--gate",
+    "iterations=5",
+]
+TRAIN += ["--gate-games", "4", "--generations", "1", "--workers", "2"]
+FIRST = "generation-1"
 END = 120
 
 
@@ -42,7 +54,15 @@ def ignore(text):
 
 
 def files(folder):
-    return {path.name: path.read_text() for path in sorted(folder.iterdir())}
+    return {path.name: path.read_text() for path in sorted((folder / FIRST).iterdir())}
+
+
+def copy(folder, to):
+    """Copies what is done but for the gates; returns the folder of the generation."""
+    (to / FIRST).mkdir()
+    for name in ("settings.json", "matches.jsonl", "fit.json", "net.json"):
+        (to / FIRST / name).write_text((folder / FIRST / name).read_text())
+    return to / FIRST
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +80,7 @@ def test_the_same_seed_gives_the_same_weights_in_processes(trained, tmp_path):
     assert found == expected
     other = tmp_path / "other"
     Training(SETTINGS._replace(seed=4), other, 2, ignore).run()
-    assert (other / "candidate.json").read_text() != expected["candidate.json"]
+    assert (other / FIRST / "candidate.json").read_text() != expected["candidate.json"]
 
 
 class Interrupted(Exception):
@@ -78,13 +98,13 @@ def test_an_interrupted_training_goes_on_where_it_was(trained, tmp_path, after):
 
     with pytest.raises(Interrupted):
         Training(SETTINGS, tmp_path, 1, interrupt).run()
-    played = len((tmp_path / "matches.jsonl").read_text().splitlines())
-    with (tmp_path / "matches.jsonl").open("a") as file:
+    played = len((tmp_path / FIRST / "matches.jsonl").read_text().splitlines())
+    with (tmp_path / FIRST / "matches.jsonl").open("a") as file:
         file.write('{"match": 99, "de')  # A line that was cut off.
     later = []
     Training(SETTINGS, tmp_path, 1, later.append).run()
     assert files(tmp_path) == files(trained)
-    assert sum(text.startswith("match ") for text in later) == SETTINGS.matches - played
+    assert sum(": match " in text for text in later) == SETTINGS.matches - played
 
 
 def test_a_folder_of_another_training_is_refused(trained):
@@ -101,10 +121,9 @@ def test_a_file_that_is_no_document_is_refused(tmp_path):
 
 def test_uses_that_pass_their_gates_make_a_model(trained, tmp_path):
     # Pairs that were recorded before are counted: by these, one use passes and the other does not.
-    for name in ("settings.json", "matches.jsonl", "fit.json"):
-        (tmp_path / name).write_text((trained / name).read_text())
-    (tmp_path / "gate-beliefs.jsonl").write_text("[1.0,0.5]\n" * 200)
-    (tmp_path / "gate-value.jsonl").write_text("[0.0,0.5]\n" * 200)
+    folder = copy(trained, tmp_path)
+    (folder / "gate-beliefs.jsonl").write_text("[1.0,0.5]\n" * 200)
+    (folder / "gate-value.jsonl").write_text("[0.0,0.5]\n" * 200)
     found = Training(SETTINGS, tmp_path, 1, ignore).run()
     assert found is not None and found.uses == ("beliefs",)
     first, second = found.provenance["gates"]
@@ -129,10 +148,9 @@ def test_gates_do_not_depend_on_the_model_that_the_game_has(trained, tmp_path, m
         return run(pairing, **options)
 
     monkeypatch.setattr(training.arena, "run", record)
-    (tmp_path / "fit.json").write_text((trained / "fit.json").read_text())
-    (tmp_path / "matches.jsonl").write_text((trained / "matches.jsonl").read_text())
+    folder = copy(trained, tmp_path)
     Training(SETTINGS, tmp_path, 1, ignore).run()
-    candidate = f"search:iterations=5,model={tmp_path / 'candidate.json'}"
+    candidate = f"search:iterations=5,model={folder / 'candidate.json'}"
     assert played == [
         [f"{candidate},uses={use}", "search:iterations=5,model=none"] for use in SETTINGS.uses
     ]
@@ -142,7 +160,7 @@ def test_the_command_is_interrupted_and_continued(trained, tmp_path):
     command = [*TRAIN, "--folder", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("match 1 of 10")
+        assert process.stdout.readline().startswith("generation 1: match 1 of 10")
         process.send_signal(signal.SIGTERM)
         told = process.stdout.read()
         assert process.wait(END) == 130, told
@@ -167,6 +185,45 @@ def test_what_cannot_be_trained_is_refused(tmp_path, options, said):
         command, capture_output=True, text=True, timeout=END, check=False, env={**os.environ}
     )
     assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_later_generation_plays_by_the_model_and_renews_its_net(trained, tmp_path, monkeypatch):
+    # By pairs that were recorded before, both uses pass, and so does the net of the second.
+    for generation in (1, 2):
+        folder = tmp_path / f"generation-{generation}"
+        folder.mkdir()
+        for use in SETTINGS.uses:
+            (folder / f"gate-{use}.jsonl").write_text("[1.0,0.5]\n" * 200)
+    for name in ("matches.jsonl", "fit.json", "net.json"):
+        (tmp_path / FIRST / name).write_text((trained / FIRST / name).read_text())
+    tasks = []
+    play = self_play.play
+
+    def record(task):
+        tasks.append(task)
+        return play(task)
+
+    monkeypatch.setattr(training.self_play, "play", record)
+    found = Training(SETTINGS._replace(generations=2), tmp_path, 1, ignore).run()
+    second = tmp_path / "generation-2"
+    game = games()["skystones"]()
+    first = Model.read(second / "present.json", game)
+    assert {task.model for task in tasks} == {str(second / "present.json")}
+    assert first.uses == found.uses == SETTINGS.uses
+    assert found.weights == first.weights and found.net != first.net
+    assert found.provenance["from"] == {"model": first.name, "provenance": first.provenance}
+    assert (found.provenance["seed"], first.provenance["seed"]) == (4, 3)
+    # A training can also begin from that model.
+    again = tmp_path / "again"
+    settings = SETTINGS._replace(seed=4, begun_from=first.name)
+    (again / FIRST).mkdir(parents=True)
+    (again / FIRST / "gate-value.jsonl").write_text("[1.0,0.5]\n" * 200)
+    other = Training(settings, again, 1, ignore, first).run()
+    assert other.weights == first.weights and other.net not in (first.net, found.net)
+    assert other.provenance["from"] == found.provenance["from"]
+    # If the new net does not pass, the model stays as it is.
+    (again / FIRST / "gate-value.jsonl").write_text("[0.0,0.5]\n" * 200)
+    assert Training(settings, again, 1, ignore, first).run() is first
 
 
 # Matches
@@ -224,36 +281,23 @@ def test_the_fit_finds_the_weights_behind_the_choices():
     likely = np.exp(rows @ made_with)
     shares = likely / np.repeat(np.add.reduceat(likely, starts), 5)
     choices = Choices(rows, shares, starts)
-    found = fit.fit_choices(choices, 3)
+    found = policies.fit_choices(choices, 3)
     assert found == pytest.approx(made_with, abs=0.01)
-    uniform = fit.choices_loss(choices, np.zeros(3))
+    uniform = policies.choices_loss(choices, np.zeros(3))
     assert uniform == pytest.approx(math.log(5))
-    assert fit.choices_loss(choices, found) < uniform - 0.1
-    assert fit.whole(found) == pytest.approx(list(SCALE * made_with), abs=10)
-
-
-def test_the_fit_finds_the_weights_behind_the_outcomes():
-    chance = np.random.default_rng(2)
-    made_with = np.array([0.8, -0.4, 1.0])
-    rows = chance.integers(-3, 4, (20_000, 2)).astype(float)
-    noise = chance.logistic(size=len(rows))
-    x = rows @ made_with[:2] + noise
-    scores = np.where(x > made_with[2], 1.0, np.where(x < -made_with[2], 0.0, 0.5))
-    outcomes = Outcomes(rows, scores, np.full(len(rows), 1 / 3))
-    found = fit.fit_outcomes(outcomes, 2)
-    assert found == pytest.approx(made_with, abs=0.06)
-    assert fit.outcomes_loss(outcomes, found) < math.log(3) - 0.1
+    assert policies.choices_loss(choices, found) < uniform - 0.1
+    assert policies.whole(found) == pytest.approx(list(SCALE * made_with), abs=10)
 
 
 def test_losses_are_of_matches_that_were_not_fitted():
     game = games()["skystones"]()
     matches = [self_play.play(self_play.Task("skystones", 2, number, 10)) for number in range(10)]
-    weights, losses = fit.fit(game, Features.of(game), matches)
-    held_out = [match for match in matches if fit.is_held_out(match["match"])]
+    weights, losses = policies.fit(game, Features.of(game), matches)
+    held_out = [match for match in matches if policies.is_held_out(match["match"])]
     assert [match["match"] for match in held_out] == [4, 9]
     for kind in Features.of(game).decisions:
-        choices = fit.choices_of(game, Features.of(game), kind, held_out)
+        choices = policies.choices_of(game, Features.of(game), kind, held_out)
         assert losses[kind]["held_out"] == len(choices.starts)
         assert losses[kind]["fitted"] == pytest.approx(
-            fit.choices_loss(choices, np.array(list(weights[kind].values())) / SCALE)
+            policies.choices_loss(choices, np.array(list(weights[kind].values())) / SCALE)
         )

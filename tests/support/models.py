@@ -3,7 +3,8 @@
 import random
 
 from engine.features import Features
-from engine.model import Model, features_of
+from engine.model import Model
+from engine.net import shapes
 from engine.position import Position
 
 
@@ -18,11 +19,20 @@ def random_model(game, seed, uses=None, most=500):
     features = Features.of(game)
     weights = {
         kind: {name: chance.randint(-most, most) for name in names}
-        for kind, names in features_of(features).items()
+        for kind, names in features.decisions.items()
     }
-    for kind in features.positions:
-        weights[kind]["draw"] = chance.randint(1, most)
-    return Model(game, weights, features.uses if uses is None else uses)
+    uses = features.uses if uses is None else uses
+    net = random_net(len(features.inputs), seed) if features.inputs else None
+    return Model(game, weights, uses, net=net)
+
+
+def random_net(inputs, seed, most=100):
+    """The layers of a net with random weights, up to `most`."""
+    chance = random.Random(seed)
+    return {
+        name: [chance.randint(-most, most) for _ in range(rows * columns)]
+        for name, (rows, columns) in shapes(inputs).items()
+    }
 
 
 def positions(game, seed):

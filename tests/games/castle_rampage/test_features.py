@@ -8,7 +8,7 @@ import pytest
 
 from engine import games
 from engine.features import SCALE, Features
-from engine.model import Model, features_of
+from engine.model import Model
 from engine.playout_policy import PlayoutPolicy
 from engine.position import Position
 from engine.sampler import Sampler
@@ -47,7 +47,7 @@ def model_with(game, named, uses):
     """A model of which all weights are 0 but those that are named, by kind, in units of 1."""
     weights = {
         kind: {name: round(SCALE * named.get(kind, {}).get(name, 0)) for name in names}
-        for kind, names in features_of(Features.of(game)).items()
+        for kind, names in Features.of(game).decisions.items()
     }
     return Model(game, weights, uses)
 
@@ -171,27 +171,39 @@ def test_actions_are_described_as_by_a_slow_reading_of_them():
     assert len(never) < 4, never
 
 
-def test_the_start_of_a_turn_is_worth_what_its_features_say():
+def test_the_start_of_a_turn_is_described_as_the_seat_to_move_sees_it():
     game = default_game()
-    model = random_model(game, 3, most=100)
-    weights = list(model.weights["start of turn"].values())
-    features, policy = Features.of(game), PlayoutPolicy.of(game, model)
-    n = 0
+    features, names = Features.of(game), titles()
+    sides = {0: 0, 1: 0}
     for seed in range(6):
         for position in positions(game, seed):
-            described = features.row(position)
-            common = position.fields["common"]
-            assert (described is not None) == (common["phase"] == TURN and common["decisions"] == 0)
-            if described is None:
-                continue
-            row = struct.unpack(f"{len(described[1]) // 2}h", described[1])
-            x = sum(a * b for a, b in zip(row, weights[:-1], strict=True)) / SCALE
-            half = weights[-1] / SCALE
-            win, lost = 1 / (1 + math.exp(half - x)), 1 / (1 + math.exp(half + x))
-            draw = max(0.0, 1 - win - lost)
-            assert policy.score(position) == pytest.approx((win + draw / 2, draw), abs=1e-9)
-            n += 1
-    assert n > 50
+            fields = position.fields
+            common = fields["common"]
+            expected = Counter()
+            for side, seat in (("own", common["active"]), ("other", 1 - common["active"])):
+                for card, n in enumerate(fields["own"][seat]["hand"]):
+                    if card:
+                        expected[f"{side} hand: {names[card]}"] += n
+                for structure, title in enumerate(("gate", "castle")):
+                    cards, _ = standing(fields, seat, structure)
+                    for card in cards:
+                        expected[f"{side} {title}: {names[card]}"] += 1
+                    for card in cards[:1]:
+                        expected[f"{side} {title}: {names[card]} on top"] += 1
+                    expected[f"{side} {title}: cards"] += len(cards)
+                    expected[f"{side} {title}: empty"] += not cards
+                    expected[f"{side} {title}: one card"] += len(cards) == 1
+                given = common["sides"][seat]
+                expected[f"{side} catapults"] += given["catapults"]
+                expected[f"{side} granaries"] += given["granaries"]
+                expected[f"{side} hand size"] += given["hand_size"]
+            seat, packed = features.row(position)
+            row = struct.unpack(f"{len(packed) // 2}h", packed)
+            found = dict(zip(features.inputs, row, strict=True))
+            assert seat == common["active"]
+            assert {n: v for n, v in found.items() if v} == {n: v for n, v in expected.items() if v}
+            sides[seat] += 1
+    assert min(sides.values()) > 50
 
 
 def test_a_card_lies_where_set_ups_by_the_model_put_it():

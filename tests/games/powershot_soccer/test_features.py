@@ -176,7 +176,7 @@ def test_playouts_are_play_by_the_model(uses):
             total, squares = 0.0, 0.0
             for number in range(n):
                 played = position.copy()
-                end = policy.at(position) + 3
+                end = policy.at(position) + policy.horizon
                 chance = (seed + 1) << 40 | number << 8
                 while not played.over and policy.at(played) < end:
                     seat = played.deciders[0]
@@ -190,62 +190,74 @@ def test_playouts_are_play_by_the_model(uses):
             assert abs(fast - mean) < 5 * error + 1e-9, (fast, mean, error)
 
 
-def test_the_value_is_that_of_a_naive_sum():
+def test_positions_are_described_as_the_seat_in_possession_sees_them():
     game = games()["powershot_soccer"]()
-    model = random_model(game, 2)
-    features, policy = Features.of(game), PlayoutPolicy.of(game, model)
-    cards = [(ROLES[card["role"]], card["power"]) for card in game.ruleset["cards"]]
-    attacking = {
-        card
-        for card, (role, power) in enumerate(cards)
-        if role in ("cross", "fancy_footwork", "long_range_shot", "star_player")
-        or (role in ("pass", "dribble", "shoot") and power >= HIGH)
-    }
-    defending = {
-        card
-        for card, (role, power) in enumerate(cards)
-        if role == "star_player" or (role in ("tackle", "intercept", "save") and power >= HIGH)
-    }
-    kinds, pending = set(), Counter()
-    for seed in range(12):
+    features = Features.of(game)
+    titles = [card["title"] for card in game.cards()]
+    pending, attackers = Counter(), Counter()
+    for seed in range(8):
         with note_on_failure(seed=seed):
             for position in positions(game, seed):
-                if (found := features.row(position)) is None:
-                    assert position.fields["common"]["play_count"] % 8
-                    continue
-                kind, packed = found
-                kinds.add(kind)
+                if position.over:
+                    break
                 fields = position.fields
                 common = fields["common"]
-                sign = 1 if common["possession"] == 0 else -1
-                hands = [{c for c, n in enumerate(own["hand"]) if n} for own in fields["own"]]
-                expected = {
-                    "lead": common["goals"][0] - common["goals"][1],
-                    "possession": sign,
-                    "standing": sign * common["standing"],
-                    "high attack": len(hands[0] & attacking) - len(hands[1] & attacking),
-                    "high defence": len(hands[0] & defending) - len(hands[1] & defending),
-                }
+                own = common["possession"]
+                expected = Counter()
+                for side, seat in (("own", own), ("other", 1 - own)):
+                    for card, n in enumerate(fields["own"][seat]["hand"][: len(titles)]):
+                        expected[f"{side} hand: {titles[card]}"] += n
+                    pile = fields["own"][seat]["draw_pile"][: common["draw_sizes"][seat]]
+                    for card in pile:
+                        expected[f"{side} draw pile: {titles[card]}"] += 1
+                lead = common["goals"][own] - common["goals"][1 - own]
+                left = min(sum(common["draw_sizes"]) // 8, 11)
+                expected["lead"] = lead
+                expected[f"lead {max(-3, min(lead, 3))}"] = 1
+                expected[f"half {common['half']}, {4 * left} cards left"] = 1
+                expected["standing"] = common["standing"]
+                expected["may shoot"] = common["standing"] >= 2
                 if common["phase"] == DEFEND:
                     answers = [described(position, a) for a in position.legal(position.deciders[0])]
                     can = any({"wins", "repels"} & names.keys() for _, names in answers)
                     what = "goal" if answers[0][0] == "answer to a shot" else "card"
                     name = f"{'unsure' if can else 'sure'} {what}"
                     pending[name] += 1
-                    expected[name] = sign
-                names = features.positions[kind]
-                row = dict(zip(names, struct.unpack(f"{len(names)}h", packed), strict=True))
-                assert {n: v for n, v in row.items() if v} == {
+                    expected[name] = 1
+                seat, packed = features.row(position)
+                row = struct.unpack(f"{len(packed) // 2}h", packed)
+                found = dict(zip(features.inputs, row, strict=True))
+                assert seat == own
+                assert {n: v for n, v in found.items() if v} == {
                     n: v for n, v in expected.items() if v
                 }
-                weights = model.weights[kind]
-                x = sum(weights[name] * value for name, value in row.items()) / SCALE
-                half = weights["draw"] / SCALE
-                win, loss = 1 / (1 + math.exp(half - x)), 1 / (1 + math.exp(half + x))
-                score, draw = policy.score(position)
-                assert draw == pytest.approx(1 - win - loss)
-                assert score == pytest.approx(win + draw / 2)
-    assert len(kinds) == 9 and len(pending) == 4, (kinds, pending)
+                attackers[own] += 1
+    assert len(pending) == 4 and len(attackers) == 2
+
+
+def test_playouts_value_a_position_as_it_is_described():
+    # A playout describes its own form of a position, and the estimate the position.
+    game = games()["powershot_soccer"]()
+    policy = PlayoutPolicy.of(game, random_model(game, 3, uses=("value",)))
+    policy.horizon = 1
+    seen = 0
+    for seed in range(8):
+        with note_on_failure(seed=seed):
+            for position in positions(game, seed):
+                if position.over or position.fields["common"]["play_count"] % 4 != 3:
+                    continue
+                seat = position.deciders[0]
+                after = []
+                for action in position.legal(seat):
+                    after.append(position.copy())
+                    after[-1].apply({seat: action}, 1)
+                if any(each.over or each.fields["common"]["play_count"] == 0 for each in after):
+                    continue
+                assert policy.playouts(position, 1, seed) in [
+                    pytest.approx(policy.score(each)) for each in after
+                ]
+                seen += 1
+    assert seen > 30
 
 
 # Beliefs
@@ -395,9 +407,7 @@ def test_beliefs_change_the_exact_proportions_of_nothing_but_choices():
     game = small_game()
     even = random_model(game, 0, most=500)
     weights = {kind: dict.fromkeys(named, 0) for kind, named in even.weights.items()}
-    for kind in even.features.positions:
-        weights[kind]["draw"] = 1
-    model = Model(game, weights, even.uses)
+    model = Model(game, weights, even.uses, net=even.net)
     for seed in range(4):
         with note_on_failure(seed=seed):
             for position in positions(game, seed):

@@ -173,7 +173,7 @@ def test_its_playouts_are_play_by_its_choices(name):
         for seed in range(PLAYOUTS):
             fast[tuple(round(n, 9) for n in policy.playouts(position, 1, seed))] += 1
             played = position.copy()
-            end = policy.at(position) + 3
+            end = policy.at(position) + policy.horizon
             chance = seed << 32
             while not played.over and policy.at(played) < end:
                 seat = played.deciders[0]

@@ -15,7 +15,7 @@ from engine.position import Position
 from engine.sampler import Sampler
 from lab.chi_squared import p_of_distribution
 from tests.games.skystones import read_card_list, spread
-from tests.support.models import random_model
+from tests.support.models import positions, random_model
 from tests.support.play import note_on_failure
 
 EDGES = ("north", "east", "south", "west")
@@ -156,7 +156,7 @@ def of_totals(model):
     weights = {kind: dict(named) for kind, named in model.weights.items()}
     for name in weights["pick"]:
         weights["pick"][name] = weights["pick"][name] // 3 if name.startswith("total") else 0
-    return Model(model.features.game, weights, model.uses)
+    return Model(model.features.game, weights, model.uses, net=model.net)
 
 
 @pytest.mark.parametrize("name", ["default", *RULESETS])
@@ -240,41 +240,66 @@ def test_the_policy_picks_with_the_probabilities_of_the_model():
         assert p_of_distribution(drawn, expected) > 1e-4
 
 
-def test_the_value_is_that_of_a_naive_sum():
+def test_the_start_of_a_round_is_described_as_the_seat_that_starts_sees_it():
     game = games()["skystones"]()
-    model = random_model(game, 2)
-    features, policy = Features.of(game), PlayoutPolicy.of(game, model)
-    kinds = set()
+    features = Features.of(game)
+    starters = set()
     for seed in range(10):
-        chance = random.Random(seed)
-        position = Position.deal(game, seed)
-        while not position.over:
-            if (found := features.row(position)) is not None:
-                kind, packed = found
-                kinds.add(kind)
-                fields = position.fields
-                sides, totals = (
-                    fields["common"]["sides"],
-                    [sum(card[edge] for edge in EDGES) for card in game.ruleset["cards"]],
-                )
-                lead = sides[0]["points"] - sides[1]["points"]
-                strength = sum(
-                    total * (fields["piles"][0][card] - fields["piles"][1][card])
-                    for card, total in enumerate(totals)
-                )
-                start = 1 if fields["common"]["starter"] == 0 else -1
-                assert struct.unpack("3h", packed) == (lead, strength, start)
-                weights = model.weights[kind]
-                x = (
-                    weights["lead"] * lead
-                    + weights["strength"] * strength
-                    + weights["start"] * start
-                ) / SCALE
-                half = weights["draw"] / SCALE
-                win, loss = 1 / (1 + math.exp(half - x)), 1 / (1 + math.exp(half + x))
-                score, draw = policy.score(position)
-                assert draw == pytest.approx(1 - win - loss)
-                assert score == pytest.approx(win + draw / 2)
-            joint = {each: chance.choice(position.legal(each)) for each in position.deciders}
-            position.apply(joint, chance.getrandbits(64))
-    assert len(kinds) == 3
+        for position in positions(game, seed):
+            fields = position.fields
+            common = fields["common"]
+            own = common["starter"]
+            sides = [common["sides"][seat] for seat in (own, 1 - own)]
+            lead = sides[0]["points"] - sides[1]["points"]
+            left = sum(side["pile_size"] for side in sides) // 2
+            left = max(1, min(3, (2 * left - 4) // 9))
+            strength = sum(
+                sum(card[edge] for edge in EDGES)
+                * (fields["piles"][own][number] - fields["piles"][1 - own][number])
+                for number, card in enumerate(game.ruleset["cards"])
+            )
+            expected = {
+                f"rounds left {left}": 1,
+                f"rounds left {left}: lead": lead,
+                f"rounds left {left}: strength": strength,
+                f"lead {max(-4, min(lead, 4))}": 1,
+            }
+            seat, packed = features.row(position)
+            row = struct.unpack(f"{len(packed) // 2}h", packed)
+            found = dict(zip(features.inputs, row, strict=True))
+            assert seat == own
+            assert {n: v for n, v in found.items() if v} == {n: v for n, v in expected.items() if v}
+            starters.add(own)
+    assert starters == {0, 1}
+
+
+def test_playouts_value_the_next_round_as_the_position_itself_does():
+    # A playout describes its own form of a position, and the estimate the position.
+    game = games()["skystones"]()
+    policy = PlayoutPolicy.of(game, random_model(game, 3, uses=("value",)))
+    seen = 0
+    for seed in range(20):
+        with note_on_failure(seed=seed):
+            for position in positions(game, seed):
+                after = [
+                    each
+                    for each in outcomes_of(position)
+                    if not each.over and policy.at(each) > policy.at(position)
+                ]
+                if after and len(after) == len(position.legal(position.deciders[0])):
+                    assert policy.playouts(position, 1, seed) in [
+                        pytest.approx(policy.score(each)) for each in after
+                    ]
+                    seen += 1
+    assert seen > 10
+
+
+def outcomes_of(position):
+    """The positions after each action of a seat that decides alone."""
+    if len(position.deciders) != 1:
+        return
+    seat = position.deciders[0]
+    for action in position.legal(seat):
+        after = position.copy()
+        after.apply({seat: action}, 1)
+        yield after
