@@ -92,7 +92,7 @@ def judge(game: Game, legal: Sequence[int], answer: Answer) -> Decision:
     scored = [
         each for each in answer.actions if proven or (each.visits and each.deviation < NO_SCORE)
     ]
-    best = max(each.expected_score for each in scored)
+    best = max((each.expected_score for each in scored), default=0.0)
     equal = [each for each in scored if each.expected_score >= best - EQUAL]
     tie = len(equal) > 1
     return Decision(
