@@ -109,7 +109,7 @@ cdef class CastleRampage(Game):
     id = "castle_rampage"
     abi = ABI
     unseen_order = True
-    temperatures = {"beginner": 1.7, "casual": 1.1, "regular": 1.0, "skilled": 0.8}
+    temperatures = {"beginner": 1.7, "casual": 1.1, "regular": 1.0, "skilled": 0.88}
     title = "Castle Rampage"
     rules_version = 2
     summary = (
