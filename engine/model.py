@@ -44,16 +44,17 @@ class Model:
     ) -> None:
         """`weights` are by kind of decision, then by feature; `net` has the layers of a net.
 
-        Without a net, the model cannot be used for values. Raises ValueError.
+        A model that is used for values alone needs no weights, any other no net. Raises ValueError.
         """
         self.weights = {kind: dict(named) for kind, named in weights.items()}
         described = Features.of(game)
         if described is None:
             raise ValueError(f"nothing is learned of {game.id}")
-        if {kind: tuple(named) for kind, named in self.weights.items()} != described.decisions:
+        named = {kind: tuple(weights) for kind, weights in self.weights.items()}
+        if named != described.decisions and (named or set(uses) - {VALUE}):
             raise ValueError("the weights are not those of the game's features, in their order")
-        for kind, named in self.weights.items():
-            for name, weight in named.items():
+        for kind, of_kind in self.weights.items():
+            for name, weight in of_kind.items():
                 if type(weight) is not int or abs(weight) > MAX_WEIGHT:
                     raise ValueError(f"the weight of {kind}, {name}, is no whole number in range")
         if not set(uses) <= set(described.uses):
@@ -68,7 +69,7 @@ class Model:
         self.provenance = dict(provenance or {})
         self.features = Features.of(
             game,
-            {kind: tuple(named.values()) for kind, named in self.weights.items()},
+            {kind: tuple(each.values()) for kind, each in self.weights.items()} or None,
             self.net,
         )
         digest = hashlib.sha256(_canonical(self._played())).hexdigest()

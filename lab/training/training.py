@@ -76,6 +76,8 @@ class Training:
         self._tell = tell
         self._game, self._features = _described(settings)
         Configuration.read(f"search:{settings.gate_limit}")
+        if begin_from is not None and VALUE not in settings.uses:
+            raise ValueError(f"of a model to begin from, {VALUE} alone is renewed")
         kept = {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in settings._asdict().items()
@@ -90,10 +92,10 @@ class Training:
         """Trains; returns the model with all that passed its gate, None if nothing did."""
         model = self._begin_from
         for generation in range(1, self.settings.generations + 1):
+            if generation > 1 and (model is None or VALUE not in self.settings.uses):
+                break  # Later generations renew a net.
             self._begin(generation)
             model = self._first() if model is None else self._renew(model)
-            if model is None:
-                break
         return model
 
     def _begin(self, generation: int) -> None:
@@ -128,7 +130,7 @@ class Training:
             return None
         return Model(
             self._game,
-            fitted["weights"],
+            fitted["weights"] if set(passed) - {VALUE} else {},
             passed,
             self._made(fitted["losses"], gates),
             layers if VALUE in passed else None,

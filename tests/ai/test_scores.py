@@ -7,32 +7,15 @@ import pytest
 from ai.results import Parameters
 from ai.search import Search, search
 from engine import games
-from engine.position import Position
-from tests.support.play import random_joint, seeded
+from tests.support.play import decisions, seeded
 
 GAMES = [game_id for game_id, game in games().items() if not game.reference]
 SHARE = 0.2
 
 
-def decisions(game_id, count):
-    """Yield a position and a seat with several actions, from random matches."""
-    rng = seeded("scores", game_id)
-    game = games()[game_id]()
-    position = Position.deal(game, rng.getrandbits(60))
-    while count:
-        for _ in range(rng.randrange(1, 15)):
-            if position.over:
-                position = Position.deal(game, rng.getrandbits(60))
-            position.apply(random_joint(position, rng), rng.getrandbits(60))
-        for seat in position.deciders[:1]:
-            if len(position.legal(seat)) > 1:
-                count -= 1
-                yield position.copy(), seat
-
-
 @pytest.mark.parametrize("game_id", GAMES)
 def test_every_action_gets_its_share_of_the_visits(game_id):
-    for position, seat in decisions(game_id, 5):
+    for position, seat in decisions(game_id, 5, "scores"):
         result = search(
             position.view(seat),
             iterations=2_000,
@@ -49,7 +32,7 @@ def test_every_action_gets_its_share_of_the_visits(game_id):
 def test_a_score_is_within_its_deviation_of_a_search_for_the_action_alone(game_id):
     rng = seeded("alone", game_id)
     within = []
-    for position, seat in decisions(game_id, 10):
+    for position, seat in decisions(game_id, 10, "scores"):
         view = position.view(seat)
         hint = search(view, iterations=2_000, seed=1, parameters=Parameters(evaluation_share=SHARE))
         for one in rng.sample(hint.actions, min(5, len(hint.actions))):
@@ -66,7 +49,7 @@ def test_a_score_is_within_its_deviation_of_a_search_for_the_action_alone(game_i
 
 def test_a_dominated_action_is_scored_but_never_named():
     named = seen = 0
-    for position, seat in decisions("powershot_soccer", 150):
+    for position, seat in decisions("powershot_soccer", 150, "scores"):
         legal = position.legal(seat)
         dominated = set(legal) - set(position.without_dominated(seat))
         if not dominated:

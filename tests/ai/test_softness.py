@@ -10,29 +10,12 @@ from ai.softness import MAX_LOSS, MAX_TEMPERATURE, MIN_TEMPERATURE, soften
 from ai.strengths import STRENGTHS
 from engine import games
 from engine.model import learned
-from engine.position import Position
 from lab.players import BotPlayer
-from tests.support.play import random_joint, seeded
+from tests.support.play import decisions, seeded
 
 GAMES = [game_id for game_id, game in games().items() if not game.reference]
 FAR = 0.35  # Of the expected score: what everybody sees.
 SOFT = ("beginner", "casual", "regular", "skilled")
-
-
-def decisions(game_id, count):
-    """Yield views with their legal actions, several each, from random matches."""
-    rng = seeded("softness", game_id)
-    game = games()[game_id]()
-    position = Position.deal(game, rng.getrandbits(60))
-    while count:
-        for _ in range(rng.randrange(1, 15)):
-            if position.over:
-                position = Position.deal(game, rng.getrandbits(60))
-            position.apply(random_joint(position, rng), rng.getrandbits(60))
-        for seat in position.deciders[:1]:
-            if len(position.legal(seat)) > 1:
-                count -= 1
-                yield position.view(seat), position.legal(seat)
 
 
 def found(*visits_and_scores, mixed=False):
@@ -108,7 +91,8 @@ def test_stronger_bots_search_more_and_choose_less_softly(game_id):
 def test_bots_never_choose_what_seems_far_worse_to_them(game_id):
     rng = seeded("far worse", game_id)
     softly = 0
-    for view, legal in decisions(game_id, 12):
+    for position, seat in decisions(game_id, 12, "softness"):
+        view, legal = position.view(seat), position.legal(seat)
         for name in SOFT:
             strength, chance = STRENGTHS[name], rng.getrandbits(256)
             choice = BotPlayer(strength).choose(view, legal, chance)
@@ -132,7 +116,10 @@ def test_even_beginners_hardly_ever_throw_a_match_away():
     rng = seeded("throws")
     bot = BotPlayer(STRENGTHS["beginner"])
     thrown = at_random = 0.0
-    for view, legal in (each for game_id in GAMES for each in decisions(game_id, 25)):
+    for position, seat in (
+        each for game_id in GAMES for each in decisions(game_id, 25, "softness")
+    ):
+        view, legal = position.view(seat), position.legal(seat)
         judged = search(
             view,
             iterations=10_000,

@@ -182,6 +182,20 @@ def test_a_model_is_written_and_read(tmp_path, game_id):
     assert path.stat().st_size < model.MAX_BYTES
 
 
+def test_a_model_for_values_alone_needs_no_weights(tmp_path):
+    game = games()["skystones"]()
+    whole = random_model(game, 1, uses=("value",))
+    bare = Model(game, {}, ("value",), net=whole.net)
+    path = tmp_path / "weights.json"
+    path.write_text(bare.write())
+    view = a_view("skystones")
+    found = [search(view, iterations=200, seed=3, model=each) for each in (whole, bare)]
+    assert found[0] == found[1] != search(view, iterations=200, seed=3)
+    assert Model.read(path, game).name == bare.name != whole.name
+    with pytest.raises(ValueError, match="not those of the game's features"):
+        Model(game, {}, ("beliefs", "value"), net=whole.net)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -262,6 +276,6 @@ def test_what_is_committed_can_be_used():
                 passed |= {gate["use"] for gate in made["gates"] if gate["verdict"] == "elo1"}
                 made = made.get("from", {}).get("provenance")
             assert set(found.uses) <= passed
-            assert {kind: tuple(named) for kind, named in found.weights.items()} == Features.of(
-                game
-            ).decisions
+            named = {kind: tuple(weights) for kind, weights in found.weights.items()}
+            only_value = found.uses == ("value",)
+            assert named == ({} if only_value else Features.of(game).decisions)

@@ -226,6 +226,20 @@ def test_a_later_generation_plays_by_the_model_and_renews_its_net(trained, tmp_p
     assert Training(settings, again, 1, ignore, first).run() is first
 
 
+def test_only_nets_are_renewed(trained, tmp_path):
+    # The other use passes, and there is nothing to do in a second generation.
+    settings = SETTINGS._replace(uses=("beliefs",), generations=2)
+    (tmp_path / FIRST).mkdir()
+    for name in ("matches.jsonl", "fit.json"):
+        (tmp_path / FIRST / name).write_text((trained / FIRST / name).read_text())
+    (tmp_path / FIRST / "gate-beliefs.jsonl").write_text("[1.0,0.5]\n" * 200)
+    found = Training(settings, tmp_path, 1, ignore).run()
+    assert found.uses == ("beliefs",) and found.net is None
+    assert [path.name for path in tmp_path.iterdir()] == [FIRST]
+    with pytest.raises(ValueError, match="value alone is renewed"):
+        Training(settings, tmp_path, 1, ignore, found)
+
+
 # Matches
 
 

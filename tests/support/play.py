@@ -5,6 +5,7 @@ import collections
 import pytest
 
 from engine import games
+from engine.position import Position
 from lab.contract import VIEWERS as VIEWERS
 from lab.contract import note_on_failure as note_on_failure
 from lab.contract import random_joint as random_joint
@@ -34,3 +35,19 @@ def chances(worlds, hidden):
     for world, chance in worlds.items():
         likely[hidden(world)] += chance
     return likely
+
+
+def decisions(game_id, count, seed):
+    """Yield positions of random matches, each with a seat that has several actions there."""
+    rng = seeded(seed, game_id)
+    game = games()[game_id]()
+    position = Position.deal(game, rng.getrandbits(60))
+    while count:
+        for _ in range(rng.randrange(1, 15)):
+            if position.over:
+                position = Position.deal(game, rng.getrandbits(60))
+            position.apply(random_joint(position, rng), rng.getrandbits(60))
+        for seat in position.deciders[:1]:
+            if len(position.legal(seat)) > 1:
+                count -= 1
+                yield position.copy(), seat
