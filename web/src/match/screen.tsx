@@ -106,6 +106,7 @@ function Table(props: {
 	};
 	const chooser = useChooser(game, view, context, mine && !busy, hint, submit);
 	const [panel, setPanel] = useState<Panel | undefined>();
+	const [asked, setAsked] = useState(false);
 	const side = useRef<HTMLElement>(null);
 	const panels = PANELS.filter((name) => name !== "hint" || seat.seat !== undefined);
 	const titles = { log: t().log, hint: t().hint, rules: t().rules };
@@ -114,7 +115,7 @@ function Table(props: {
 		undo: chooser.undo,
 		hint: () => {
 			setPanel("hint");
-			if (mine && hintsAllowed(view)) void hints.start();
+			setAsked(true);
 		},
 		stamp: `${view.version} ${chooser.clicks.length}`,
 	});
@@ -122,6 +123,12 @@ function Table(props: {
 	useEffect(() => {
 		if (hints.hint.value && hints.hint.value.version !== view.version) hints.hide();
 	}, [hints, view.version]);
+	// A hint that is asked for while steps are still shown begins after them.
+	useEffect(() => {
+		if (!asked || busy) return;
+		setAsked(false);
+		if (mine && hintsAllowed(view)) void hints.start();
+	}, [hints, asked, busy, mine, view]);
 
 	const waiting = view.game.case === undefined;
 	const offset = session.clockOffset.value;

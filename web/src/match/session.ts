@@ -39,8 +39,15 @@ export class Session {
 	readonly sent: Signal<Action | undefined> = signal(undefined);
 	/** The servers' clock minus ours, in milliseconds. */
 	readonly clockOffset = signal(0);
-	/** Whether steps wait to be shown, so that no decision can be made yet. */
-	readonly busy = computed(() => this.waiting.value.length > 0 || this.submitting.value);
+	/** The version that our last decision led to: until it is shown, the view is of the past. */
+	private readonly reached = signal(0n);
+	/** Whether more is on its way than is shown, so that no decision can be made yet. */
+	readonly busy = computed(
+		() =>
+			this.waiting.value.length > 0 ||
+			this.submitting.value ||
+			this.reached.value > (this.view.value?.version ?? 0n),
+	);
 
 	private readonly waiting: Signal<Step[]> = signal([]);
 	private lastVersion: bigint | undefined;
@@ -223,6 +230,7 @@ export class Session {
 					const after = await submitAction(this.seat, view.version, action, requestId);
 					// The first of two simultaneous decisions makes no new view on the stream.
 					if (after.version === this.view.value?.version) this.show(after);
+					this.reached.value = after.version;
 					this.connection.value = "live";
 					this.retry();
 					return;
