@@ -7,7 +7,7 @@ until the policy can estimate the score, and backpropagates that score. Each sea
 own, whose nodes are what that seat has observed since the root (`Game.next_key`), so that no
 decision depends on what its seat has not seen: neither on a hidden card nor on the other half of a
 simultaneous choice. Which actions are available at a node depends on the world, and each action
-counts how often it was available (`Game.is_legal`), from when it was first tried.
+counts how often it was available (`Game.legal_among`), from when it was first tried.
 
     P. I. Cowling, E. J. Powley, D. Whitehouse, "Information Set Monte Carlo Tree Search", IEEE
     Transactions on Computational Intelligence and AI in Games 4(2), 2012: MO-ISMCTS, availability.
@@ -53,12 +53,12 @@ from libc.math cimport sqrt
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ai.memory cimport NO_ENTRY, Arena
+from ai.memory cimport NO_ENTRY, Arena, prefetch
 from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
 from engine.faults cimport raise_fault
-from engine.game cimport BOTH, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.game cimport BOTH, MASK, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
 
@@ -74,6 +74,10 @@ cdef enum:
 
 cdef double MAX_EXPLORATION_SHARE = 0.6
 cdef double MIN_REGRET = -3    # In units of the largest jump of an estimate.
+
+
+cdef extern from *:
+    int lowest_one "__builtin_ctzll"(uint64_t bits) noexcept nogil
 
 
 cdef struct Step:              # A decision of the current iteration.
@@ -113,6 +117,7 @@ cdef class IsmctsWorker(Worker):
     cdef uint16_t* available   # Scratch: children that are available in this iteration,
     cdef double* sigma         # and their probabilities by regret matching.
     cdef int path_length
+    cdef uint32_t expected     # The node to which the last action chosen led before.
     cdef size_t scratch_used
 
     cdef uint64_t root_key
@@ -195,6 +200,7 @@ cdef class IsmctsWorker(Worker):
         self.sampler.draw(state, &self.rng)
         self.path_length = 0
         self.scratch_used = 0
+        self.expected = NO_ENTRY
         for seat in range(SEATS):
             keys[seat] = mix(self.game.root_key(state, seat), seat)
         while not at_leaf:
@@ -207,6 +213,7 @@ cdef class IsmctsWorker(Worker):
                     joint[seat] = self.select(state, seat, owed == BOTH, keys[seat], &at_leaf)
             self.game.apply(state, joint, &self.rng, NULL)
             if not at_leaf:
+                prefetch(&self.tree.children[self.tree.nodes[self.expected].first])
                 for seat in range(SEATS):
                     keys[seat] = self.game.next_key(keys[seat], state, joint, seat)
                     self.tree.index.prefetch(keys[seat])
@@ -234,6 +241,7 @@ cdef class IsmctsWorker(Worker):
         cdef Action action
         cdef Node* node
         cdef Step* step
+        cdef Child* child
         cdef uint32_t at
         if key == self.root_key:
             at = self.root
@@ -243,6 +251,9 @@ cdef class IsmctsWorker(Worker):
             if action:
                 return action
             at = self.find_or_expand(key, at_leaf)
+            if at != self.expected and self.path_length > 0:
+                step = &self.path[self.path_length - 1]
+                self.tree.children[self.tree.nodes[step.node].first + step.chosen].next = at
         if at != NO_ENTRY and self.path_length < MAX_PATH:
             node = &self.tree.nodes[at]
             step = &self.path[self.path_length]
@@ -256,7 +267,11 @@ cdef class IsmctsWorker(Worker):
                 self.select_by_ucb1(step, node, state)
             if step.chosen >= 0:
                 self.path_length += 1
-                return self.tree.children[node.first + step.chosen].action
+                child = &self.tree.children[node.first + step.chosen]
+                self.expected = child.next
+                prefetch(&self.tree.nodes[child.next])
+                prefetch(&self.tree.figures[node.first + step.chosen])
+                return child.action
             return self.policy.choose(state, seat, &self.rng)
         at_leaf[0] = True
         return self.leaf_action(state, seat)
@@ -290,17 +305,24 @@ cdef class IsmctsWorker(Worker):
         cdef float value, best = -1
         cdef float exploration = self.exploration * node.spread
         cdef bint is_root = step.node == self.root
-        cdef int i, tried = 0
-        for i in range(node.count):
-            child = &children[i]
-            if not is_root and not self.game.is_legal(state, step.seat, child.action):
-                continue
-            tried += 1
-            child.availability += 1
-            value = child.mean + exploration * sqrt_log(child.availability) * child.inverse_root
-            if value > best:
-                best = value
-                step.chosen = i
+        cdef uint64_t legal
+        cdef int i, count, first = 0, chosen = -1, tried = 0
+        while first < node.count:
+            count = min(<int> MASK, node.count - first)
+            legal = (~<uint64_t> 0 >> (MASK - count) if is_root else self.game.legal_among(
+                state, step.seat, &children[first].action, sizeof(Child), count))
+            while legal:
+                i = first + lowest_one(legal)
+                legal &= legal - 1
+                child = &children[i]
+                tried += 1
+                child.availability += 1
+                value = child.mean + exploration * sqrt_log(child.availability) * child.inverse_root
+                if value > best:
+                    best = value
+                    chosen = i
+            first += MASK
+        step.chosen = chosen
         if is_root and self.evaluation_share > 0:
             i = self.least_visited(node)
             if i >= 0:
@@ -537,7 +559,8 @@ cdef class IsmctsWorker(Worker):
         node = &self.tree.nodes[at]
         for i in range(node.count):
             child = &self.tree.children[node.first + i]
-            if child.availability == 0 or not self.game.is_legal(state, seat, child.action):
+            if child.availability == 0 or not self.game.legal_among(
+                    state, seat, &child.action, sizeof(Child), 1):
                 continue
             share = <double> child.visits / child.availability
             if share > visits:

@@ -43,12 +43,12 @@ cdef class HashIndex:
 
     # Fetches the place of a key, so that `find` need not wait for it.
     cdef inline void prefetch(self, uint64_t key) noexcept nogil:
-        prefetch(&self.slots[key & self.mask])
+        prefetch(&self.slots[key >> 32 & self.mask])
 
     # The entry with a key; NO_ENTRY if there is none. Inline, since every decision needs it. An
     # entry is read only if half of its key fits, so a key that is new costs one cache miss.
     cdef inline uint32_t find(self, uint64_t key) noexcept nogil:
-        cdef size_t at = key & self.mask
+        cdef size_t at = key >> 32 & self.mask
         cdef uint64_t slot = self.slots[at]
         while slot and ((slot ^ key) >> 32 or self.key_of(<uint32_t> slot) != key):
             at = (at + 1) & self.mask

@@ -6,12 +6,17 @@ holds the number of the entry with half of its key: a node and its key are read 
 """
 
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 cdef enum:
-    HEADER = 16                # Before a block: where the block before it is. Keeps the alignment.
+    LINE = 64                  # Bytes of a cache line: a block begins with one.
+    HEADER = LINE              # Before a block: where the block before it is.
     SMALLEST_INDEX = 16        # Slots.
+
+
+cdef extern from "<stdlib.h>":
+    void* aligned_alloc(size_t alignment, size_t size) noexcept nogil
 
 
 cdef class Arena:
@@ -25,10 +30,13 @@ cdef class Arena:
             block = self.last
 
     cdef void* take(self, size_t count, size_t size) except NULL:
-        return self.keep(<char*> malloc(HEADER + count * size))
+        return self.keep(<char*> aligned_alloc(
+            LINE, (HEADER + count * size + LINE - 1) // LINE * LINE))
 
     cdef void* take_zeroed(self, size_t count, size_t size) except NULL:
-        return self.keep(<char*> calloc(HEADER + count * size, 1))
+        cdef char* block = <char*> self.take(count, size)
+        memset(block, 0, count * size)
+        return block
 
     cdef void* keep(self, char* block) except NULL:
         if block == NULL:
@@ -41,8 +49,8 @@ cdef class Arena:
 cdef class HashIndex:
     """Entries by their keys: open addressing with linear probing.
 
-    Keys are mixed well before they come here, so their low bits choose the slot. At most half of
-    the slots are taken.
+    Keys are mixed well before they come here, so their upper half alone chooses the slot, and no
+    entry is read when the index grows. At most half of the slots are taken.
     """
 
     def __dealloc__(self):
@@ -78,12 +86,12 @@ cdef class HashIndex:
         self.mask = mask
         for i in range(old_size):
             if old[i]:
-                self.slots[self.free_slot(self.key_of(<uint32_t> old[i]))] = old[i]
+                self.slots[self.free_slot(old[i])] = old[i]
         free(old)
         return True
 
     cdef size_t free_slot(self, uint64_t key) noexcept nogil:
-        cdef size_t at = key & self.mask
+        cdef size_t at = key >> 32 & self.mask
         while self.slots[at]:
             at = (at + 1) & self.mask
         return at

@@ -18,6 +18,7 @@ cdef struct Child:             # An action of a node: what each selection reads.
     uint32_t availability      # Iterations in which the action could have been chosen.
     float mean                 # Of the scores.
     float inverse_root         # 1 / sqrt(visits).
+    uint32_t next              # The node to which the action led last, in some world.
 
 cdef struct Figures:           # The rest about a child, which only an update reads.
     double total               # Sum of the scores.
@@ -37,6 +38,7 @@ cdef struct Node:
     double total               # Sum of the scores.
     double squares             # Sum of their squares.
     float spread               # The standard deviation of the scores.
+    uint32_t padding[3]        # A node is one line of the cache.
 
 # By availability: sqrt(log(availability)).
 cdef float SQRT_LOG[EXACT + OCTAVES * STEPS_AN_OCTAVE]

@@ -44,6 +44,7 @@ cdef class SearchTree:
         self.nodes = <Node*> arena.take(self.node_capacity, sizeof(Node))
         self.children = <Child*> arena.take(self.child_capacity, sizeof(Child))
         self.figures = <Figures*> arena.take(self.child_capacity, sizeof(Figures))
+        memset(&self.nodes[NO_ENTRY], 0, sizeof(Node))  # Its place is prefetched like the others.
         self.node_count = NO_ENTRY + 1
         self.child_count = NO_ENTRY + 1
         self.index = HashIndex()

@@ -22,6 +22,7 @@ cpdef enum:
     STATE_BYTES = 8 * STATE_WORDS
     VIEW_WORDS = 640
     VIEW_BYTES = 8 * VIEW_WORDS
+    MASK = 64              # Actions whose legality one number tells.
     MAX_ACTIONS = 4096     # Legal actions of one seat in one state.
     MAX_PLACES = 8         # Hidden places of one game: see `Game.hidden`.
     CARD_TYPES = 128       # The most different cards that one game can have.
@@ -39,6 +40,24 @@ cdef struct State:
 
 cdef struct View:
     uint64_t words[VIEW_WORDS]
+
+
+# The action that stands `i` times `stride` bytes after another.
+cdef inline Action action_at(const Action* actions, size_t stride, int i) noexcept nogil:
+    return (<const Action*> (<const char*> actions + i * stride))[0]
+
+
+# Which of some actions stand in a list, as `Game.legal_among` tells it.
+cdef inline uint64_t those_listed(const Action* listed, int size, const Action* actions,
+                                  size_t stride, int count) noexcept nogil:
+    cdef uint64_t found = 0
+    cdef int i, j
+    for i in range(count):
+        for j in range(size):
+            if listed[j] == action_at(actions, stride, i):
+                found |= <uint64_t> 1 << i
+                break
+    return found
 
 
 cdef class Game:
@@ -65,10 +84,12 @@ cdef class Game:
     # many there are. They depend on nothing that the seat does not know.
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil
 
-    # Whether an action of a seat that must decide is legal. The action was legal in another state
-    # in which the seat had observed the same, so only what differs between the two must be checked:
-    # its cards. The default lists the legal actions.
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil
+    # Which of at most MASK actions of a seat that must decide are legal: bit i is that of the i-th.
+    # There are `stride` bytes from one action to the next (`action_at`). Each was legal in another
+    # state in which the seat had observed the same, so only what differs between the two must be
+    # checked: its cards. The default lists the legal actions.
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil
 
     # The only legal action of a seat that must decide; 0 if there are several. The default lists
     # the legal actions.

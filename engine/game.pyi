@@ -9,6 +9,7 @@ STATE_WORDS: int
 STATE_BYTES: int
 VIEW_WORDS: int
 VIEW_BYTES: int
+MASK: int
 MAX_ACTIONS: int
 MAX_PLACES: int
 CARD_TYPES: int

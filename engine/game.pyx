@@ -168,13 +168,11 @@ cdef class Game:
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil:
         return 0
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
-        cdef Action actions[MAX_ACTIONS]
-        cdef int i
-        for i in range(self.legal(state, seat, actions)):
-            if actions[i] == action:
-                return True
-        return False
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
+        cdef Action listed[MAX_ACTIONS]
+        cdef int size = self.legal(state, seat, listed)
+        return those_listed(listed, size, actions, stride, count)
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef Action actions[MAX_ACTIONS]

@@ -100,7 +100,8 @@ cdef class Position:
 
     def is_legal(self, int seat, Action action):
         """Whether an action is legal, which was legal in another position that looks alike."""
-        cdef bint legal = self.game.is_legal(&self.state, seat, action)
+        cdef bint legal = self.game.legal_among(
+            &self.state, seat, &action, sizeof(Action), 1)
         raise_fault()
         return legal
 

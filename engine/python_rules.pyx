@@ -14,7 +14,7 @@ from engine.events cimport EventLog
 from engine.faults cimport failed_here, keep_raised
 from engine.game cimport (
     CARD_TYPES, MAX_ACTIONS, NOBODY, SEATS, STATE_BYTES, VIEW_BYTES, Action, Cards, Game, State,
-    View,
+    View, those_listed,
 )
 from engine.integers cimport uint8_t, uint64_t
 from engine.python_tools cimport Chance, Log, chance_of, log_of
@@ -194,14 +194,15 @@ cdef class PythonRules(Game):
         actions[0] = SAFE_ACTION
         return 1
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
-        cdef bint found
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
+        cdef uint64_t found = 0
         if failed_here():
-            return False
+            return 0
         with gil:
-            found = (<Finding> find_legal)(self, state, seat, action)
+            found = (<Finding> find_legal)(self, state, seat, actions, stride, count)
             keep_raised(self.name, "legal")
-        return found and not failed_here()
+        return 0 if failed_here() else found
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef Action action = SAFE_ACTION
@@ -282,7 +283,8 @@ cdef class PythonRules(Game):
 ctypedef int (*Playing)(PythonRules, State*, const Action*, Rng*, EventLog*) noexcept
 ctypedef int (*Asking)(PythonRules, const State*) noexcept
 ctypedef int (*Listing)(PythonRules, const State*, int, Action*) noexcept
-ctypedef int (*Finding)(PythonRules, const State*, int, Action) noexcept
+ctypedef uint64_t (*Finding)(PythonRules, const State*, int, const Action*, size_t,
+                             int) noexcept
 ctypedef Action (*Single)(PythonRules, const State*, int) noexcept
 ctypedef double (*Scoring)(PythonRules, const State*, int) noexcept
 ctypedef int (*Viewing)(PythonRules, const State*, int, View*) noexcept
@@ -337,14 +339,12 @@ cdef Action only_listed(PythonRules game, const State* state, int seat) except? 
     return (<const Action*> PyBytes_AS_STRING(codes))[0]
 
 
-cdef int find_legal(PythonRules game, const State* state, int seat, Action action) except -1:
+cdef uint64_t find_legal(PythonRules game, const State* state, int seat, const Action* actions,
+                         size_t stride, int count) except? 1:
     cdef bytes listed = game.listed(state, seat)
-    cdef const Action* codes = <const Action*> PyBytes_AS_STRING(listed)
-    cdef Py_ssize_t i
-    for i in range(PyBytes_GET_SIZE(listed) // <Py_ssize_t> sizeof(Action)):
-        if codes[i] == action:
-            return True
-    return False
+    return those_listed(
+        <const Action*> PyBytes_AS_STRING(listed),
+        PyBytes_GET_SIZE(listed) // <Py_ssize_t> sizeof(Action), actions, stride, count)
 
 
 cdef double score_in(PythonRules game, const State* state, int seat) except -1:

@@ -66,7 +66,7 @@ from engine.castle_rampage.turns cimport begin, end_turn, play, set_up, strength
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event
 from engine.game cimport (
-    ABI, BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View,
+    ABI, BOTH, MAX_ACTIONS, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at,
 )
 from engine.integers cimport uint64_t, uint8_t
 
@@ -92,6 +92,21 @@ cdef int flags_of(const Common* common) noexcept nogil:
     cdef const Side* other = &common.sides[1 - common.active]
     return (STRENGTHENED_BEFORE * common.strengthened | CATAPULT_OPPOSED * (other.catapults > 0)
             | GRANARY_OPPOSED * (other.granaries > 0))
+
+
+cdef inline bint may_choose(const Common* common, const uint8_t* hand,
+                            Action action) noexcept nogil:
+    # What is asked first is most often the answer.
+    if kind_of(action) == SET_UP_CARDS:
+        return has_set_up(hand, action)
+    if not has_cards(hand, action):
+        return False
+    if kind_of(action) == STRENGTHEN:
+        return not common.strengthened
+    if card_of(action) == SABOTEUR:
+        return flags_of(common) & (
+            CATAPULT_OPPOSED if choice_of(action) == CATAPULT else GRANARY_OPPOSED) != 0
+    return True
 
 
 cdef Action all_alike(int card) noexcept nogil:
@@ -323,20 +338,16 @@ cdef class CastleRampage(Game):
         return turn_actions(&self.tables, rampage.own[seat].hand, flags_of(&rampage.common),
                             actions)
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
-        # What is asked first is most often the answer.
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state
         cdef const uint8_t* hand = rampage.own[seat].hand
-        if kind_of(action) == SET_UP_CARDS:
-            return has_set_up(hand, action)
-        if not has_cards(hand, action):
-            return False
-        if kind_of(action) == STRENGTHEN:
-            return not rampage.common.strengthened
-        if card_of(action) == SABOTEUR:
-            return flags_of(&rampage.common) & (
-                CATAPULT_OPPOSED if choice_of(action) == CATAPULT else GRANARY_OPPOSED) != 0
-        return True
+        cdef uint64_t legal = 0
+        cdef int i
+        for i in range(count):
+            legal |= <uint64_t> may_choose(
+                &rampage.common, hand, action_at(actions, stride, i)) << i
+        return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const CastleState* rampage = <const CastleState*> state

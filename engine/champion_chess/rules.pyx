@@ -36,7 +36,9 @@ from engine.champion_chess.hand cimport (
 )
 from engine.chance cimport Rng, mix, rng_shuffle
 from engine.events cimport TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat
-from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.game cimport (
+    ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at,
+)
 from engine.integers cimport uint64_t, uint8_t
 
 from engine.card_list import check_ranges
@@ -291,13 +293,22 @@ cdef class ChampionChess(Game):
             return sub_multisets(PLAY_AID, most, PAWN, actions)
         return sub_multisets(DISCARD_TO_RESERVE, hand, 0, actions)
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
         cdef const ChessState* chess = <const ChessState*> state
-        if chess.phase != CHAMPION:
-            return holds(pack(chess.own[seat].hand), cards_of(action))
-        if action & CASTLE:
-            return self.may_castle(chess, seat)
-        return chess.own[seat].hand[action & 255] > 0
+        cdef const uint8_t* hand = chess.own[seat].hand
+        cdef uint64_t packed = pack(hand), legal = 0
+        cdef Action action
+        cdef int i
+        for i in range(count):
+            action = action_at(actions, stride, i)
+            if chess.phase != CHAMPION:
+                legal |= <uint64_t> holds(packed, cards_of(action)) << i
+            elif action & CASTLE:
+                legal |= <uint64_t> self.may_castle(chess, seat) << i
+            else:
+                legal |= <uint64_t> (hand[action & 255] > 0) << i
+        return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const ChessState* chess = <const ChessState*> state

@@ -47,7 +47,7 @@ from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at
 from engine.integers cimport uint64_t, uint8_t
 from engine.powershot_soccer.rules cimport (
     defence_against, half_is_over, held, lowest_one, needed_to_shoot, seat_to_play,
@@ -318,9 +318,15 @@ cdef class PowerShotSoccer(Game):
                 n += 1
         return n
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
         # Everybody sees what decides the roles of a card.
-        return (<const SoccerState*> state).own[seat].hand[action >> ROLE_BITS] > 0
+        cdef const uint8_t* hand = (<const SoccerState*> state).own[seat].hand
+        cdef uint64_t legal = 0
+        cdef int i
+        for i in range(count):
+            legal |= <uint64_t> (hand[action_at(actions, stride, i) >> ROLE_BITS] > 0) << i
+        return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const SoccerState* soccer = <const SoccerState*> state

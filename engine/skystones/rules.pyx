@@ -37,7 +37,7 @@ from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View
+from engine.game cimport ABI, BOTH, NOBODY, SEATS, SPECTATOR, Action, Cards, State, View, action_at
 from engine.integers cimport uint64_t, uint8_t
 from engine.skystones.stack cimport (
     Picks, Stack, find_lowest_sums, lowest_bit, pick_limit, stack_up, start_picks, take_out,
@@ -269,13 +269,23 @@ cdef class Skystones(SkystonesTables):
                 n += accepts(board[open[i]].field, self.elements[card])
         return n
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
         # Everybody sees which squares are open to a card.
         cdef const SkystonesState* stones = <const SkystonesState*> state
-        cdef int card = action & 255
-        if action >> KIND_SHIFT == PLACE_CARD:
-            return stones.hands[seat][action >> 8 & 255] > 0
-        return stones.piles[seat][card] > 0 and self.totals[card] < stones.pick_limits[seat]
+        cdef const uint8_t* hand = stones.hands[seat]
+        cdef uint64_t legal = 0
+        cdef int i, card
+        if stones.common.phase != PICK:
+            for i in range(count):
+                card = action_at(actions, stride, i) >> 8 & 255
+                legal |= <uint64_t> (hand[card] > 0) << i
+            return legal
+        for i in range(count):
+            card = action_at(actions, stride, i) & 255
+            legal |= <uint64_t> (stones.piles[seat][card] > 0
+                                 and self.totals[card] < stones.pick_limits[seat]) << i
+        return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const SkystonesState* stones = <const SkystonesState*> state

@@ -46,7 +46,9 @@ from engine.chance cimport Rng, mix, rng_below, rng_shuffle
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View
+from engine.game cimport (
+    ABI, NOBODY, SEATS, SPECTATOR, Action, Cards, Game, State, View, action_at,
+)
 from engine.integers cimport uint8_t, uint64_t
 from gin_rummy.melds cimport (
     Melding, bit, card_at, deadwood, knocking, lay_off, lowest_one, meld,
@@ -283,16 +285,20 @@ cdef class GinRummy(Game):
             n += 1
         return n
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
         cdef const GinState* gin = <const GinState*> state
-        cdef uint64_t card
-        if gin.common.phase != TO_DISCARD:
-            return True
-        card = bit(action & CARD_MASK) & gin.hands[seat]
-        if not card:
-            return False
-        return (action >> CARD_BITS == DISCARD
-                or deadwood(gin.hands[seat] ^ card) <= self.knock_limit)
+        cdef uint64_t card, legal = 0
+        cdef Action action
+        cdef int i
+        for i in range(count):
+            action = action_at(actions, stride, i)
+            card = bit(action & CARD_MASK) & gin.hands[seat]
+            legal |= <uint64_t> (
+                gin.common.phase != TO_DISCARD
+                or (card and (action >> CARD_BITS == DISCARD
+                              or deadwood(gin.hands[seat] ^ card) <= self.knock_limit))) << i
+        return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef const GinState* gin = <const GinState*> state

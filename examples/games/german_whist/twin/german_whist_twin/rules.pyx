@@ -6,7 +6,7 @@ from engine.chance cimport Rng, rng_shuffle
 from engine.events cimport (
     NO_SEAT, TO_PUBLIC, TO_RECORD, EventLog, log_event, log_private, to_seat,
 )
-from engine.game cimport ABI, NOBODY, SEATS, Action, Cards, Game, State, View
+from engine.game cimport ABI, NOBODY, SEATS, Action, Cards, Game, State, View, action_at
 from engine.integers cimport uint8_t, uint64_t
 from german_whist_twin.state cimport MAX_CARDS, RANKS, SUIT, WhistState, WhistView
 
@@ -105,8 +105,13 @@ cdef class CompiledGermanWhist(Game):
             actions[i] = cards[i] + 1
         return n
 
-    cdef bint is_legal(self, const State* state, int seat, Action action) noexcept nogil:
-        return choices(<const WhistState*> state, seat) >> (action - 1) & 1
+    cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
+                              size_t stride, int count) noexcept nogil:
+        cdef uint64_t cards = choices(<const WhistState*> state, seat), legal = 0
+        cdef int i
+        for i in range(count):
+            legal |= (cards >> (action_at(actions, stride, i) - 1) & 1) << i
+        return legal
 
     cdef Action only_action(self, const State* state, int seat) noexcept nogil:
         cdef uint64_t cards = choices(<const WhistState*> state, seat)
