@@ -1,10 +1,11 @@
-"""`croupier train`: learns from self-play what a game's model knows."""
+"""`croupier train`: learns from self-play what a game's model knows, or a best response."""
 
 import argparse
 import signal
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cli import arguments
 from cli.arguments import Commands, UsageError
@@ -15,6 +16,14 @@ from lab import workers
 from lab.player import ConfigurationError
 from lab.workers import RayCluster, WorkersError
 
+if TYPE_CHECKING:
+    from lab.training.training import Settings
+
+POLICY_MATCHES = 60_000
+GATE, SPRT = "iterations=1000", (0.0, 15.0)
+GATE_GAMES, AGAINST_GAMES = 10_000, 2_000
+# Options of a training that a best response does not have.
+NOT_AGAINST = ("--from", "--policy-matches", "--gate", "--sprt")
 TELL_EVERY = 10.0  # Seconds between lines of progress.
 
 
@@ -27,9 +36,11 @@ def add_parser(commands: Commands) -> None:
         "each action is and to their ends what a position is worth, and plays matches to find out "
         "which uses of that make the search stronger. Those that do make a model, which is written "
         "to the folder. More generations play by the model and renew its net for values. Ctrl-C "
-        "ends it; the same command continues it.",
+        "ends it; the same command continues it. With --against served, a learner "
+        "plays against hints as they are served instead, and what it gains tells how exploitable "
+        "they are.",
         epilog="A model that is copied to the folder of its game, engine/GAME/weights.json, is "
-        "used for hints and bots.",
+        "used for hints and bots. One that was learned --against served fits this opponent alone.",
     )
     add = parser.add_argument
     add("game", metavar="GAME", help="the game: one with a file engine/GAME/features.pyx")
@@ -37,7 +48,8 @@ def add_parser(commands: Commands) -> None:
         "--folder",
         metavar="DIR",
         type=Path,
-        help="where to keep what is done so far, and the model (default: build/training/GAME)",
+        help="where to keep what is done so far, and the model (default: build/training/GAME, "
+        "or GAME-against-served beside it)",
     )
     add("--seed", metavar="N", type=int, default=0, help="the seed of all chance (default: 0)")
     add(
@@ -63,6 +75,14 @@ def add_parser(commands: Commands) -> None:
         help="a model to begin from: the first generation plays by it, too",
     )
     add(
+        "--against",
+        choices=("served",),
+        help="learn a best response: the learner begins from the model of the game, plays all "
+        "matches against the search with that model, which stays as it is, and learns from how "
+        "the opponent decides and how matches end. Of what it learns it keeps what gains, and "
+        "prints how much it gains in a match in the end: a best response gains at least so much",
+    )
+    add(
         "--iterations",
         metavar="N",
         type=arguments.whole(1),
@@ -73,9 +93,8 @@ def add_parser(commands: Commands) -> None:
         "--policy-matches",
         metavar="N",
         type=arguments.whole(0),
-        default=60_000,
         help="quick matches, without a search, that a net for values learns from first (default: "
-        "%(default)s)",
+        f"{POLICY_MATCHES})",
     )
     add(
         "--uses",
@@ -86,23 +105,21 @@ def add_parser(commands: Commands) -> None:
     add(
         "--gate",
         metavar="LIMIT",
-        default="iterations=1000",
         help="of each search in the matches that a use has to pass: iterations=N, or ms=N to "
-        "compare at equal time, which depends on the machine (default: %(default)s)",
+        f"compare at equal time, which depends on the machine (default: {GATE})",
     )
     add(
         "--gate-games",
         metavar="N",
         type=arguments.even,
-        default=10_000,
         help="the most games of a use; one that has not passed by then is left out (default: "
-        "%(default)s)",
+        f"{GATE_GAMES}). With --against, all games of each use and of the measurement in the end "
+        f"(default: {AGAINST_GAMES})",
     )
     add(
         "--sprt",
         metavar="ELO0,ELO1",
         type=arguments.ascending,
-        default=(0.0, 15.0),
         help="a use passes when a sequential test accepts the second difference in Elo, at a "
         "risk of 5 %% (default: 0,15)",
     )
@@ -115,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
     if not find_spec("scipy"):
         raise UsageError("train needs SciPy: pip install 'croupier-server[train]'")
     # Imported here because SciPy is optional and takes a second to import.
+    from lab.training.response import Response
     from lab.training.state import StateError
     from lab.training.training import Settings, Training
 
@@ -124,7 +142,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.game} is no game that can be trained: {', '.join(known)}")
     features = Features.of(games()[game_id]())
     assert features is not None
-    elo0, elo1 = args.sprt
+    elo0, elo1 = args.sprt or SPRT
+    if args.against:
+        given = (args.begin_from, args.policy_matches, args.gate, args.sprt)
+        for option, value in zip(NOT_AGAINST, given, strict=True):
+            if value is not None:
+                raise UsageError(f"{option} does not go with --against {args.against}")
     try:
         begin_from = args.begin_from and Model.read(args.begin_from, features.game)
     except ModelError as error:
@@ -135,20 +158,26 @@ def run(args: argparse.Namespace) -> int:
         generations=args.generations,
         matches=args.matches,
         iterations=args.iterations,
-        policy_matches=args.policy_matches,
+        policy_matches=POLICY_MATCHES if args.policy_matches is None else args.policy_matches,
         uses=tuple(args.uses.split(",")) if args.uses else features.uses,
-        gate_limit=args.gate,
-        gate_games=args.gate_games,
+        gate_limit=args.gate or GATE,
+        gate_games=args.gate_games or (AGAINST_GAMES if args.against else GATE_GAMES),
         elo0=elo0,
         elo1=elo1,
         begun_from=begin_from.name if begin_from else "",
     )
-    folder = args.folder or Path("build/training", game_id)
+    name = f"{game_id}-against-{args.against}" if args.against else game_id
+    folder = args.folder or Path("build/training", name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     played_by: int | RayCluster | None = None
     try:
         played_by = RayCluster(args.ray) if args.ray else args.workers or workers.processors()
-        model = Training(settings, folder, played_by, _Teller(), begin_from).run()
+        training = (
+            Response(settings, folder, played_by, _Teller())
+            if args.against
+            else Training(settings, folder, played_by, _Teller(), begin_from)
+        )
+        model = training.run()
     except KeyboardInterrupt:
         print(f"interrupted; the same command continues in {folder}")
         return 130
@@ -163,7 +192,29 @@ def run(args: argparse.Namespace) -> int:
     path = folder / FILE
     path.write_text(model.write())
     print(f"{model.name} for {', '.join(model.uses)}: {path}")
+    if args.against:
+        _print_gain(settings, model)
     return 0
+
+
+def _print_gain(settings: "Settings", model: Model) -> None:
+    for gate in model.provenance["gates"]:
+        print(f"generation {gate['generation']}, {gate['use']}: {_points(gate)}")
+    against = model.provenance["against"]
+    print(
+        f"A learner of {against['matches']:,} matches gains {_points(against)} a match of 100, in "
+        f"{sum(against['games']):,} other matches against {against['model']}, "
+        f"{settings.iterations:,} iterations each."
+    )
+    print(
+        "This is a LOWER bound: a best response gains at least so much, up to chance, and a figure "
+        "around 0 does not say that nothing can be gained."
+    )
+
+
+def _points(figures: dict[str, Any]) -> str:
+    estimate, low, high = figures["points"]
+    return f"{estimate:+.1f} points (95 %: {low:+.1f} to {high:+.1f})"
 
 
 class _Teller:

@@ -29,6 +29,7 @@ UNSEEN = 1e-3  # An outcome that was never seen counts as so many pairs.
 MIN_OTHERS = 20
 MAX_COEFFICIENT = 3.0
 ROUNDING = 1e-12
+POINTS = 100  # A match has so many: a win is worth 50 and a draw 0.
 BISECTIONS = 64  # Enough for the precision of a double.
 
 Distribution = Mapping[float, float]
@@ -90,6 +91,11 @@ def score(outcomes: Distribution) -> Interval:
 def elo(outcomes: Distribution) -> Interval:
     """The Elo difference."""
     return Interval(*map(elo_of, score(outcomes)))
+
+
+def points(outcomes: Distribution) -> Interval:
+    """The gain in a match, in points."""
+    return Interval(*(POINTS * (end - 0.5) for end in score(outcomes)))
 
 
 class Corrected(NamedTuple):

@@ -59,7 +59,6 @@ PLAYOUTS = 64
 TREMBLE = 0.1
 EVALUATION_SHARE = 0.25  # Of the exploiter's own search.
 MOST_DRAWS = 4000  # Of chance, for a step of a world that is to fit what was seen.
-POINTS = 100  # A match has so many.
 
 
 def by_uniform(view: SeatView, iterations: int, seed: int) -> Answer:
@@ -352,6 +351,10 @@ def run(
             effective += pair.effective
             asked += pair.asked
             on_pair()
-    points = elo.Interval(*(POINTS * (end - 0.5) for end in elo.score(outcomes)))
     matches = 2 * len(tasks)
-    return Result(points, matches, math.fsum(effective) / max(1, len(effective)), asked / matches)
+    return Result(
+        elo.points(outcomes),
+        matches,
+        math.fsum(effective) / max(1, len(effective)),
+        asked / matches,
+    )

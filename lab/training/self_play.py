@@ -8,6 +8,9 @@ A search also asks about positions that it would never play itself. So in every 
 seat slips now and then: it plays any legal action, while the answer of the search is recorded as
 ever. The other matches are *clean*: what happens in them is how the search plays, as in the rest of
 a match after its `last_slip` (the number of a decision; -1: there is none).
+
+In matches of a learner against the search as it is served, only the learner plays by the model of
+the task, and only it slips. The answers of both are recorded.
 """
 
 import random
@@ -19,7 +22,7 @@ from typing import Any, NamedTuple
 from ai.search import search
 from engine import games
 from engine.game import Game
-from engine.model import Model
+from engine.model import Model, learned
 from engine.position import Position
 
 SLIPS = 0.1  # The share of decisions in matches that are not clean.
@@ -35,6 +38,7 @@ class Task(NamedTuple):
     number: int
     iterations: int  # Of each search.
     model: str = ""  # The file of the model by which it plays; without: by what is written by hand.
+    against_served: bool = False  # Only the learner plays by that model.
 
 
 class Decided(NamedTuple):
@@ -57,9 +61,12 @@ def _game(game_id: str) -> Game:
 def play(task: Task) -> dict[str, Any]:
     """Plays a match and returns its record, which can be written as JSON."""
     chance = random.Random(f"train {task.game_id} {task.seed} {task.number}")
+    game = _game(task.game_id)
+    model = _model(task.game_id, task.model)
+    served = 1 - learner(task.number) if task.against_served else None
     clean = is_clean(task.number)
     deal = chance.getrandbits(64)
-    position = Position.deal(_game(task.game_id), deal)
+    position = Position.deal(game, deal)
     steps: list[dict[str, Any]] = []
     last_slip = -1
     while not position.over:
@@ -72,12 +79,12 @@ def play(task: Task) -> dict[str, Any]:
                     position.view(seat),
                     iterations=task.iterations,
                     seed=chance.getrandbits(64),
-                    model=_model(task.game_id, task.model),
+                    model=learned(game) if seat == served else model,
                 )
-                if not task.model:
+                if not task.model or task.against_served:
                     answers[seat] = [[one.action, one.probability] for one in result.actions]
                 joint[seat] = result.action
-                if not clean and chance.random() < SLIPS:
+                if not clean and seat != served and chance.random() < SLIPS:
                     joint[seat] = chance.choice(legal)
                     last_slip = len(steps)
         step = chance.getrandbits(64)
@@ -98,6 +105,21 @@ def play(task: Task) -> dict[str, Any]:
 def is_clean(number: int) -> bool:
     """Whether nobody slips in the match of a number."""
     return number % 2 == 0
+
+
+def learner(number: int) -> int:
+    """The seat of the learner in the match of a number."""
+    return number // 2 % 2
+
+
+def of_served(match: dict[str, Any]) -> dict[str, Any]:
+    """A match of a learner with the answers of its opponent alone."""
+    seat = learner(match["match"])
+    steps = [
+        {**step, "answers": [each for each in step["answers"] if each[0] != seat]}
+        for step in match["steps"]
+    ]
+    return {**match, "steps": steps}
 
 
 def positions(game: Game, match: dict[str, Any]) -> Iterator[Decided]:

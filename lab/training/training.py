@@ -51,6 +51,7 @@ class Settings(NamedTuple):
     elo0: float
     elo1: float
     begun_from: str = ""  # The name of the model that the first generation renews; "": none.
+    against: str = ""  # That of the model of a fixed opponent; "": the search plays itself.
 
 
 class Training:
@@ -138,13 +139,7 @@ class Training:
 
     def _renew(self, model: Model) -> Model:
         present = self._write(PRESENT, model)
-        # The matches of earlier generations still say how much each card is worth.
-        before = [
-            match
-            for generation in range(1, self._generation)
-            for match in self._of(generation).lines(MATCHES)
-        ]
-        net = self._fit_net([*before, *self._play_matches(str(present))], model)
+        net = self._fit_net(self._matches_so_far(present), model)
         uses = [use for use in self._features.uses if use in (*model.uses, VALUE)]
 
         def renewed(gates: list[dict[str, Any]]) -> Model:
@@ -162,11 +157,27 @@ class Training:
         path.write_text(model.write())
         return path
 
+    def _matches_so_far(self, model: Path) -> list[dict[str, Any]]:
+        # The matches of earlier generations still say how much each card is worth.
+        before = [
+            match
+            for generation in range(1, self._generation)
+            for match in self._of(generation).lines(MATCHES)
+        ]
+        return [*before, *self._play_matches(str(model))]
+
     def _play_matches(self, model: str) -> list[dict[str, Any]]:
         settings = self.settings
         played = list(self._state.lines(MATCHES))
         tasks = [
-            self_play.Task(settings.game_id, self._seed, number, settings.iterations, model)
+            self_play.Task(
+                settings.game_id,
+                self._seed,
+                number,
+                settings.iterations,
+                model,
+                bool(settings.against),
+            )
             for number in range(len(played), settings.matches)
         ]
         with in_order(self_play.play, tasks, self._workers) as results:
@@ -178,18 +189,23 @@ class Training:
                 )
         return played[: settings.matches]
 
-    def _fit(self, matches: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        done: dict[str, Any] | None = self._state.read(FIT)
+    def _fit(self, matches: Sequence[dict[str, Any]], name: str = FIT) -> dict[str, Any]:
+        done: dict[str, Any] | None = self._state.read(name)
         if done is None:
             self._tell("fitting")
             weights, losses = policies.fit(self._game, self._features, matches)
             done = {"weights": weights, "losses": _rounded(losses)}
-            if BELIEFS in self.settings.uses:
+            if BELIEFS in self.settings.uses and not self.settings.against:
                 done["losses"]["hidden cards"] = self._hidden_cards(weights, matches)
-            self._state.write(FIT, done)
+            self._state.write(name, done)
         return done
 
-    def _fit_net(self, matches: Sequence[dict[str, Any]], model: Model | None) -> dict[str, Any]:
+    def _fit_net(
+        self,
+        matches: Sequence[dict[str, Any]],
+        model: Model | None,
+        begin_from: dict[str, list[int]] | None = None,
+    ) -> dict[str, Any]:
         done: dict[str, Any] | None = self._state.read(NET)
         if done is None:
             self._tell("fitting the net")
@@ -207,7 +223,7 @@ class Training:
                 game, features, model, self.settings.policy_matches, self._seed
             )
             inputs = len(features.inputs)
-            layers = values.learn(by_policy, fitted, inputs, self._seed)
+            layers = values.learn(by_policy, fitted, inputs, self._seed, begin_from)
             losses = {
                 "positions": len(fitted.rows),
                 "held_out": len(held_out.rows),
@@ -238,36 +254,9 @@ class Training:
         }
 
     def _gate(self, use: str, first: str, second: str) -> dict[str, Any]:
-        # Of the search with one model against that with another. A gate that was interrupted goes
-        # on where it was.
         settings = self.settings
-        name = f"gate-{use}.jsonl"
-        with_use, without = (f"search:{settings.gate_limit},{each}" for each in (first, second))
         sprt = elo.Sprt(settings.elo0, settings.elo1)
-        pairing = Pairing(
-            settings.game_id, Configuration.read(with_use), Configuration.read(without)
-        )
-        result = Result(pairing, settings.seed, sprt)
-        for scores in self._state.lines(name):
-            number = len(result.pairs)
-            result.add(Pair(number, tuple(scores), (0, 0), (arena.Effort(), arena.Effort())))
-        pairs = settings.gate_games // 2
-        if len(result.pairs) < pairs and not sprt.verdict(result.outcomes):
-
-            def add(result: Result) -> None:
-                self._state.add_line(name, result.pairs[-1].scores)
-                llr = sprt.llr(result.outcomes)
-                self._tell(f"gate of {use}: {2 * len(result.pairs)} games, LLR {llr:.2f}")
-
-            arena.run(
-                pairing,
-                pairs=pairs,
-                seed=settings.seed,
-                sprt=sprt,
-                workers=self._workers,
-                on_pair=add,
-                result=result,
-            )
+        result = self._play_games(f"gate-{use}", first, second, settings.seed, sprt)
         estimate, low, high = elo.elo(result.outcomes)
         won, drawn, lost = result.wins_draws_losses()
         return {
@@ -279,6 +268,41 @@ class Training:
             "llr": round(sprt.llr(result.outcomes), 2),
             "verdict": sprt.verdict(result.outcomes),
         }
+
+    def _play_games(
+        self, name: str, first: str, second: str, seed: int, sprt: elo.Sprt | None = None
+    ) -> Result:
+        # Of the search with one model against that with another. Games that were interrupted go on
+        # where they were.
+        settings = self.settings
+        one, other = (
+            Configuration.read(f"search:{settings.gate_limit},{each}") for each in (first, second)
+        )
+        pairing = Pairing(settings.game_id, one, other)
+        result = Result(pairing, seed, sprt)
+        for scores in self._state.lines(f"{name}.jsonl"):
+            number = len(result.pairs)
+            result.add(Pair(number, tuple(scores), (0, 0), (arena.Effort(), arena.Effort())))
+        pairs = settings.gate_games // 2
+        if len(result.pairs) < pairs and not (sprt and sprt.verdict(result.outcomes)):
+
+            def add(result: Result) -> None:
+                self._state.add_line(f"{name}.jsonl", result.pairs[-1].scores)
+                points = f"{elo.points(result.outcomes).estimate:+.1f} points"
+                llr = f", LLR {sprt.llr(result.outcomes):.2f}" if sprt else ""
+                games = f"{2 * len(result.pairs)} games"
+                self._tell(f"generation {self._generation}, {name}: {games}, {points}{llr}")
+
+            arena.run(
+                pairing,
+                pairs=pairs,
+                seed=seed,
+                sprt=sprt,
+                workers=self._workers,
+                on_pair=add,
+                result=result,
+            )
+        return result
 
     def _made(self, losses: dict[str, Any], gates: Sequence[dict[str, Any]]) -> dict[str, Any]:
         # The provenance of a model. Without a date or a machine, so that the same training writes

@@ -136,8 +136,16 @@ def _outcomes(
     )
 
 
-def learn(of_policy: Outcomes, of_search: Outcomes, inputs: int, seed: int) -> Layers:
+def learn(
+    of_policy: Outcomes,
+    of_search: Outcomes,
+    inputs: int,
+    seed: int,
+    begin_from: Layers | None = None,
+) -> Layers:
     """The layers of a net for matches of the playout policy and of the search.
+
+    They begin from other layers, or from random ones.
 
     An outcome says little of a position long before. So the net is fitted again, to targets that
     mix the outcome with what the net of before said of the positions between.
@@ -145,10 +153,10 @@ def learn(of_policy: Outcomes, of_search: Outcomes, inputs: int, seed: int) -> L
         R. S. Sutton, "Learning to Predict by the Methods of Temporal Differences", Machine Learning
         3, 1988: TD(lambda), here with the forward view.
     """
-    layers = fit([(of_policy, OF_POLICY), (of_search, OF_SEARCH)], inputs, seed)
+    layers = fit([(of_policy, OF_POLICY), (of_search, OF_SEARCH)], inputs, seed, begin_from)
     for _ in range(PASSES):
         smooth = smoothed(of_search, likelihoods(layers, inputs, of_search))
-        layers = fit([(of_policy, OF_POLICY), (smooth, OF_SMOOTH)], inputs, seed)
+        layers = fit([(of_policy, OF_POLICY), (smooth, OF_SMOOTH)], inputs, seed, begin_from)
     return layers
 
 
@@ -162,10 +170,15 @@ def smoothed(outcomes: Outcomes, said: Numbers) -> Outcomes:
     return outcomes._replace(targets=targets)
 
 
-def fit(stages: Sequence[tuple[Outcomes, Schedule]], inputs: int, seed: int) -> Layers:
+def fit(
+    stages: Sequence[tuple[Outcomes, Schedule]],
+    inputs: int,
+    seed: int,
+    begin_from: Layers | None = None,
+) -> Layers:
     """The layers of a net, fitted to some outcomes after others."""
     chance = np.random.default_rng(seed)
-    weights = _first_weights(inputs, chance)
+    weights = _as_floats(begin_from, inputs) if begin_from else _first_weights(inputs, chance)
     moments = [{name: np.zeros_like(each) for name, each in weights.items()} for _ in range(2)]
     step = 0
     for outcomes, schedule in stages:
@@ -191,11 +204,7 @@ def fit(stages: Sequence[tuple[Outcomes, Schedule]], inputs: int, seed: int) -> 
 
 def likelihoods(layers: Layers, inputs: int, outcomes: Outcomes) -> Numbers:
     """How likely a net takes a loss, a draw and a win in each position."""
-    shaped = shapes(inputs)
-    weights = {
-        name: (np.array(layer, np.float32) / np.float32(SCALES[name])).reshape(shaped[name])
-        for name, layer in layers.items()
-    }
+    weights = _as_floats(layers, inputs)
     found = [np.zeros((0, 3), np.float32)]
     for at in range(0, len(outcomes.rows), BATCH):
         rows = outcomes.rows[at : at + BATCH].astype(np.float32)
@@ -215,6 +224,14 @@ def present_loss(outcomes: Outcomes) -> float:
 
 def _mean_loss(found: Numbers) -> float:
     return float(-np.log(np.maximum(found, TINY)).mean()) if len(found) else math.nan
+
+
+def _as_floats(layers: Layers, inputs: int) -> dict[str, Numbers]:
+    shaped = shapes(inputs)
+    return {
+        name: (np.array(layer, np.float32) / np.float32(SCALES[name])).reshape(shaped[name])
+        for name, layer in layers.items()
+    }
 
 
 def _first_weights(inputs: int, chance: np.random.Generator) -> dict[str, Numbers]:

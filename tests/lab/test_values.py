@@ -142,3 +142,16 @@ def test_matches_of_the_policy_have_outcomes():
     assert set(found.matches.tolist()) == set(range(40))
     assert (found.targets.sum(1) == 1).all() and (found.targets.mean(0) > 0.1).all()
     assert (found.by_present > 0).all() and (found.by_present < 1).all()
+
+
+def test_a_fit_begins_from_the_layers_that_it_is_given():
+    nothing, some = some_outcomes(0, 1), some_outcomes(600, 1)
+    layers = random_net(INPUTS, 3, 40)
+    assert values.learn(nothing, nothing, INPUTS, 1, layers) == layers
+    assert values.learn(nothing, nothing, INPUTS, 1) != layers
+    better = values.learn(nothing, some, INPUTS, 1, layers)
+    assert values.loss(better, INPUTS, some) < values.loss(layers, INPUTS, some)
+    # So few matches leave most of it as it was.
+    for name, layer in layers.items():
+        moved = [abs(a - b) for a, b in zip(layer, better[name], strict=True)]
+        assert max(moved) < 0.1 * SCALES[name]

@@ -1,0 +1,294 @@
+"""A learner of a best response: a fixed opponent, what is fitted to what, and an honest bound."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from engine import games
+from engine.model import Model, learned
+from lab.players import LEARNED
+from lab.training import response, self_play, training
+from lab.training.response import Response
+from lab.training.state import StateError
+from lab.training.training import Settings
+from tests.support.models import random_model
+
+SETTINGS = Settings(
+    game_id="skystones",
+    seed=3,
+    generations=2,
+    matches=10,
+    iterations=20,
+    policy_matches=0,
+    uses=("beliefs", "value"),
+    gate_limit="",  # It is set by the iterations.
+    gate_games=4,
+    elo0=0.0,
+    elo1=15.0,
+)
+TRAIN = [sys.executable, "-m", "cli", "train", "skystones", "--against", "served"]
+OPTIONS = ["--seed", "3", "--matches", "10", "--iterations", "20", "--uses", "beliefs,value"]
+OPTIONS += ["--gate-games", "4", "--workers", "2"]
+END = 120
+LOST, WON = "[0.0,0.5]\n", "[1.0,0.5]\n"
+
+
+def ignore(text):
+    pass
+
+
+def files(folder):
+    """All that a training has written, but for the model in the end."""
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in sorted(folder.rglob("*.json*"))
+        if path.name != "weights.json"
+    }
+
+
+def record_gates(folder, gates, generations=1):
+    """Lets gates have been played with these pairs."""
+    for generation in range(1, generations + 1):
+        (folder / f"generation-{generation}").mkdir()
+        for name, line in gates.items():
+            (folder / f"generation-{generation}" / f"{name}.jsonl").write_text(2 * line)
+
+
+@pytest.fixture
+def game():
+    return games()["skystones"]()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a training that was not interrupted, and its model."""
+    folder = tmp_path_factory.mktemp("trained")
+    return folder, Response(SETTINGS, folder, 1, ignore).run()
+
+
+# Matches
+
+
+def test_the_opponent_plays_by_the_served_model_and_the_learner_by_its_own(
+    game, tmp_path, monkeypatch
+):
+    path = tmp_path / "model.json"
+    path.write_text(random_model(game, 1).write())
+    asked = []
+    search = self_play.search
+
+    def record(view, **options):
+        asked.append((view.seat, options["model"].name, options["iterations"]))
+        return search(view, **options)
+
+    monkeypatch.setattr(self_play, "search", record)
+    names = {Model.read(path, game).name: True, learned(game).name: False}
+    found = set()
+    for number in range(4):
+        asked.clear()
+        self_play.play(self_play.Task("skystones", 1, number, 5, str(path), True))
+        seat = self_play.learner(number)
+        assert {(one == seat, names[name], n) for one, name, n in asked} == {
+            (True, True, 5),
+            (False, False, 5),
+        }
+        found.add((seat, self_play.is_clean(number)))
+    assert len(found) == 4  # The learner has each seat, with slips and without.
+
+
+def test_only_the_learner_slips_and_both_answers_are_recorded(game, tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text(random_model(game, 1).write())
+    slips, answers = {True: 0, False: 0}, {True: 0, False: 0}
+    for number in (1, 3, 5, 7):
+        match = self_play.play(self_play.Task("skystones", 1, number, 5, str(path), True))
+        seat = self_play.learner(number)
+        for step in match["steps"]:
+            joint = dict(step["joint"])
+            for one, answer in step["answers"]:
+                slips[one == seat] += joint[one] not in dict(answer)
+                answers[one == seat] += 1
+        of_served = self_play.of_served(match)
+        assert {one for step in of_served["steps"] for one, _ in step["answers"]} == {1 - seat}
+        assert sum(len(step["answers"]) for step in of_served["steps"]) < sum(
+            len(step["answers"]) for step in match["steps"]
+        )
+    assert slips[True] > 0 == slips[False] and min(answers.values()) > 50
+
+
+# Trainings
+
+
+def test_the_same_seed_gives_the_same_learner_in_processes(trained, tmp_path):
+    folder, model = trained
+    assert Response(SETTINGS, tmp_path, 2, ignore).run().write() == model.write()
+    assert files(tmp_path) == files(folder)
+    other = Response(SETTINGS._replace(seed=4, generations=1), tmp_path / "other", 2, ignore).run()
+    assert other.provenance["gates"] != model.provenance["gates"][:2]
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [3, 11, 14, 33])
+def test_an_interrupted_training_goes_on_where_it_was(trained, tmp_path, after):
+    told = []
+
+    def interrupt(text):
+        told.append(text)
+        if len(told) == after:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        Response(SETTINGS, tmp_path, 1, interrupt).run()
+    later = []
+    found = Response(SETTINGS, tmp_path, 1, later.append).run()
+    assert found.write() == trained[1].write()
+    assert files(tmp_path) == files(trained[0])
+    # The fit that was told of and not written is all that is done twice.
+    assert len(told) + len(later) - ("fitting" in told[-1]) == 2 * (10 + 2 + 4) + 2
+
+
+def test_a_folder_of_another_opponent_is_refused(trained, game, monkeypatch):
+    monkeypatch.setattr(response, "learned", lambda _: random_model(game, 2))
+    with pytest.raises(StateError, match="was begun with against"):
+        Response(SETTINGS, trained[0], 1, ignore)
+    monkeypatch.setattr(response, "learned", lambda _: None)
+    with pytest.raises(ValueError, match="skystones has no model that is served"):
+        Response(SETTINGS, trained[0], 1, ignore)
+
+
+@pytest.mark.parametrize("kept", SETTINGS.uses)
+def test_what_gains_in_its_gate_is_kept_and_measured_in_other_matches(game, tmp_path, kept):
+    # By pairs that were recorded before.
+    lines = {use: WON if use == kept else LOST for use in SETTINGS.uses}
+    record_gates(tmp_path, {f"gate-{use}": line for use, line in lines.items()} | {"gain": LOST})
+    found = Response(SETTINGS._replace(generations=1), tmp_path, 1, ignore).run()
+    served = learned(game)
+    assert (found.weights != served.weights) == (kept == "beliefs")
+    assert (found.net != served.net) == (kept == "value")
+    gates = found.provenance["gates"]
+    assert [(each["use"], each["points"][0]) for each in gates] == [
+        (use, 25.0 if use == kept else -25.0) for use in SETTINGS.uses
+    ]
+    assert [each["seed"] for each in gates] == [3, 3]
+    against = found.provenance["against"]
+    assert (against["model"], against["matches"], against["seed"]) == (served.name, 10, 4)
+    assert against["games"] == [0, 2, 2] and against["points"][0] == -25.0
+
+
+def test_the_net_goes_on_from_that_of_the_opponent(trained, game):
+    # So much of it stays that ten matches do not change any weight by much.
+    before = learned(game).net
+    after = json.loads((trained[0] / "generation-1" / "net.json").read_text())["layers"]
+    assert after != before
+    for name, layer in before.items():
+        moved = [abs(a - b) for a, b in zip(layer, after[name], strict=True)]
+        assert max(moved) < 0.05 * training.values.SCALES[name], name
+
+
+def test_policies_learn_from_the_opponent_alone_where_they_tell_its_cards(tmp_path):
+    settings = SETTINGS._replace(generations=1, uses=("beliefs", "playouts"))
+    Response(settings, tmp_path, 1, ignore).run()
+    of_served, of_both = (
+        json.loads((tmp_path / "generation-1" / f"fit-{use}.json").read_text())["losses"]["pick"]
+        for use in settings.uses
+    )
+    assert 0 < of_served["decisions"] < 0.7 * of_both["decisions"]
+
+
+def test_a_learner_that_keeps_nothing_gains_exactly_nothing(game, tmp_path):
+    record_gates(tmp_path, {"gate-beliefs": LOST, "gate-value": LOST}, generations=2)
+    found = Response(SETTINGS, tmp_path, 1, ignore).run()
+    assert found.name == learned(game).name
+    assert found.provenance["against"]["points"][0] == 0
+    assert set((tmp_path / "generation-2" / "gain.jsonl").read_text().split()) <= {
+        "[0.5,0.5]",
+        "[0.0,1.0]",
+        "[1.0,0.0]",
+    }
+
+
+def test_gates_are_against_the_search_as_it_is_served(trained, tmp_path, monkeypatch):
+    played = []
+    run = training.arena.run
+
+    def record(pairing, **options):
+        played.append((pairing.first.text, pairing.second.text, options["seed"]))
+        return run(pairing, **options)
+
+    monkeypatch.setattr(training.arena, "run", record)
+    Response(SETTINGS, tmp_path, 1, ignore).run()
+    limit = f"search:iterations={SETTINGS.iterations}"
+    assert played == [
+        (f"{limit},model={tmp_path / name}.json", f"{limit},model={LEARNED}", seed)
+        for name, seed in (
+            ("generation-1/gate-beliefs", 3),
+            ("generation-1/gate-value", 3),
+            ("generation-2/gate-beliefs", 3),
+            ("generation-2/gate-value", 3),
+            ("generation-2/gain", 4),
+        )
+    ]
+
+
+def test_a_learner_finds_out_what_an_opponent_gets_wrong(monkeypatch, tmp_path):
+    # It takes likely choices for unlikely ones.
+    game = games()["castle_rampage"]()
+    model = learned(game)
+    weights = {
+        kind: {name: -weight for name, weight in named.items()}
+        for kind, named in model.weights.items()
+    }
+    wrong = Model(game, weights, model.uses, net=model.net)
+    for module in (response, self_play, sys.modules["lab.players"]):
+        monkeypatch.setattr(module, "learned", lambda _: wrong)
+    settings = SETTINGS._replace(
+        game_id="castle_rampage", generations=1, matches=50, uses=("playouts",), gate_games=60
+    )
+    found = Response(settings, tmp_path, 1, ignore).run()
+    assert found.provenance["against"]["points"][1] > 10
+
+
+# The command
+
+
+def test_the_command_is_interrupted_and_continued_and_tells_the_bound(trained, tmp_path):
+    command = [*TRAIN, *OPTIONS, "--folder", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("generation 1: match 1 of 10")
+        process.send_signal(signal.SIGTERM)
+        told = process.stdout.read()
+        assert process.wait(END) == 130, told
+    assert "the same command continues" in told
+    done = subprocess.run(command, capture_output=True, text=True, timeout=END, check=False)
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path) == files(trained[0])
+    model = Model.read(tmp_path / "weights.json", games()["skystones"]())
+    assert model.provenance == trained[1].provenance
+    points = model.provenance["against"]["points"]
+    assert f"A learner of 20 matches gains {points[0]:+.1f} points" in done.stdout
+    assert "LOWER bound" in done.stdout and "generation 2, value: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--from", "weights.json"], "--from does not go with --against served"),
+        (["--policy-matches", "0"], "--policy-matches does not go with --against served"),
+        (["--gate", "ms=5"], "--gate does not go with --against served"),
+        (["--sprt", "0,5"], "--sprt does not go with --against served"),
+        (["--uses", "magic"], "magic is no use of a model of skystones"),
+        (["--against", "expert"], "invalid choice: 'expert'"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(tmp_path, options, said):
+    command = [*TRAIN, "--matches", "1", "--iterations", "1", "--gate-games", "2", *options]
+    command += ["--folder", str(tmp_path), "--workers", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=END, check=False)
+    assert done.returncode == 2 and said in done.stderr
