@@ -40,7 +40,8 @@ def add_parser(commands: Commands) -> None:
         "plays against hints as they are served instead, and what it gains tells how exploitable "
         "they are.",
         epilog="A model that is copied to the folder of its game, engine/GAME/weights.json, is "
-        "used for hints and bots. One that was learned --against served fits this opponent alone.",
+        "used for hints and bots. One that was learned --against served fits this opponent: "
+        "compare it first, by `croupier arena`.",
     )
     add = parser.add_argument
     add("game", metavar="GAME", help="the game: one with a file engine/GAME/features.pyx")

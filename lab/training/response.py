@@ -55,6 +55,7 @@ class Response(Training):
             "matches": self.settings.generations * self.settings.matches,
             **gain,
         }
+        made["from"] = {"model": self._served.name, "provenance": self._served.provenance}
         return Model(self._game, model.weights, model.uses, made, model.net)
 
     def _improve(self, model: Model) -> Model:

@@ -233,8 +233,8 @@ class Player:
     def metadata(self):
         return [("authorization", f"Bearer {self.token}")] if self.token else []
 
-    def _call(self, method, request):
-        return method(request, metadata=self.metadata, timeout=TIMEOUT)
+    def _call(self, method, request, timeout=TIMEOUT):
+        return method(request, metadata=self.metadata, timeout=timeout)
 
     def details(self):
         request = match_pb2.GetMatchRequest(name=self.match)
@@ -273,7 +273,8 @@ class Player:
     def watch(self, after=None):
         """Calls WatchMatch, and returns the stream."""
         request = match_pb2.WatchMatchRequest(name=self.match, after_version=after)
-        return self._call(self._client.matches.WatchMatch, request)
+        # Long enough for a whole match of bots beside other work.
+        return self._call(self._client.matches.WatchMatch, request, 4 * TIMEOUT)
 
     def resign(self):
         request = match_pb2.ResignMatchRequest(name=self.match)
