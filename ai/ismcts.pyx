@@ -58,7 +58,7 @@ from ai.search_tree cimport Child, Figures, Node, SearchTree, sqrt_log
 from ai.worker cimport Worker
 from engine.chance cimport Rng, mix, rng_below, rng_double, rng_seed
 from engine.faults cimport raise_fault
-from engine.game cimport BOTH, MASK, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
+from engine.game cimport BOTH, LEGAL_BITS, MAX_ACTIONS, NOBODY, SEATS, Action, Game, State
 from engine.playout_policy cimport PlayoutPolicy
 from engine.sampler cimport Sampler
 
@@ -117,7 +117,7 @@ cdef class IsmctsWorker(Worker):
     cdef uint16_t* available   # Scratch: children that are available in this iteration,
     cdef double* sigma         # and their probabilities by regret matching.
     cdef int path_length
-    cdef uint32_t expected     # The node to which the last action chosen led before.
+    cdef uint32_t expected     # What `Child.next` says of the last action that was chosen.
     cdef size_t scratch_used
 
     cdef uint64_t root_key
@@ -308,8 +308,8 @@ cdef class IsmctsWorker(Worker):
         cdef uint64_t legal
         cdef int i, count, first = 0, chosen = -1, tried = 0
         while first < node.count:
-            count = min(<int> MASK, node.count - first)
-            legal = (~<uint64_t> 0 >> (MASK - count) if is_root else self.game.legal_among(
+            count = min(<int> LEGAL_BITS, node.count - first)
+            legal = (~<uint64_t> 0 >> (LEGAL_BITS - count) if is_root else self.game.legal_among(
                 state, step.seat, &children[first].action, sizeof(Child), count))
             while legal:
                 i = first + lowest_one(legal)
@@ -321,7 +321,7 @@ cdef class IsmctsWorker(Worker):
                 if value > best:
                     best = value
                     chosen = i
-            first += MASK
+            first += LEGAL_BITS
         step.chosen = chosen
         if is_root and self.evaluation_share > 0:
             i = self.least_visited(node)

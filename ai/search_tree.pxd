@@ -18,7 +18,7 @@ cdef struct Child:             # An action of a node: what each selection reads.
     uint32_t availability      # Iterations in which the action could have been chosen.
     float mean                 # Of the scores.
     float inverse_root         # 1 / sqrt(visits).
-    uint32_t next              # The node to which the action led last, in some world.
+    uint32_t next              # The node after it in the last visit: likely, not sure, to follow.
 
 cdef struct Figures:           # The rest about a child, which only an update reads.
     double total               # Sum of the scores.

@@ -22,7 +22,7 @@ cpdef enum:
     STATE_BYTES = 8 * STATE_WORDS
     VIEW_WORDS = 640
     VIEW_BYTES = 8 * VIEW_WORDS
-    MASK = 64              # Actions whose legality one number tells.
+    LEGAL_BITS = 64        # Actions whose legality one number tells.
     MAX_ACTIONS = 4096     # Legal actions of one seat in one state.
     MAX_PLACES = 8         # Hidden places of one game: see `Game.hidden`.
     CARD_TYPES = 128       # The most different cards that one game can have.
@@ -84,10 +84,10 @@ cdef class Game:
     # many there are. They depend on nothing that the seat does not know.
     cdef int legal(self, const State* state, int seat, Action* actions) noexcept nogil
 
-    # Which of at most MASK actions of a seat that must decide are legal: bit i is that of the i-th.
-    # There are `stride` bytes from one action to the next (`action_at`). Each was legal in another
-    # state in which the seat had observed the same, so only what differs between the two must be
-    # checked: its cards. The default lists the legal actions.
+    # Which of at most LEGAL_BITS actions of a seat that must decide are legal: bit i is that of the
+    # i-th. There are `stride` bytes from one action to the next (`action_at`). Each was legal in
+    # another state in which the seat had observed the same, so only what differs between the two
+    # must be checked: its cards. The default lists the legal actions.
     cdef uint64_t legal_among(self, const State* state, int seat, const Action* actions,
                               size_t stride, int count) noexcept nogil
 

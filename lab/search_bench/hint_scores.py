@@ -20,13 +20,14 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from croupier.terminal.arguments import whole
 from engine import games
 from engine.position import Position
 from lab.player import ConfigurationError
-from lab.revision import build, search_process
+from lab.revision import ROOT, build, search_process
 from lab.workers import in_order, processors
 
 POSITIONS = 200  # Of each game.
@@ -93,6 +94,13 @@ def random_decision(game_id: str, chance: random.Random) -> tuple[Position, int]
     return chance.choice(found)
 
 
+@cache
+def has_share(revision: str | None) -> bool:
+    """Whether the search of a revision divides some of its visits evenly."""
+    folder = build(revision) if revision else ROOT
+    return "evaluation_share" in (folder / "ai/results.py").read_text()
+
+
 def compare(task: Task) -> Compared:
     """Draws a position, asks for a hint, and searches for its actions alone."""
     chance = random.Random(f"{task.game_id}/{task.seed}/{task.number}")
@@ -100,8 +108,8 @@ def compare(task: Task) -> Compared:
     view = position.view(seat)
     process = search_process(task.revision)
     limits = {"iterations": task.iterations}
-    # As the server asks by default; the searches of some revisions have no such parameter.
-    share = {} if task.revision else {"evaluation_share": EVALUATION_SHARE}
+    # As the server asks by default, unless it is a revision from before that.
+    share = {"evaluation_share": EVALUATION_SHARE} if has_share(task.revision) else {}
     hint = process.ask(view, chance.getrandbits(64), limits | share, all_actions=True)
     shown = {each.action: each for each in hint.actions}
     legal = position.legal(seat)

@@ -8,7 +8,7 @@ import pytest
 from ai.results import ActionResult
 from engine import games
 from engine.position import Position
-from lab.revision import Answer
+from lab.revision import ROOT, Answer
 from lab.search_bench import hint_scores
 from lab.search_bench.hint_scores import (
     BEST,
@@ -100,11 +100,20 @@ def test_each_action_is_searched_for_alone(process):
         assert score.error == 0
 
 
-def test_a_revision_is_asked_for_nothing_that_it_may_not_know(process):
+@pytest.mark.parametrize(
+    ("revision", "parameters", "share"),
+    [("old", "", {}), ("new", "evaluation_share: float = 0.0", {"evaluation_share": 0.2})],
+)
+def test_a_revision_is_asked_as_the_server_asks_if_it_knows_how(
+    process, monkeypatch, tmp_path, revision, parameters, share
+):
+    (tmp_path / "ai").mkdir()
+    (tmp_path / "ai/results.py").write_text(parameters)
+    monkeypatch.setattr(hint_scores, "build", lambda revision: tmp_path)
     position, seat = random_decision("skystones", random.Random("skystones/5/1"))
     process.legal = position.legal(seat)
-    compare(Task("skystones", 5, 1, 40, "old"))
-    assert process.asked[0][1] == {"iterations": 40}
+    compare(Task("skystones", 5, 1, 40, revision))
+    assert process.asked[0][1] == {"iterations": 40, **share}
 
 
 def test_the_best_action_is_compared_where_there_are_too_many(process):
@@ -118,8 +127,7 @@ def test_the_best_action_is_compared_where_there_are_too_many(process):
 
 
 def test_the_command_compares_a_search_with_itself(monkeypatch, capsys):
-    monkeypatch.setattr(hint_scores, "build", lambda revision: None)
-    monkeypatch.setattr(hint_scores, "EVALUATION_SHARE", 0.0)
+    monkeypatch.setattr(hint_scores, "build", lambda revision: ROOT)
     monkeypatch.setattr(
         hint_scores, "search_process", lambda revision, real=hint_scores.search_process: real(None)
     )

@@ -14,6 +14,7 @@ from lab.training import response, self_play, training
 from lab.training.response import Response
 from lab.training.state import StateError
 from lab.training.training import Settings
+from tests.support.interrupting import Interrupted, Interrupting
 from tests.support.models import random_model
 
 SETTINGS = Settings(
@@ -130,19 +131,9 @@ def test_the_same_seed_gives_the_same_learner_in_processes(trained, tmp_path):
     assert other.provenance["gates"] != model.provenance["gates"][:2]
 
 
-class Interrupted(Exception):
-    pass
-
-
 @pytest.mark.parametrize("after", [3, 11, 14, 33])
 def test_an_interrupted_training_goes_on_where_it_was(trained, tmp_path, after):
-    told = []
-
-    def interrupt(text):
-        told.append(text)
-        if len(told) == after:
-            raise Interrupted
-
+    interrupt = Interrupting(after)
     with pytest.raises(Interrupted):
         Response(SETTINGS, tmp_path, 1, interrupt).run()
     later = []
@@ -150,7 +141,7 @@ def test_an_interrupted_training_goes_on_where_it_was(trained, tmp_path, after):
     assert found.write() == trained[1].write()
     assert files(tmp_path) == files(trained[0])
     # The fit that was told of and not written is all that is done twice.
-    assert len(told) + len(later) - ("fitting" in told[-1]) == 2 * (10 + 2 + 4) + 2
+    assert after + len(later) - ("fitting" in interrupt.told[-1]) == 2 * (10 + 2 + 4) + 2
 
 
 def test_a_folder_of_another_opponent_is_refused(trained, game, monkeypatch):

@@ -18,6 +18,7 @@ from lab.training import hidden_cards, policies, self_play, training
 from lab.training.policies import Choices
 from lab.training.state import State, StateError
 from lab.training.training import Settings, Training
+from tests.support.interrupting import Interrupted, Interrupting
 from tests.support.models import random_model
 
 SETTINGS = Settings(
@@ -83,21 +84,10 @@ def test_the_same_seed_gives_the_same_weights_in_processes(trained, tmp_path):
     assert (other / FIRST / "candidate.json").read_text() != expected["candidate.json"]
 
 
-class Interrupted(Exception):
-    pass
-
-
 @pytest.mark.parametrize("after", [1, 5, 10, 11, 12, 14])
 def test_an_interrupted_training_goes_on_where_it_was(trained, tmp_path, after):
-    told = []
-
-    def interrupt(text):
-        told.append(text)
-        if len(told) == after:
-            raise Interrupted
-
     with pytest.raises(Interrupted):
-        Training(SETTINGS, tmp_path, 1, interrupt).run()
+        Training(SETTINGS, tmp_path, 1, Interrupting(after)).run()
     played = len((tmp_path / FIRST / "matches.jsonl").read_text().splitlines())
     with (tmp_path / FIRST / "matches.jsonl").open("a") as file:
         file.write('{"match": 99, "de')  # A line that was cut off.

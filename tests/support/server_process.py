@@ -1,5 +1,6 @@
 """`croupier serve` in a process whose log and metrics a test can read, and which it can kill."""
 
+import atexit
 import functools
 import re
 import signal
@@ -133,6 +134,7 @@ class ServeCommand:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
+        atexit.register(self.process.kill)  # A test that fails does not end it.
         line = self.process.stdout.readline()
         found = re.fullmatch(r"croupier serves on (127\.0\.0\.1:\d+)\n", line)
         assert found, line + self._read_log()
