@@ -1,7 +1,7 @@
 // What is needed lies under nothing: the browser is asked which element is on top, on screens of six sizes.
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { chance, playWithMouse } from "./players";
+import { chance, playOn, playWithMouse } from "./players";
 import { audit, browserIsHere, deal, openSite, visit } from "./visitor";
 
 const SIZES = [
@@ -117,11 +117,15 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 			viewport: { width: 1440, height: 900 },
 		});
 		const free = ".tablearea:not(:has(.chosen)) .hand .card[data-can]";
-		await deal(page, game, { strength: "RANDOM", seat: "0" });
-		await page.waitForSelector(free);
+		const random = chance(SEED);
+		const begin = async () => {
+			await deal(page, game, { strength: "RANDOM", seat: "0" });
+			await page.waitForSelector(free);
+		};
+		await begin();
 		const found = await look(page, "start");
-		let clicks = 12; // No match is over by then.
-		await playWithMouse(page, chance(SEED), async () => {
+		let clicks = 12;
+		await playOn(page, random, begin, async () => {
 			if (clicks-- > 0 || (await page.locator(free).count()) === 0) return false;
 			// What is begun stays, whatever the other seat does meanwhile.
 			await page
@@ -135,12 +139,12 @@ describe.skipIf(!browserIsHere)(`boards (SEED=${SEED})`, () => {
 		await page.keyboard.press("Backspace");
 		found.push(...(await look(page, "middle")));
 		// There may be nothing to choose from the hand yet, such as at the end of a turn.
-		await playWithMouse(page, chance(SEED), async () => (await page.locator(free).count()) > 0);
+		await playOn(page, random, begin, async () => (await page.locator(free).count()) > 0);
 		await page.keyboard.press("h");
 		await page.waitForSelector(".hintpanel .shares");
 		found.push(...(await look(page, "hint")));
 		await page.click(".tabs button:nth-child(1)");
-		await playWithMouse(page, chance(SEED));
+		await playWithMouse(page, random);
 		found.push(...(await look(page, "end")));
 		expect(found).toEqual([]);
 		expect(complaints).toEqual([]);

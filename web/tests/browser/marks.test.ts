@@ -1,7 +1,7 @@
 // What a board says by itself: what is new, what counts, what can be played, and why something cannot.
 import type { Page } from "playwright-core";
 import { afterEach, describe, expect, it } from "vitest";
-import { chance, clickOne, playWithMouse } from "./players";
+import { chance, clickOne, playOn, playWithMouse } from "./players";
 import { browserIsHere, deal, openSite, visit } from "./visitor";
 
 const GAMES = ["champion_chess", "skystones", "powershot_soccer", "castle_rampage"];
@@ -18,8 +18,9 @@ describe.skipIf(!browserIsHere)(`the marks of a board (SEED=${SEED})`, () => {
 	/** A match against a bot, played until the page shows something. */
 	async function playUntil(game: string, selector: string) {
 		const { page } = await visit(site.browser, site.server.url);
-		await deal(page, game);
-		await playWithMouse(page, chance(SEED), async () => (await page.$(selector)) !== null);
+		const begin = () => deal(page, game);
+		await begin();
+		await playOn(page, chance(SEED), begin, async () => (await page.$(selector)) !== null);
 		await page.waitForSelector(selector);
 		return page;
 	}

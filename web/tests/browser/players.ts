@@ -45,6 +45,24 @@ export async function playWithMouse(
 	throw new Error("The match does not end.");
 }
 
+/**
+ * The same in a match that has been dealt, and in others if it is over before `until` says that it
+ * is enough: a King of Champion Chess can fall in the first round.
+ */
+export async function playOn(
+	page: Page,
+	random: () => number,
+	another: () => Promise<void>,
+	until: () => Promise<boolean>,
+) {
+	await playWithMouse(page, random, until);
+	while (await page.$("[data-testid=ending]")) {
+		await page.click(".brand");
+		await another();
+		await playWithMouse(page, random, until);
+	}
+}
+
 /** The same with Tab, the arrows and Enter. */
 export async function playWithKeys(page: Page, random: () => number) {
 	const keys = ["Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"];
