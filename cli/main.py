@@ -23,6 +23,7 @@ COMMANDS = {
         "games",
         "health",
         "play",
+        "load",
         "arena",
         "exploit",
         "train",

@@ -1,0 +1,206 @@
+"""`croupier load`: plays many matches at the speed of people, and tells what players notice."""
+
+import argparse
+import asyncio
+import contextlib
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+
+import grpc
+
+from cli import arguments
+from cli.arguments import CommandError, Commands, UsageError
+from cli.load_players import (
+    CALL_SECONDS,
+    PATIENCE,
+    Figures,
+    Load,
+    metadata,
+    open_channel,
+    play,
+)
+from croupier.errors import CroupierError
+from croupier.transport import Security, channel_credentials, is_local
+from croupier.v1 import catalog_pb2, catalog_pb2_grpc, game_pb2
+
+KEY_VARIABLE = "CROUPIER_API_KEY"
+LATE_SECONDS = 0.02  # A program that is later than this measures itself.
+ROW = "{:34}{:>9}{:>10}{:>12}{:>12}{:>12}{:>12}".format
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "load",
+        help="play many matches against a server, and measure what players notice",
+        description="Plays matches at the speed of people: every seat follows its match by a "
+        "stream, thinks, and plays a random legal action. Then it prints how long players waited, "
+        "and what was refused, repeated or lost. It exits with 1 if a call or a stream failed for "
+        f"{PATIENCE:.0f} seconds or was refused for good. Ctrl-C ends it early, with the figures.",
+    )
+    add = parser.add_argument
+    arguments.add_server(parser, help="the server to play on")
+    add("--games", metavar="GAME,...", help="games to play (default: all that the server has)")
+    add(
+        "--matches",
+        metavar="N",
+        type=arguments.whole(1, 20_000),
+        default=50,
+        help="matches at a time; each has two seats (default: %(default)s)",
+    )
+    add(
+        "--pace",
+        metavar="SECONDS",
+        type=arguments.seconds(3600),
+        default=5.0,
+        help="for which a seat thinks, on average (default: %(default)g)",
+    )
+    add(
+        "--seconds",
+        metavar="SECONDS",
+        type=arguments.seconds(7 * 86400),
+        default=60.0,
+        help="for which to play, once all seats are there (default: %(default)g)",
+    )
+    add(
+        "--seats-a-connection",
+        metavar="N",
+        type=arguments.whole(1, 100),
+        default=1,
+        help="seats that share a connection, as behind a front end (default: %(default)s)",
+    )
+    add(
+        "--api-key",
+        metavar="KEY",
+        default=os.environ.get(KEY_VARIABLE, ""),
+        help=f"the API key to call with (also: {KEY_VARIABLE} in the environment)",
+    )
+    add(
+        "--players",
+        metavar="N",
+        type=arguments.whole(0),
+        default=0,
+        help="with --api-key: so many players for whom it calls, for a key that names players "
+        "(default: %(default)s, the key alone)",
+    )
+    add("--seed", type=int, default=0, help="of how players play (default: %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Plays, and prints the report."""
+    security = arguments.security(chosen)
+    if not (is_local(chosen.server) or security.insecure or channel_credentials(security)):
+        raise UsageError(f"tokens would travel in the clear to {chosen.server}: use --tls")
+    if chosen.players and not chosen.api_key:
+        raise UsageError("--players needs --api-key")
+    try:
+        return asyncio.run(_run(chosen, security))
+    except CroupierError as error:
+        raise CommandError(f"{chosen.server}: {error}") from None
+
+
+async def _run(chosen: argparse.Namespace, security: Security) -> int:
+    names = chosen.games.split(",") if chosen.games else []
+    load = Load(
+        chosen.server,
+        security,
+        await _rulesets(chosen.server, security, names, chosen.api_key),
+        chosen.matches,
+        chosen.pace,
+        chosen.seconds,
+        chosen.seats_a_connection,
+        chosen.api_key,
+        chosen.players,
+    )
+    figures = Figures()
+    started, processor = time.monotonic(), time.process_time()
+    with contextlib.suppress(asyncio.CancelledError):
+        await play(load, figures, random.Random(chosen.seed), _tell)
+    seconds = time.monotonic() - started
+    print(report(load, figures, seconds, time.process_time() - processor))
+    return 1 if figures.failed else 0
+
+
+def _tell(text: str) -> None:
+    print(f"... {text}", file=sys.stderr, flush=True)
+
+
+async def _rulesets(
+    server: str, security: Security, names: Sequence[str], api_key: str
+) -> list[game_pb2.Ruleset]:
+    # The default rulesets of the games of these names, or of all.
+    async with open_channel(server, security) as channel:
+        stub = catalog_pb2_grpc.CatalogServiceStub(channel)
+        try:
+            listed = await stub.ListGames(
+                catalog_pb2.ListGamesRequest(),
+                timeout=CALL_SECONDS,
+                metadata=metadata(api_key),
+            )
+        except grpc.RpcError as error:
+            raise CroupierError.from_call(error) from None
+    rulesets = {each.name.removeprefix("games/"): each.default_ruleset for each in listed.games}
+    if unknown := [name for name in names if name not in rulesets]:
+        known = ", ".join(rulesets)
+        raise UsageError(f"the server has no game {', '.join(unknown)}; it has {known}")
+    return [rulesets[name] for name in names or rulesets]
+
+
+def report(load: Load, figures: Figures, seconds: float, processor: float) -> str:
+    """The report of a load that took so many seconds, and so many of a processor."""
+    times = {
+        "matches created": figures.created,
+        "streams opened, to the first view": figures.opened,
+        "actions answered": figures.answered,
+        "actions seen by the other seat": figures.seen,
+    }
+    lines = [
+        f"{load.server}: {load.matches} matches at a time, {2 * load.matches} seats on "
+        f"{-(-2 * load.matches // load.seats_a_connection)} connections, {load.pace:g} s of "
+        f"thought on average, {seconds:.0f} s",
+        "",
+        ROW("", "number", "a second", "p50", "p90", "p99", "most"),
+    ]
+    for title, each in times.items():
+        shown = [_ms(_quantile(each, share)) if each else "" for share in (0.5, 0.9, 0.99, 1)]
+        lines.append(ROW(title, len(each), f"{len(each) / seconds:.1f}", *shown).rstrip())
+    counts = {
+        "matches that ended": figures.ended,
+        "calls repeated": figures.repeated,
+        "streams resumed": figures.resumed,
+        "actions that came too late": figures.overtaken,
+        "calls and streams given up": figures.failed,
+    }
+    lines.append("")
+    for title, counted in counts.items():
+        why = ", ".join(f"{name} {count:,}" for name, count in counted.most_common())
+        lines.append(
+            ROW(title, counted.total(), "", "", "", "", "").rstrip() + (why and f"  {why}")
+        )
+    lag = _quantile(figures.lag, 0.99) if figures.lag else 0.0
+    lines += [
+        "",
+        f"This program took {100 * processor / seconds:.0f} % of a processor; its own timers were "
+        f"late by {_ms(lag)} (p99).",
+    ]
+    if lag > LATE_SECONDS:
+        lines.append(
+            "So the times above tell of this program as much as of the server: play fewer matches, "
+            "or run it several times at once."
+        )
+    return "\n".join(lines)
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    # The least value that so large a share of the values does not exceed.
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms"

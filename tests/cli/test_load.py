@@ -1,0 +1,136 @@
+"""`croupier load` plays like people, outlasts what clients outlast, and reports what it noticed."""
+
+import hashlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from cli.load import report
+from cli.load_players import Figures, Load, Marks
+from cli.main import main
+from croupier.transport import CLEARTEXT
+
+END = 60
+COMMAND = (sys.executable, "-m", "cli", "load")
+
+
+def run(capsys, *command):
+    with pytest.raises(SystemExit) as ended:
+        main(["load", *map(str, command)])
+    return ended.value.code, capsys.readouterr()
+
+
+def number(text, title):
+    """The number in the row of a title."""
+    return int(re.search(rf"^{title} +(\d+)", text, re.MULTILINE)[1])
+
+
+def test_both_seats_of_all_matches_play(capsys, replicas):
+    server = replicas("--store", "memory")
+    server.ready()
+    status, printed = run(
+        capsys,
+        *("--server", server.address, "--matches", 4, "--pace", 0.02, "--seconds", 3),
+        *("--seats-a-connection", 2),
+    )
+    assert status == 0
+    assert "8 seats on 4 connections" in printed.out
+    assert "8 of 8 seats" in printed.err
+    answered = number(printed.out, "actions answered")
+    assert answered > 40
+    # An action that is the first of two simultaneous ones, or the last of all, may not be seen yet.
+    assert 0.8 * answered < number(printed.out, "actions seen by the other seat") <= answered
+    assert number(printed.out, "matches created") >= 4
+    for what in ("calls repeated", "streams resumed", "calls and streams given up"):
+        assert number(printed.out, what) == 0
+    server.end_well()
+
+
+def test_a_server_that_is_killed_in_the_middle_is_outlasted(replicas, tmp_path):
+    server = replicas("--store", "sqlite", "--data", str(tmp_path / "data"))
+    server.ready()
+    command = (*COMMAND, "--server", server.address, "--games", "skystones", "--matches", "3")
+    with subprocess.Popen(
+        [*command, "--pace", "0.05", "--seconds", "6"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as load:
+        assert load.stderr.readline() == "... 6 of 6 seats\n"
+        server.kill()
+        server.start()
+        printed, errors = load.communicate(timeout=END)
+    assert load.returncode == 0, printed + errors
+    assert number(printed, "streams resumed") >= 6
+    assert "UNAVAILABLE" in printed
+    assert number(printed, "actions answered") > 20
+    assert number(printed, "calls and streams given up") == 0
+    server.ready()
+    server.end_well()
+
+
+def test_what_the_server_refuses_is_said(capsys, replicas, tmp_path):
+    callers = tmp_path / "callers.toml"
+    digest = hashlib.sha256(b"the-key-of-a-studio").hexdigest()
+    callers.write_text(
+        'require_key = ["create_match"]\n[keys.studio]\nnames_players = true\n'
+        f'sha256 = "{digest}"\n'
+    )
+    server = replicas("--store", "memory", "--callers-file", str(callers))
+    server.ready()
+    status, printed = run(capsys, "--server", server.address, "--matches", 2)
+    assert status == 1
+    assert "KEY_REQUIRED" in printed.err
+    key = ("--api-key", "the-key-of-a-studio", "--players", 3, "--pace", 0.1, "--seconds", 1)
+    status, printed = run(capsys, "--server", server.address, "--matches", 2, *key)
+    assert status == 0
+    assert number(printed.out, "actions answered") > 0
+    status, printed = run(capsys, "--server", server.address, "--games", "skystones,bridge")
+    assert status == 2
+    assert "has no game bridge; it has castle_rampage" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        (("--server", "cards.example:50051"), "in the clear to cards.example:50051: use --tls"),
+        (("--players", "3"), "--players needs --api-key"),
+        (("--matches", "0"), "from 1 to 20000"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(capsys, monkeypatch, options, error):
+    monkeypatch.delenv("CROUPIER_API_KEY", raising=False)
+    status, printed = run(capsys, *options)
+    assert status == 2
+    assert error in printed.err
+
+
+def test_a_version_is_timed_whether_the_response_or_the_stream_is_first():
+    figures = Figures()
+    marks = Marks(figures)
+    marks.sent(1, 0, 10.0)
+    marks.seen(1, 0, 10.5)  # One's own.
+    marks.seen(1, 1, 11.0)
+    marks.seen(2, 0, 21.0)
+    marks.seen(2, 1, 20.5)
+    marks.sent(2, 1, 20.0)
+    assert figures.seen == [1.0, 1.0]
+
+
+def test_the_report_warns_where_the_program_was_late():
+    load = Load("here", CLEARTEXT, (), 5, 1.0, 10.0, 1, "", 0)
+    figures = Figures()
+    figures.answered = [0.001 * n for n in range(1, 101)]
+    figures.failed.update(["UNAVAILABLE", "UNAVAILABLE", "INTERNAL"])
+    figures.lag = [0.001] * 99 + [0.5]
+    text = report(load, figures, 10.0, 2.0)
+    assert re.search(
+        r"^actions answered +100 +10\.0 +50\.0 ms +90\.0 ms +99\.0 ms +100\.0 ms$", text, re.M
+    )
+    assert re.search(r"given up +3  UNAVAILABLE 2, INTERNAL 1$", text, re.M)
+    assert "20 % of a processor" in text
+    assert "tell of this program" not in text
+    figures.lag = [0.5] * 3
+    assert "tell of this program" in report(load, figures, 10.0, 2.0)
