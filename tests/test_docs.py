@@ -17,6 +17,10 @@ ROOT = Path(__file__).parents[1]
 END = 120
 # What the blocks of a page print, besides ending well.
 PRINTED = {
+    ("docs/adapters.md", "python"): [
+        r"the score of seat_\d as a reward: [+-]\d",
+        r"\['check', 'bet'\] Discrete\(4\)",
+    ],
     ("docs/first-session.md", "sh"): [
         r"games/skystones",
         r"croupier\.v1\.MatchService",
