@@ -23,6 +23,7 @@ COMMANDS = {
         "games",
         "health",
         "play",
+        "mcp",
         "arena",
         "exploit",
         "train",

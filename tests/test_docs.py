@@ -20,6 +20,7 @@ PRINTED = {
     ("docs/adapters.md", "python"): [
         r"the score of seat_\d as a reward: [+-]\d",
         r"\['check', 'bet'\] Discrete\(4\)",
+        r"Legal actions at version \d+:\n1\. ",
     ],
     ("docs/first-session.md", "sh"): [
         r"games/skystones",

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-ADAPTERS = {"pettingzoo": "pettingzoo"}  # The library that each needs.
+ADAPTERS = {"mcp": "mcp", "pettingzoo": "pettingzoo"}  # The library that each needs.
 
 
 def python(code):
