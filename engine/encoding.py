@@ -67,18 +67,22 @@ class Numbering:
         return dict(sorted(found.items()))
 
 
+def decisions(game: Game, matches: int, seed: int = 0) -> Iterator[dict[int, tuple[int, ...]]]:
+    """Yields the legal codes of those who must decide, by seat, all through random matches."""
+    rng = random.Random(seed)
+    for _ in range(matches):
+        position = Position.deal(game, rng.getrandbits(64))
+        while not position.over:
+            legal = {seat: position.legal(seat) for seat in position.deciders}
+            yield legal
+            joint = {seat: rng.choice(codes) for seat, codes in legal.items()}
+            position.apply(joint, rng.getrandbits(64))
+
+
 def survey(game: Game, matches: int = 100, seed: int = 0) -> list[int]:
     """Returns the codes of all actions that were legal in random matches, in ascending order.
 
     The same arguments give the same codes. In a game with few actions it finds all of them.
     """
-    rng = random.Random(seed)
-    found: set[int] = set()
-    for _ in range(matches):
-        position = Position.deal(game, rng.getrandbits(64))
-        while not position.over:
-            legal = {seat: position.legal(seat) for seat in position.deciders}
-            found.update(code for codes in legal.values() for code in codes)
-            joint = {seat: rng.choice(codes) for seat, codes in legal.items()}
-            position.apply(joint, rng.getrandbits(64))
-    return sorted(found)
+    found = decisions(game, matches, seed)
+    return sorted({code for legal in found for codes in legal.values() for code in codes})

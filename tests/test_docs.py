@@ -20,6 +20,8 @@ PRINTED = {
     ("docs/adapters.md", "python"): [
         r"the score of seat_\d as a reward: [+-]\d",
         r"\['check', 'bet'\] Discrete\(4\)",
+        r"NashConv 0\.\d+\n",
+        r"\[-?[01](\.[05])?,? -?[01](\.[05])?\]",
         r"Legal actions at version \d+:\n1\. ",
     ],
     ("docs/first-session.md", "sh"): [

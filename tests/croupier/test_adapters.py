@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-ADAPTERS = {"mcp": "mcp", "pettingzoo": "pettingzoo"}  # The library that each needs.
+# The library that each needs.
+ADAPTERS = {"mcp": "mcp", "openspiel": "pyspiel", "pettingzoo": "pettingzoo"}
 
 
 def python(code):
