@@ -24,6 +24,7 @@ COMMANDS = {
         "health",
         "play",
         "load",
+        "mcp",
         "arena",
         "exploit",
         "train",

@@ -3,7 +3,9 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy, memset
 
-from engine.chance cimport Rng, rng_seed
+from engine.chance cimport (
+    Rng, Script, rng_seed, script_next, script_probability, script_start,
+)
 from engine.events cimport EventLog, read_log
 from engine.faults cimport raise_fault
 from engine.game cimport (
@@ -196,6 +198,22 @@ cdef class Position:
         self.state = after
         return events
 
+    @staticmethod
+    def deals(Game game not None, int most):
+        """Each deal with its probability; None if there are more than `most`."""
+        return _outcomes(game, NULL, NULL, most)
+
+    def outcomes(self, joint, int most):
+        """Each position that may follow the actions of all deciders, with its probability.
+
+        None if chance has more than `most` outcomes, equal positions included, or has outcomes that
+        cannot be enumerated. The actions, a dict by seat, are trusted to be legal.
+        """
+        cdef Action both[SEATS]
+        for seat in range(SEATS):
+            both[seat] = joint.get(seat, 0)
+        return _outcomes(self.game, &self.state, both, most)
+
     def perft(self, int depth, uint64_t seed=0):
         """The number of lines of `depth` joint actions, with one seed of chance for each ply.
 
@@ -217,3 +235,29 @@ cdef class Position:
             after.apply(dict(zip(owed, line)), seed + depth)
             counts[line] = after.perft(depth - 1, seed)
         return counts
+
+
+cdef _outcomes(Game game, const State* before, const Action* joint, int most):
+    cdef Rng rng
+    cdef Script script
+    cdef Position after
+    cdef int tried = 0
+    cdef double whole = 0
+    found = {}
+    script_start(&script, &rng)
+    while True:
+        after = Position(game)
+        if before == NULL:
+            game.deal(&after.state, &rng, NULL)
+        else:
+            after.state = before[0]
+            game.apply(&after.state, joint, &rng, NULL)
+        raise_fault()
+        tried += 1
+        if script.broken or tried > most:
+            return None
+        if not script.rejected:
+            found[after] = found.get(after, 0.0) + script_probability(&script)
+            whole += script_probability(&script)
+        if script.drawn == 0 or not script_next(&script):
+            return [(probability / whole, position) for position, probability in found.items()]

@@ -30,13 +30,20 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("service.api",),
     ("service.gateway",),
     ("service.running", "service"),
+    # Adapters, which the server must not import. They need the engine, as nothing else there does.
+    ("croupier.openspiel", "croupier.pettingzoo"),
     ("lab",),
     ("cli",),
     ("lab.plain_search", "lab.service_bench"),  # These and what follows: not in the wheel.
     ("lab.search_bench", "lab.overload"),
 )
-# Modules below a layer that the layer may not import even so.
-FORBIDDEN = {"service": ("croupier.client", "croupier.terminal"), "croupier": ("engine", "ai")}
+# Modules below a layer, or the folder of a layer, that it may not import even so.
+FORBIDDEN: dict[str, tuple[str, ...]] = {
+    "service": ("croupier.client", "croupier.mcp", "croupier.terminal"),
+    "croupier": ("engine", "ai"),
+    "croupier.openspiel": (),
+    "croupier.pettingzoo": (),
+}
 SUFFIXES = {".py", ".pyx", ".pxd", ".pyi"}
 STATEMENT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]*)|c?import[ \t]+([\w.]+))",
@@ -92,7 +99,7 @@ def upward(graph: dict[str, set[str]]) -> Iterator[str]:
         height, layer = layer_of(module)
         for target in sorted(targets):
             other_height, other = layer_of(target)
-            forbidden = FORBIDDEN.get(module.partition(".")[0], ())
+            forbidden = FORBIDDEN.get(layer, FORBIDDEN.get(module.partition(".")[0], ()))
             if (
                 other_height > height
                 or (other_height == height and other != layer)

@@ -17,6 +17,13 @@ ROOT = Path(__file__).parents[1]
 END = 120
 # What the blocks of a page print, besides ending well.
 PRINTED = {
+    ("docs/adapters.md", "python"): [
+        r"the score of seat_\d as a reward: [+-]\d",
+        r"\['check', 'bet'\] Discrete\(4\)",
+        r"NashConv 0\.\d+\n",
+        r"\[-?[01](\.[05])?,? -?[01](\.[05])?\]",
+        r"Legal actions at version \d+:\n1\. ",
+    ],
     ("docs/first-session.md", "sh"): [
         r"games/skystones",
         r"croupier\.v1\.MatchService",

@@ -246,7 +246,7 @@ def _show_invitation(client: Client, settings: Settings, screen: Screen) -> None
         raise PlayError(_REFUSALS["MATCH_OVER"])
     name = client.game_of(invitation.ruleset)
     game = client.game(name, language=settings.language)
-    host = _opponent(invitation.players[1 - invitation.seat])
+    host = opponent_name(invitation.players[1 - invitation.seat])
     draw = drawing.find(game, invitation.seat, host)
     line = Text(game.title, style="bold").append(": ", style="not bold")
     line.append("a friend" if host == FRIEND else host, style="bold")
@@ -297,13 +297,13 @@ def _session(
         seat=view.seat,
         clock=control.per_decision.seconds if control.HasField("per_decision") else None,
     )
-    draw = drawing.find(game, view.seat, _opponent(view.players[1 - view.seat]))
+    draw = drawing.find(game, view.seat, opponent_name(view.players[1 - view.seat]))
     seen = None if whole or not view.version else view.version - 1
     return Session(seat, draw, settings, screen, seen)
 
 
-def _opponent(player: game_pb2.Player) -> str:
-    # How a player is called: by what strangers have written, without what acts on a terminal.
+def opponent_name(player: game_pb2.Player) -> str:
+    """Returns how a player is called: what strangers wrote, without what acts on a terminal."""
     if player.HasField("bot"):
         return f"{player.bot.strength.lower()} bot"
     return drawing.printable(player.display_name) or drawing.printable(player.key_name) or FRIEND

@@ -8,20 +8,17 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from rich.console import RenderableType
 from rich.rule import Rule
 from rich.status import Status
-from rich.table import Table
 from rich.text import Text
 
 from croupier.client import END_REASONS, CroupierError, NewMatch, Seat
 from croupier.phrases import ending_sentence
-from croupier.terminal import drawing
+from croupier.terminal import drawing, hints
 from croupier.terminal.review import Review
 from croupier.terminal.screen import Left, Screen
 from croupier.terminal.settings import HINT_ITERATIONS, Settings
 from croupier.v1 import game_pb2, hint_pb2, match_pb2
 
 RESULT_LINES = 5  # The ending in at most three, the result, and what a key does.
-ROWS = 8  # Actions that a hint shows.
-STEPS = 4  # Actions that a hint expects, one after the other.
 TRIES = 10  # How often a hint is asked for while the server is too busy.
 DEEPER = 3  # Times the iterations of a review, for decisions that may have lost much.
 REMATCH = "Rematch?"
@@ -89,7 +86,7 @@ class Session:
         result = self.over.result
         if result.HasField("ending"):
             self.screen.print(Text(ending_sentence(game, result.ending)))
-        self.screen.print(Text(_result_line(result)))
+        self.screen.print(Text(result_line(result)))
 
     def leave(self, how: str, back: str) -> None:
         """Says that the match is not over, and the command that comes back to it."""
@@ -281,46 +278,8 @@ class Session:
             refused = error.reason == "HINTS_NOT_ALLOWED"
             self.screen.print(Text(NO_HINTS if refused else f"No hint: {error}"))
             return
-        line = Text("Play ").append(self.draw.action(hint.action), style="bold green")
-        line.append(f"   expected score {hint.expected_score:.2f}", style="default")
-        line.append(
-            f"   win {hint.win:.0%}  draw {hint.draw:.0%}  loss {hint.loss:.0%}",
-            style="dim",
-        )
-        table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
-        table.add_column("play", justify="right")
-        table.add_column("action")
-        table.add_column("score", justify="right")
-        table.add_column("best in", justify="right")
-        table.add_column("searched", justify="right")
-        shown = list(hint.actions[:ROWS])
-        shown += [item for item in hint.actions[ROWS:] if item.action == hint.action]
-        for item in shown:
-            deviation = f" ± {item.deviation:.2f}" if item.visits else ""
-            tied = " tied" if item.tied else ""
-            table.add_row(
-                f"{item.probability:.0%}",
-                self.draw.action(item.action),
-                f"{item.expected_score:.2f}{deviation}{tied}",
-                f"{item.best_share:.0%}" if item.best_share else "",
-                f"{item.visits:,}",
-            )
-        rest = []
-        if len(hint.actions) > len(shown):
-            rest.append(Text(f"  and {len(hint.actions) - len(shown)} more", style="dim"))
-        rest += self._line(hint)
         end = f"{hint.iterations:,} iterations. p plays it."
-        self.screen.print(line, table, *rest, Text(end, style="dim"))
-
-    def _line(self, hint: hint_pb2.Hint) -> Sequence[Text]:
-        # The actions that are expected to follow the suggested one.
-        line = next(item.line for item in hint.actions if item.action == hint.action)
-        told = []
-        for number, step in enumerate(line[:STEPS]):
-            who = "you" if step.seat == hint.seat else self.draw.seat_title(step.seat)
-            text = Text(f"  {'then' if number else 'expected:'} {who} ", style="dim")
-            told.append(text.append(self.draw.action(step.action)))
-        return told
+        self.screen.print(*hints.shown(self.draw, hint), Text(end, style="dim"))
 
     # The display.
 
@@ -391,20 +350,7 @@ class Session:
         self.screen.print(title, shown, *self._questions(view, menu))
 
     def _show_cards(self) -> None:
-        game = self.draw.game
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for heading in ("card", "kind"):
-            table.add_column(heading)
-        table.add_column("copies", justify="right")
-        titles = list(dict.fromkeys(number.title for card in game.cards for number in card.numbers))
-        for title in titles:
-            table.add_column(title.lower(), justify="right")
-        table.add_column("")
-        for card in game.cards:
-            numbers = {number.title: str(number.value) for number in card.numbers}
-            cells = (numbers.get(title, "") for title in titles)
-            table.add_row(card.title, card.kind, str(card.copies), *cells, card.text)
-        self.screen.print(table)
+        self.screen.print(hints.cards(self.draw.game))
 
     # After the end.
 
@@ -463,7 +409,8 @@ class Session:
                     self.screen.console.print(asks, end="")
 
 
-def _result_line(result: game_pb2.MatchResult) -> str:
+def result_line(result: game_pb2.MatchResult) -> str:
+    """Says the result of a match in a line."""
     scores = list(result.scores)
     best = max(scores)
     who = "draw" if scores.count(best) > 1 else f"seat {scores.index(best)} wins"

@@ -7,7 +7,7 @@ import pytest
 
 from croupier.client import HINT_POLICIES, INVITED, Client, NewMatch, Seat, bot, clock, open_seat
 from croupier.terminal import drawing
-from croupier.terminal.play import _opponent
+from croupier.terminal.play import opponent_name
 from croupier.v1 import game_pb2, match_pb2
 from tests.croupier.terminal.terminals import Terminal, terminal
 from tests.support.server_process import ServerProcess
@@ -43,8 +43,8 @@ def test_nothing_of_a_strangers_text_acts_on_the_terminal() -> None:
     assert shown == "[31mEve ]0;x [bold]"
     assert shown.isprintable()
     for field in ("display_name", "key_name"):
-        assert _opponent(game_pb2.Player(open={}, **{field: HOSTILE})) == shown  # type: ignore[arg-type]
-        assert _opponent(game_pb2.Player(open={}, **{field: "\x1b\n"})) == "friend"  # type: ignore[arg-type]
+        assert opponent_name(game_pb2.Player(open={}, **{field: HOSTILE})) == shown  # type: ignore[arg-type]
+        assert opponent_name(game_pb2.Player(open={}, **{field: "\x1b\n"})) == "friend"  # type: ignore[arg-type]
 
 
 def test_an_invitation_is_shown_before_it_is_used(

@@ -1,0 +1,60 @@
+"""`croupier mcp`: lets a language model play, through the Model Context Protocol."""
+
+import argparse
+import os
+
+from cli import arguments
+from cli.arguments import CommandError, Commands, UsageError
+
+API_KEY = "CROUPIER_API_KEY"
+
+
+def add_parser(commands: Commands) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "mcp",
+        help="let a language model play, through the Model Context Protocol",
+        description="Serves the Model Context Protocol, on standard input and output or over HTTP, "
+        "so that a language model can play the matches of a running server: as any client, with "
+        "what its seat may know. It needs the extra mcp: pip install 'croupier-server[mcp]'",
+    )
+    arguments.add_server(parser, help="the server to play on")
+    arguments.add_language(parser)
+    parser.add_argument(
+        "--api-key",
+        metavar="KEY",
+        help=f"the API key that each call carries (default: {API_KEY} in the environment, which "
+        "other users of this machine cannot see). Not over HTTP: there, each request brings its "
+        "own in the header x-api-key, and may name a player in x-player-id",
+    )
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=arguments.address,
+        help="serve streamable HTTP there, at /mcp, in place of standard input and output; "
+        "for other hosts than this one, put a proxy with TLS before it, which keeps tokens secret",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Serves until it is interrupted, or until its standard input ends."""
+    try:
+        from croupier.mcp import make_server
+    except ModuleNotFoundError as missing:
+        raise CommandError(str(missing)) from missing
+    if chosen.http is not None and chosen.api_key:
+        raise UsageError("--api-key excludes --http, where each request brings its own key")
+    server = make_server(
+        chosen.server,
+        api_key=chosen.api_key or os.environ.get(API_KEY, ""),
+        language=chosen.language,
+        security=arguments.security(chosen),
+        forward=chosen.http is not None,
+    )
+    if chosen.http is None:
+        server.run("stdio")
+    else:
+        host, port = chosen.http
+        server.run("streamable-http", host=host, port=port, stateless_http=True)
+    return 0

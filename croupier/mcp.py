@@ -1,0 +1,368 @@
+"""An MCP server, through which a language model plays on a Croupier server.
+
+MCP is the Model Context Protocol (modelcontextprotocol.io). To the Croupier server, this is a
+client like any other, so that a model gets what its seat may know and no more. The views, actions
+and events are told in the words of the terminal client. Nothing is kept between calls: a model gets
+the token of its own seat and gives it back each time.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from grpc import StatusCode
+
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+    from mcp.types import ToolAnnotations
+    from pydantic import Field
+    from rich.console import RenderableType
+except ModuleNotFoundError as missing:
+    needed = str(missing.name).partition(".")[0]
+    raise ModuleNotFoundError(
+        f"croupier.mcp needs {needed}: pip install 'croupier-server[mcp]'", name=needed
+    ) from None
+
+from croupier.client import (
+    HINT_POLICIES,
+    INVITED,
+    STRENGTHS,
+    Client,
+    CroupierError,
+    NewMatch,
+    Seat,
+    bot,
+    open_seat,
+)
+from croupier.connection import KEY_HEADER, PLAYER_HEADER
+from croupier.phrases import ending_sentence
+from croupier.terminal import drawing, hints
+from croupier.terminal.plain import plain
+from croupier.terminal.play import opponent_name
+from croupier.terminal.review import Review
+from croupier.terminal.session import result_line
+from croupier.terminal.settings import HINT_ITERATIONS
+from croupier.transport import CLEARTEXT, Security
+from croupier.v1 import catalog_pb2, game_pb2
+
+WIDTH = 100  # Columns of what is drawn.
+WAIT = 30.0  # Seconds that a call waits for the other seat, which is less than clients wait for us.
+MAX_WAIT = 60.0
+CALLERS = 64  # Whose connections are kept.
+BUSY_TRIES = 10
+INSTRUCTIONS = """\
+Plays card games with hidden information. Start with create_match, or with join_match if you have an
+invitation. Both answer with the name of the match, the token of your seat, and a view with numbered
+legal actions. Then call play with the number of an action and the version of the view, until the
+match is over. Keep the token to yourself: whoever has it plays your seat. The rules and cards of a
+game are in the resource croupier://games/GAME."""
+
+Match = Annotated[str, Field(description='the name of the match, such as "matches/abc"')]
+Token = Annotated[str, Field(description="the token of your seat, which you got with the match")]
+Wait = Annotated[
+    float, Field(ge=0, le=MAX_WAIT, description="seconds to wait for the other seat, at most")
+]
+Iterations = Annotated[int, Field(ge=0, description="0: what the server chooses")]
+_Result = TypeVar("_Result")
+
+
+def make_server(
+    address: str,
+    *,
+    api_key: str = "",
+    language: str = "",
+    security: Security = CLEARTEXT,
+    forward: bool = False,
+) -> MCPServer:
+    """Returns an MCP server whose tools call the Croupier server at `address`.
+
+    With `forward`, for HTTP, a call carries the API key and the player in the headers `x-api-key`
+    and `x-player-id` of its own request, and never `api_key`, which would lend it to strangers.
+    The texts of games are in a `language`, such as "de", if the server has it.
+    """
+
+    @functools.lru_cache(maxsize=CALLERS)
+    def connect(key: str, player: str) -> Client:
+        return Client(address, api_key=key, player=player, **security._asdict())
+
+    def client(context: Context) -> Client:
+        if not forward:
+            return connect(api_key, "")
+        headers = context.headers or {}
+        return connect(headers.get(KEY_HEADER, ""), headers.get(PLAYER_HEADER, ""))
+
+    server = MCPServer("croupier", instructions=INSTRUCTIONS, log_level="WARNING")
+    told = functools.partial(_add_tool, server)
+
+    @told(read_only=True)
+    def list_games(context: Context) -> str:
+        """List the games of the server, with the ids that create_match takes."""
+        return _games(client(context), language)
+
+    @told()
+    def create_match(
+        context: Context,
+        game: str,
+        opponent: Annotated[
+            str,
+            Field(description=f'a bot ({", ".join(STRENGTHS)}), or "invited" for another player'),
+        ] = "casual",
+        seat: Annotated[int, Field(ge=0, le=1, description="where you sit")] = 0,
+        name: Annotated[str, Field(description="what the other player sees of you")] = "",
+        hints: Annotated[
+            str, Field(description=f'{", ".join(HINT_POLICIES)}, or "" for what the server chooses')
+        ] = "",
+        seed: Annotated[
+            int | None, Field(ge=0, description="deals the same again, if the server allows it")
+        ] = None,
+    ) -> str:
+        """Create a match against a bot or another player; returns your seat and the first view."""
+        seats = [open_seat(name)] * 2
+        try:
+            seats[1 - seat] = INVITED if opponent == "invited" else bot(opponent)
+        except ValueError as error:
+            raise ToolError(f'{error}; or "invited"') from error
+        if hints and hints not in HINT_POLICIES:
+            raise ToolError(f"hints is one of {', '.join(HINT_POLICIES)}, not {hints!r}")
+        caller = client(context)
+        if game not in (known := [each.name.removeprefix("games/") for each in caller.games()]):
+            raise ToolError(f"there is no game {game!r}, only {', '.join(known)}")
+        policy = HINT_POLICIES[hints] if hints else None
+        match = caller.create_match(game, seats, seed=seed, hint_policy=policy)
+        return _seated(caller, match, language)
+
+    @told()
+    def join_match(
+        context: Context,
+        invitation: str,
+        name: Annotated[str, Field(description="what the other player sees of you")] = "",
+    ) -> str:
+        """Join the match that an invitation is for; returns your seat and the first view."""
+        caller = client(context)
+        return _seated(caller, caller.join(invitation, display_name=name), language)
+
+    @told(read_only=True)
+    def view(
+        context: Context,
+        match: Match,
+        token: Token,
+        since: Annotated[
+            int | None, Field(ge=0, description="tell what happened after this version")
+        ] = None,
+        wait: Wait = WAIT,
+    ) -> str:
+        """Look at a match: all that your seat knows, and its legal actions if it must decide.
+
+        While the other seat decides, this waits for it.
+        """
+        table = _Table(client(context), match, token, language)
+        now = table.now
+        if since is None:
+            if now.legal_actions or now.HasField("result"):
+                return table.tell(now)
+            since = now.version
+        return table.follow(since, wait)
+
+    @told()
+    def play(
+        context: Context,
+        match: Match,
+        token: Token,
+        action: Annotated[int | str, Field(description="its number in the view, or its words")],
+        version: Annotated[int, Field(ge=0, description="the version of that view")],
+        wait: Wait = WAIT,
+    ) -> str:
+        """Play a legal action; returns what happened until you must decide again, and the view."""
+        table = _Table(client(context), match, token, language)
+        table.submit(action, version)
+        return table.follow(version, wait)
+
+    @told(read_only=True)
+    def hint(
+        context: Context,
+        match: Match,
+        token: Token,
+        iterations: Iterations = HINT_ITERATIONS,
+        seed: Annotated[int | None, Field(ge=0, description="finds the same again")] = None,
+    ) -> str:
+        """Ask what a search would play in your place, if the match allows hints."""
+        return _Table(client(context), match, token, language).hint(iterations, seed)
+
+    @told()
+    def resign(context: Context, match: Match, token: Token) -> str:
+        """Give the match up."""
+        table = _Table(client(context), match, token, language)
+        return table.tell(table.seat.resign())
+
+    @told(read_only=True)
+    def review(context: Context, match: Match, token: Token, iterations: Iterations = 0) -> str:
+        """Review a match that is over: where each seat erred, and what was luck. Takes a while."""
+        table = _Table(client(context), match, token, language)
+        found = Review(table.drawing)
+        for report in table.seat.review(iterations=iterations):
+            found.add(report)
+        return _drawn(*found.shown())
+
+    @server.resource("croupier://games/{game}", mime_type="text/plain")
+    def rules_of_a_game(context: Context, game: str) -> str:
+        """The rules of a game in short, and its cards."""
+        return _answer(ResourceError, lambda: _rules(client(context).game(game, language=language)))
+
+    return server
+
+
+def _add_tool(
+    server: MCPServer, *, read_only: bool = False
+) -> Callable[[Callable[..., str]], Callable[..., str]]:
+    # Adds a tool whose refusals by the Croupier server reach the model.
+    def add(tool: Callable[..., str]) -> Callable[..., str]:
+        @functools.wraps(tool)
+        def call(*given: Any, **named: Any) -> str:
+            return _answer(ToolError, lambda: tool(*given, **named))
+
+        notes = ToolAnnotations(read_only_hint=read_only, destructive_hint=False)
+        return server.tool(annotations=notes, structured_output=False)(call)
+
+    return add
+
+
+def _answer(kind: type[Exception], ask: Callable[[], _Result]) -> _Result:
+    try:
+        return ask()
+    except CroupierError as error:
+        again = error.retry_after
+        later = f"; try again in {again:g} seconds" if again is not None else ""
+        raise kind(f"{error}{later}") from error
+
+
+class _Table:
+    """A match as one seat sees it, told in words."""
+
+    def __init__(self, client: Client, match: str, token: str, language: str) -> None:
+        self.seat = Seat(client, match, token)
+        self.now = now = self.seat.view()
+        self.number = now.seat
+        if not now.HasField("seat"):
+            raise ToolError("this is a token to watch the match: you need that of a seat")
+        game = client.game(client.game_of(now.ruleset), language=language)
+        self.drawing = drawing.find(game, self.number, opponent_name(now.players[1 - self.number]))
+        self.drawing.read_ruleset(now)
+
+    def tell(self, view: game_pb2.View, happened: Iterable[str] = ()) -> str:
+        """Tells a view, what happened before it, and what to do."""
+        draw = self.drawing
+        lines = [*happened, f"Version {view.version}. You are {draw.seat_title(self.number)}."]
+        if view.WhichOneof("game"):  # The match may have ended before the deal.
+            lines.append(_drawn(draw.title(view), draw.view(view)))
+        if view.HasField("result"):
+            if view.result.HasField("ending"):
+                lines.append(ending_sentence(draw.game, view.result.ending))
+            lines.append(
+                f"The match is over, {result_line(view.result)}; you are seat {self.number}."
+            )
+        elif view.legal_actions:
+            lines.append(f"{draw.question(view)} Legal actions at version {view.version}:")
+            lines += self.menu(view)
+        else:
+            lines.append(f"You have nothing to decide yet. To wait: view, since={view.version}.")
+        return "\n".join(lines)
+
+    def menu(self, view: game_pb2.View) -> list[str]:
+        """Lists the legal actions, numbered from 1."""
+        actions = enumerate(view.legal_actions, 1)
+        return [f"{number}. {self.drawing.action(action)}" for number, action in actions]
+
+    def refuse(self, why: str, view: game_pb2.View) -> NoReturn:
+        """Raises ToolError with the reason and what can be done now."""
+        raise ToolError(f"Not played: {why}.\n{self.tell(view)}")
+
+    def submit(self, action: int | str, version: int) -> None:
+        """Plays an action of the view of a version; refuses what is not legal or out of date."""
+        if not self.now.legal_actions:
+            self.refuse("you have nothing to decide now", self.now)
+        try:
+            # The server says whether the version is out of date: a decision of the other seat
+            # alone, in a phase where both decide, changes nothing for this one.
+            self.seat.submit(self.now.legal_actions[self.read(self.now, action)], version)
+        except CroupierError as error:
+            if error.code not in (StatusCode.ABORTED, StatusCode.FAILED_PRECONDITION):
+                raise
+            self.refuse(str(error), self.seat.view())
+
+    def read(self, view: game_pb2.View, action: int | str) -> int:
+        """Returns the place of a legal action, given by number or words; refuses all others."""
+        count = len(view.legal_actions)
+        if isinstance(action, int) or action.removeprefix("#").isdecimal():
+            place = int(str(action).removeprefix("#")) - 1
+            if place not in range(count):
+                self.refuse(f"there is no action {action}, only 1 to {count}", view)
+            return place
+        said = [self.drawing.action(each) for each in view.legal_actions]
+        same = [n for n, words in enumerate(said) if words == action]
+        try:
+            places = same or self.drawing.read(view, action)
+        except drawing.Unclear as unclear:
+            self.refuse(str(unclear), view)
+        if len(places) != 1:
+            which = f"can mean {len(places)} actions" if places else "is no legal action"
+            self.refuse(f"{action!r} {which}; give a number", view)
+        return places[0]
+
+    def follow(self, after: int | None, wait: float) -> str:
+        """Tells what happens after a version, until the seat must decide or the time is up."""
+        end = time.monotonic() + wait
+        view, happened = None, []
+        for news in self.seat.watch(after, heartbeat_interval=1, heartbeats=True):
+            happened += [
+                line.plain
+                for event in news.events
+                if (line := self.drawing.event(event)) is not None
+            ]
+            view = news.view if news.HasField("view") else view
+            decides = view is not None and bool(view.legal_actions)
+            if decides and self.seat.version == news.version:
+                break
+            if news.up_to_date and time.monotonic() >= end:
+                break
+        if view is None or view.version != self.seat.version:
+            view = self.seat.view()
+        return self.tell(view, happened)
+
+    def hint(self, iterations: int, seed: int | None) -> str:
+        """Tells what a search finds; waits while the server is busy."""
+        for tries in range(BUSY_TRIES):
+            try:
+                hint = self.seat.suggest(iterations=iterations, seed=seed)
+                break
+            except CroupierError as error:
+                if error.retry_after is None or tries == BUSY_TRIES - 1:
+                    raise
+                time.sleep(error.retry_after)
+        return _drawn(*hints.shown(self.drawing, hint))
+
+
+def _seated(client: Client, match: NewMatch, language: str) -> str:
+    [(number, seat)] = match.seats.items()
+    table = _Table(client, match.name, seat.token, language)
+    lines = [f"match: {match.name}", f"token: {seat.token}"]
+    lines.append(f"You are seat {number}, {table.drawing.seat_title(number)}.")
+    for invitation in match.invitations.values():
+        lines.append(f"The other player joins with the invitation: {invitation}")
+    # Nobody knows when an invited player will come.
+    return "\n".join([*lines, table.follow(None, 0 if match.invitations else WAIT)])
+
+
+def _games(client: Client, language: str) -> str:
+    games = client.games(language=language)
+    return "\n".join(f"{g.name.removeprefix('games/')}: {g.title}. {g.rules}" for g in games)
+
+
+def _rules(game: catalog_pb2.Game) -> str:
+    return f"{game.title}\n{game.rules}\n\nCards:\n{_drawn(hints.cards(game))}"
+
+
+def _drawn(*shown: RenderableType) -> str:
+    return plain(*shown, width=WIDTH).rstrip("\n")

@@ -1,0 +1,68 @@
+"""Draws hints, and the cards of a game."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from croupier.terminal.drawing import Drawing
+from croupier.v1 import catalog_pb2, hint_pb2
+
+ROWS = 8  # Actions that a hint shows.
+STEPS = 4  # Actions that a hint expects, one after the other.
+
+
+def shown(draw: Drawing, hint: hint_pb2.Hint) -> Iterator[RenderableType]:
+    """Draws what a search would play, and how it rates the actions."""
+    line = Text("Play ").append(draw.action(hint.action), style="bold green")
+    line.append(f"   expected score {hint.expected_score:.2f}", style="default")
+    line.append(
+        f"   win {hint.win:.0%}  draw {hint.draw:.0%}  loss {hint.loss:.0%}",
+        style="dim",
+    )
+    yield line
+    table = Table(box=None, padding=(0, 2, 0, 2), header_style="dim")
+    table.add_column("play", justify="right")
+    table.add_column("action")
+    table.add_column("score", justify="right")
+    table.add_column("best in", justify="right")
+    table.add_column("searched", justify="right")
+    listed = list(hint.actions[:ROWS])
+    listed += [item for item in hint.actions[ROWS:] if item.action == hint.action]
+    for item in listed:
+        deviation = f" ± {item.deviation:.2f}" if item.visits else ""
+        tied = " tied" if item.tied else ""
+        table.add_row(
+            f"{item.probability:.0%}",
+            draw.action(item.action),
+            f"{item.expected_score:.2f}{deviation}{tied}",
+            f"{item.best_share:.0%}" if item.best_share else "",
+            f"{item.visits:,}",
+        )
+    yield table
+    if len(hint.actions) > len(listed):
+        yield Text(f"  and {len(hint.actions) - len(listed)} more", style="dim")
+    # The actions that are expected to follow the suggested one.
+    steps = next(item.line for item in hint.actions if item.action == hint.action)
+    for number, step in enumerate(steps[:STEPS]):
+        who = "you" if step.seat == hint.seat else draw.seat_title(step.seat)
+        text = Text(f"  {'then' if number else 'expected:'} {who} ", style="dim")
+        yield text.append(draw.action(step.action))
+
+
+def cards(game: catalog_pb2.Game) -> Table:
+    """Draws the cards of a game with their numbers and texts."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("card", "kind"):
+        table.add_column(heading)
+    table.add_column("copies", justify="right")
+    titles = list(dict.fromkeys(number.title for card in game.cards for number in card.numbers))
+    for title in titles:
+        table.add_column(title.lower(), justify="right")
+    table.add_column("")
+    for card in game.cards:
+        numbers = {number.title: str(number.value) for number in card.numbers}
+        cells = (numbers.get(title, "") for title in titles)
+        table.add_row(card.title, card.kind, str(card.copies), *cells, card.text)
+    return table

@@ -1,0 +1,346 @@
+"""The MCP server: scripted models play whole matches, and learn what their seat may know alone."""
+
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra mcp: make tools")
+
+import anyio
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from cli.main import main
+from croupier.mcp import make_server
+from croupier.v1 import match_pb2
+from lab.service_bench.ports import free_port
+from service import wire
+from tests.service.test_leak_pairs import (
+    any_decision,
+    counterpart,
+    pair_of_servers,
+    received,
+    shown,
+)
+from tests.support.long_form import LONG_FORM
+from tests.support.play import note_on_failure, seeded
+from tests.support.serving import ruleset_of
+from tests.support.worlds import another_world
+
+PLAYED = list(wire.hosted_games())
+MATCHES = 25 if LONG_FORM else 1  # Of each game.
+SEED = 11
+COMMAND = ["-m", "cli", "mcp", "--server"]
+
+
+class Model:
+    """A scripted model: it knows a match from what the tools have told it alone."""
+
+    def __init__(self, client):
+        self.client = client
+        self.match = self.token = ""
+        self.told = []  # All that it was ever told.
+
+    async def ask(self, tool, refused=False, **arguments):
+        """Calls a tool; returns its text."""
+        if self.token and tool not in ("create_match", "join_match"):
+            arguments = {"match": self.match, "token": self.token, **arguments}
+        result = await self.client.call_tool(tool, arguments)
+        [content] = result.content
+        assert result.is_error == refused, content.text
+        self.told.append(content.text)
+        return content.text
+
+    async def seat(self, tool, **arguments):
+        """Creates or joins a match; returns the text."""
+        text = await self.ask(tool, **arguments)
+        self.match = re.search(r"^match: (\S+)$", text, re.MULTILINE)[1]
+        self.token = re.search(r"^token: (\S+)$", text, re.MULTILINE)[1]
+        return text
+
+    async def play(self, text, rng):
+        """Plays a random legal action of a view; returns the next view."""
+        version, numbers = legal(text)
+        return await self.ask("play", action=rng.choice(numbers), version=version)
+
+
+def legal(text):
+    """The version of a view, and the numbers of its legal actions; None if there are none."""
+    found = re.search(r"Legal actions at version (\d+):\n((?:\d+\. .+\n?)+)$", text)
+    return found and (int(found[1]), [int(n) for n in re.findall(r"^\d+", found[2], re.M)])
+
+
+@contextlib.asynccontextmanager
+async def over_stdio(address, **environment):
+    process = StdioServerParameters(
+        command=sys.executable, args=[*COMMAND, address], env=environment
+    )
+    async with Client(process) as client:
+        yield client
+
+
+async def listening(port):
+    with anyio.fail_after(30):
+        while True:
+            with contextlib.suppress(OSError):
+                return await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+            await anyio.sleep(0.05)
+
+
+@contextlib.asynccontextmanager
+async def serving_http(address, **environment):
+    """A process that serves HTTP; returns what connects to it with headers."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, address, "--http", f"127.0.0.1:{port}"],
+        env=os.environ | environment,
+    )
+
+    @contextlib.asynccontextmanager
+    async def connect(**headers):
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
+            async with Client(transport) as client:
+                yield client
+
+    try:
+        await listening(port)
+        yield connect
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+@contextlib.asynccontextmanager
+async def over_http(address):
+    async with serving_http(address) as connect, connect() as client:
+        yield client
+
+
+@pytest.mark.parametrize("transport", [over_stdio, over_http])
+def test_a_scripted_model_plays_matches_to_their_ends(shared_server, transport):
+    async def play():
+        async with transport(shared_server[1]) as client:
+            model = Model(client)
+            games = PLAYED if LONG_FORM else PLAYED[transport is over_http :: 2]
+            for game in games:
+                assert f"{game}: " in await model.ask("list_games")
+                for number in range(MATCHES):
+                    rng = seeded(SEED, game, number)
+                    text = await model.seat(
+                        "create_match", game=game, opponent="random", seat=number % 2, seed=number
+                    )
+                    while legal(text):
+                        text = await model.play(text, rng)
+                    assert re.search(r"The match is over, result: .*; you are seat [01]\.$", text)
+            rules = await client.read_resource(f"croupier://games/{game}")
+            assert "Cards:" in rules.contents[0].text
+
+    with note_on_failure(seed=SEED):
+        anyio.run(play)
+
+
+def in_process(address, script):
+    """Runs the script of a model at an MCP server in this process."""
+
+    async def run():
+        async with Client(make_server(address)) as client:
+            await script(Model(client))
+
+    anyio.run(run)
+
+
+def test_what_is_refused_says_what_is_legal(shared_server):
+    async def script(model):
+        refused = await model.ask("create_match", refused=True, game="chess")
+        assert "there is no game 'chess', only castle_rampage" in refused
+        refused = await model.ask("create_match", refused=True, game="skystones", opponent="god")
+        assert "only random, beginner" in refused and 'or "invited"' in refused
+        text = await model.seat("create_match", game="champion_chess", opponent="random", seed=1)
+        version, numbers = legal(text)
+        menu = text[text.index("Legal actions") :]
+        for action in (0, -1, len(numbers) + 1, "99", "nonsense", ""):
+            refused = await model.ask("play", refused=True, action=action, version=version)
+            assert "Not played: " in refused and menu in refused
+        refused = await model.ask("play", refused=True, action=1, version=version + 1)
+        assert f"the match is at version {version}" in refused
+        assert menu in refused
+        words = re.search(r"^1\. (.+)$", text, re.MULTILINE)[1]
+        assert f"plays {words}" in await model.ask("play", action=words, version=version)
+        assert "MATCH_NOT_OVER" in await model.ask("review", refused=True)
+        assert "The match is over" in await model.ask("resign")
+        assert "What made the result" in await model.ask("review", iterations=100)
+        refused = await model.ask("play", refused=True, action=1, version=version)
+        assert "The match is over" in refused
+        assert "TOKEN_INVALID" in await model.ask("view", refused=True, token="x" * 40)
+
+    in_process(shared_server[1], script)
+
+
+def test_players_join_by_invitation_and_see_no_token_but_their_own(shared_server):
+    async def script(first):
+        text = await first.seat("create_match", game="champion_chess", opponent="invited")
+        assert "You have nothing to decide yet" in text
+        invitation = re.search(r"invitation: (\S+)", text)[1]
+        second = Model(first.client)
+        text = await second.seat("join_match", invitation=invitation, name="Ada")
+        assert "INVITATION_USED" in await Model(first.client).ask(
+            "join_match", refused=True, invitation=invitation
+        )
+        assert "HINTS_NOT_ALLOWED" in await second.ask("hint", refused=True)
+        version, _ = legal(text)
+        waits = await second.ask("play", action=1, version=version, wait=0)
+        assert "You have nothing to decide yet" in waits
+        refused = await second.ask("play", refused=True, action=1, version=version)
+        assert "you have nothing to decide now" in refused
+        theirs = await first.ask("view")
+        assert "(Ada)" in theirs
+        assert first.token != second.token
+        await first.ask("resign")
+        assert "The match is over" in await second.ask("view", since=version)
+        assert not any(first.token in text for text in second.told)
+        assert not any(second.token in text for text in first.told)
+
+    in_process(shared_server[1], script)
+
+
+def test_hints_are_told_in_words(shared_server):
+    async def script(model):
+        text = await model.seat("create_match", game="skystones", hints="allowed", seed=3)
+        hint = await model.ask("hint", iterations=100, seed=1)
+        best = re.match(r"Play (.+?) +expected score 0\.\d\d ", hint)[1]
+        assert re.search(rf"^\d+\. {best}$", text, re.MULTILINE)
+        assert hint == await model.ask("hint", iterations=100, seed=1)
+
+    in_process(shared_server[1], script)
+
+
+KEYS = """
+require_key = ["create_match"]
+[keys.models]
+sha256 = "{}"
+"""
+
+
+def test_each_request_over_http_brings_its_own_api_key(servers, tmp_path):
+    # The server lets nobody create matches but holders of a key.
+    path = tmp_path / "callers.toml"
+    path.write_text(KEYS.format(hashlib.sha256(b"a key of models").hexdigest()))
+    server, address = servers.start(callers_file=path)
+    key = "a key of models"
+
+    async def create(client, refused=False):
+        arguments = {"game": "skystones", "opponent": "random"}
+        return await Model(client).ask("create_match", refused=refused, **arguments)
+
+    async def run():
+        async with over_stdio(address, CROUPIER_API_KEY=key) as client:
+            assert "match: " in await create(client)
+        async with serving_http(address, CROUPIER_API_KEY=key) as connect:
+            async with connect(**{"x-api-key": key}) as client:
+                assert "match: " in await create(client)
+            # The key of the process is not lent to who comes over HTTP.
+            async with connect() as client:
+                assert "KEY_REQUIRED" in await create(client, refused=True)
+            async with connect(**{"x-api-key": "another"}) as client:
+                assert "KEY_INVALID" in await create(client, refused=True)
+
+    anyio.run(run)
+    servers.stop(server)
+
+
+@pytest.mark.parametrize("game", PLAYED)
+def test_pairs_of_matches_tell_a_model_the_same(servers, tmp_path, game):
+    # The pairs of tests/service/test_leak_pairs.py: matches that differ in what a seat cannot know.
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    rng = seeded("mcp pairs", SEED, game)
+
+    async def run():
+        with pair_of_servers(servers, key, "grpc") as pair:
+            async with contextlib.AsyncExitStack() as stack:
+                models = []
+                for world in pair:
+                    client = Client(make_server(world.client.address))
+                    models.append(Model(await stack.enter_async_context(client)))
+                compared = await play_pair(pair, models, game, rng)
+        assert compared >= 2
+
+    with note_on_failure(game=game, seed=SEED):
+        anyio.run(run)
+
+
+async def both(models, tool, **arguments):
+    """Asks the models of both matches, whose answers must be the same byte by byte."""
+    results = []
+    for model in models:
+        named = {"match": model.match, "token": model.token, **arguments}
+        results.append((await model.client.call_tool(tool, named)).model_dump_json())
+    assert results[0] == results[1]
+    return results[0]
+
+
+async def play_pair(pair, models, game, rng, decisions=6 if not LONG_FORM else 1000):
+    """Plays a pair of matches; returns how often hidden cards differed when all was asked."""
+    first, second = pair
+    viewer = rng.randrange(2)
+    request = match_pb2.CreateMatchRequest(
+        ruleset=ruleset_of(game, "default"),
+        seed=rng.getrandbits(63),
+        request_id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+        hint_policy="HINT_POLICY_ALLOWED",
+    )
+    assert first.create(request) == second.create(request)
+    for world, model in zip(pair, models, strict=True):
+        model.match, model.token = world.players[viewer].match, world.players[viewer].token
+    compared, same = 0, True
+    for _ in range(decisions):
+        second.state = another_world(first.state, viewer, rng)
+        version = first.state.version
+        compared += first.state.match.position != second.state.match.position
+        await both(models, "view", wait=0)
+        await both(models, "view", since=0, wait=0)
+        await both(models, "hint", iterations=30, seed=rng.getrandbits(32))
+        await both(models, "play", action=5000, version=version, wait=0)
+        await both(models, "play", action=1, version=version + 1, wait=0)
+        seat = rng.choice(first.state.deciders)
+        action = rng.choice(first.state.match.legal(seat))
+        wanted = shown(first.state, seat, action, viewer)
+        found = counterpart(second.state, seat, action, wanted, viewer, rng)
+        same = found is not None
+        found = found or any_decision(second.state, seat, action, wanted, viewer, rng)
+        if found is None:
+            break
+        second.state, choice = found
+        if seat == viewer and same:
+            number = first.state.match.legal(viewer).index(action) + 1
+            await both(models, "play", action=number, version=version, wait=0)
+        else:
+            for world, chosen in zip(pair, (action, choice), strict=True):
+                player = world.players[seat]
+                message = wire.write_action(world.state.game, chosen)
+                submit = player.request(message, version, f"{version}")
+                received(world.client.matches.SubmitAction, submit, player)
+        if first.state.over:
+            break
+    if same:
+        await both(models, "view", wait=0)
+        await both(models, "resign")
+    return compared
+
+
+def test_a_missing_package_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    monkeypatch.delitem(sys.modules, "croupier.mcp", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["mcp"])
+    assert ended.value.code == 1
+    assert "needs mcp: pip install 'croupier-server[mcp]'" in capsys.readouterr().err
