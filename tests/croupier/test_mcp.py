@@ -122,11 +122,12 @@ async def over_http(address):
     try:
         await listening(port)
         # The key of the process is not lent to who comes over HTTP.
-        for refusal, headers in (("REQUIRED", {}), ("INVALID", {"x-api-key": "another"})):
+        refused = {"x-api-key": "another"}, {"authorization": f"Basic {KEY}"}
+        for refusal, headers in ("REQUIRED", {}), *(("INVALID", each) for each in refused):
             async with connect(**headers) as client:
                 create = Model(client).ask("create_match", refused=True, game="skystones")
                 assert f"KEY_{refusal}" in await create
-        async with connect(**{"x-api-key": KEY}) as client:
+        async with connect(authorization=f"Bearer {KEY}") as client:
             yield client
     finally:
         process.send_signal(signal.SIGINT)
@@ -323,3 +324,13 @@ def test_a_missing_package_is_named(monkeypatch, capsys):
         main(["mcp"])
     assert ended.value.code == 1
     assert "needs mcp: pip install 'croupier-server[mcp]'" in capsys.readouterr().err
+
+
+def test_who_must_bring_a_key_is_refused_without_one():
+    async def run():
+        async with Client(make_server("127.0.0.1:1", forward=True, needs_key=True)) as client:
+            assert "KEY_REQUIRED: send your API key" in await Model(client).ask(
+                "list_games", refused=True
+            )
+
+    anyio.run(run)
