@@ -23,7 +23,7 @@ from croupier.mcp import make_server
 from croupier.v1 import match_pb2
 from lab.service_bench.ports import free_port
 from service import wire
-from tests.service.test_leak_pairs import (
+from tests.support.leak_pairs import (
     any_decision,
     counterpart,
     pair_of_servers,
