@@ -5,6 +5,7 @@ import os
 
 from cli import arguments
 from cli.arguments import CommandError, Commands, UsageError
+from croupier.transport import is_loopback
 
 API_KEY = "CROUPIER_API_KEY"
 
@@ -25,13 +26,14 @@ def add_parser(commands: Commands) -> None:
         metavar="KEY",
         help=f"the API key that each call carries (default: {API_KEY} in the environment, which "
         "other users of this machine cannot see). Not over HTTP: there, each request brings its "
-        "own in the header x-api-key, and may name a player in x-player-id",
+        "own as Authorization: Bearer KEY, or in x-api-key, and may name a player in x-player-id",
     )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
         type=arguments.address,
-        help="serve streamable HTTP there, at /mcp, in place of standard input and output; "
+        help="serve streamable HTTP there, at /mcp, in place of standard input and output; on an "
+        "address that other hosts reach, each request must bring an API key; "
         "for other hosts than this one, put a proxy with TLS before it, which keeps tokens secret",
     )
     parser.set_defaults(run=run)
@@ -51,6 +53,7 @@ def run(chosen: argparse.Namespace) -> int:
         language=chosen.language,
         security=arguments.security(chosen),
         forward=chosen.http is not None,
+        needs_key=chosen.http is not None and not is_loopback(chosen.http[0]),
     )
     if chosen.http is None:
         server.run("stdio")

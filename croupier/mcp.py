@@ -8,7 +8,7 @@ the token of its own seat and gives it back each time.
 
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NoReturn, TypeVar
 
 from grpc import StatusCode
@@ -76,11 +76,14 @@ def make_server(
     language: str = "",
     security: Security = CLEARTEXT,
     forward: bool = False,
+    needs_key: bool = False,
 ) -> MCPServer:
     """Returns an MCP server whose tools call the Croupier server at `address`.
 
-    With `forward`, for HTTP, a call carries the API key and the player in the headers `x-api-key`
-    and `x-player-id` of its own request, and never `api_key`, which would lend it to strangers.
+    With `forward`, for HTTP, a call carries the API key of its own request, in the header
+    `authorization: Bearer KEY` or `x-api-key`, and the player in `x-player-id`. It never carries
+    `api_key`, which would lend it to strangers. With `needs_key`, a request without one is refused:
+    to the Croupier server, calls from here may be calls of its own machine, which have no budgets.
     The texts of games are in a `language`, such as "de", if the server has it.
     """
 
@@ -92,7 +95,10 @@ def make_server(
         if not forward:
             return connect(api_key, "")
         headers = context.headers or {}
-        return connect(headers.get(KEY_HEADER, ""), headers.get(PLAYER_HEADER, ""))
+        key = _key_of(headers)
+        if needs_key and not key:
+            raise _refused("KEY_REQUIRED", "send your API key as Authorization: Bearer KEY")
+        return connect(key, headers.get(PLAYER_HEADER, ""))
 
     server = MCPServer("croupier", instructions=INSTRUCTIONS, log_level="WARNING")
     told = functools.partial(_add_tool, server)
@@ -212,6 +218,18 @@ def make_server(
         return _answer(ResourceError, lambda: _rules(client(context).game(game, language=language)))
 
     return server
+
+
+def _key_of(headers: Mapping[str, str]) -> str:
+    # The API key of a request; empty if it has none.
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    if scheme.lower() not in ("", "bearer"):
+        raise _refused("KEY_INVALID", "the header must be Authorization: Bearer KEY")
+    return key.strip() or headers.get(KEY_HEADER, "")
+
+
+def _refused(reason: str, why: str) -> CroupierError:
+    return CroupierError(StatusCode.UNAUTHENTICATED, why, reason)
 
 
 def _add_tool(

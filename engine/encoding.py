@@ -20,10 +20,22 @@ from engine.position import Position
 
 def numbers(fields: Any) -> list[int]:
     """Returns the numbers of a view, or of any of its parts, in the order of the fields."""
+    found: list[int] = []
+    _collect(fields, found)
+    return found
+
+
+def _collect(fields: Any, found: list[int]) -> None:
     if isinstance(fields, int):
-        return [int(fields)]
-    parts = fields.values() if isinstance(fields, Mapping) else fields
-    return [number for part in parts for number in numbers(part)]
+        found.append(fields)
+    elif isinstance(fields, Mapping):
+        for part in fields.values():
+            _collect(part, found)
+    elif fields and isinstance(fields[0], int):
+        found.extend(fields)  # Most numbers are in such a list, so this is what costs time.
+    else:
+        for part in fields:
+            _collect(part, found)
 
 
 def labels(game: Game) -> list[str]:

@@ -23,7 +23,7 @@ from croupier.mcp import make_server
 from croupier.v1 import match_pb2
 from lab.service_bench.ports import free_port
 from service import wire
-from tests.service.test_leak_pairs import (
+from tests.support.leak_pairs import (
     any_decision,
     counterpart,
     pair_of_servers,
@@ -78,10 +78,19 @@ def legal(text):
     return found and (int(found[1]), [int(n) for n in re.findall(r"^\d+", found[2], re.M)])
 
 
+# A server that lets nobody create matches but holders of this key.
+KEY = "a key of models"
+CALLERS = f"""
+require_key = ["create_match"]
+[keys.models]
+sha256 = "{hashlib.sha256(KEY.encode()).hexdigest()}"
+"""
+
+
 @contextlib.asynccontextmanager
-async def over_stdio(address, **environment):
+async def over_stdio(address):
     process = StdioServerParameters(
-        command=sys.executable, args=[*COMMAND, address], env=environment
+        command=sys.executable, args=[*COMMAND, address], env={"CROUPIER_API_KEY": KEY}
     )
     async with Client(process) as client:
         yield client
@@ -96,12 +105,11 @@ async def listening(port):
 
 
 @contextlib.asynccontextmanager
-async def serving_http(address, **environment):
-    """A process that serves HTTP; returns what connects to it with headers."""
+async def over_http(address):
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, *COMMAND, address, "--http", f"127.0.0.1:{port}"],
-        env=os.environ | environment,
+        env=os.environ | {"CROUPIER_API_KEY": KEY},
     )
 
     @contextlib.asynccontextmanager
@@ -113,22 +121,27 @@ async def serving_http(address, **environment):
 
     try:
         await listening(port)
-        yield connect
+        # The key of the process is not lent to who comes over HTTP.
+        refused = {"x-api-key": "another"}, {"authorization": f"Basic {KEY}"}
+        for refusal, headers in ("REQUIRED", {}), *(("INVALID", each) for each in refused):
+            async with connect(**headers) as client:
+                create = Model(client).ask("create_match", refused=True, game="skystones")
+                assert f"KEY_{refusal}" in await create
+        async with connect(authorization=f"Bearer {KEY}") as client:
+            yield client
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(30)
 
 
-@contextlib.asynccontextmanager
-async def over_http(address):
-    async with serving_http(address) as connect, connect() as client:
-        yield client
-
-
 @pytest.mark.parametrize("transport", [over_stdio, over_http])
-def test_a_scripted_model_plays_matches_to_their_ends(shared_server, transport):
+def test_a_scripted_model_plays_matches_to_their_ends(servers, tmp_path, transport):
+    path = tmp_path / "callers.toml"
+    path.write_text(CALLERS)
+    server, address = servers.start(callers_file=path, allow_seeds=True)
+
     async def play():
-        async with transport(shared_server[1]) as client:
+        async with transport(address) as client:
             model = Model(client)
             games = PLAYED if LONG_FORM else PLAYED[transport is over_http :: 2]
             for game in games:
@@ -146,6 +159,7 @@ def test_a_scripted_model_plays_matches_to_their_ends(shared_server, transport):
 
     with note_on_failure(seed=SEED):
         anyio.run(play)
+    servers.stop(server)
 
 
 def in_process(address, script):
@@ -223,40 +237,6 @@ def test_hints_are_told_in_words(shared_server):
     in_process(shared_server[1], script)
 
 
-KEYS = """
-require_key = ["create_match"]
-[keys.models]
-sha256 = "{}"
-"""
-
-
-def test_each_request_over_http_brings_its_own_api_key(servers, tmp_path):
-    # The server lets nobody create matches but holders of a key.
-    path = tmp_path / "callers.toml"
-    path.write_text(KEYS.format(hashlib.sha256(b"a key of models").hexdigest()))
-    server, address = servers.start(callers_file=path)
-    key = "a key of models"
-
-    async def create(client, refused=False):
-        arguments = {"game": "skystones", "opponent": "random"}
-        return await Model(client).ask("create_match", refused=refused, **arguments)
-
-    async def run():
-        async with over_stdio(address, CROUPIER_API_KEY=key) as client:
-            assert "match: " in await create(client)
-        async with serving_http(address, CROUPIER_API_KEY=key) as connect:
-            async with connect(**{"x-api-key": key}) as client:
-                assert "match: " in await create(client)
-            # The key of the process is not lent to who comes over HTTP.
-            async with connect() as client:
-                assert "KEY_REQUIRED" in await create(client, refused=True)
-            async with connect(**{"x-api-key": "another"}) as client:
-                assert "KEY_INVALID" in await create(client, refused=True)
-
-    anyio.run(run)
-    servers.stop(server)
-
-
 @pytest.mark.parametrize("game", PLAYED)
 def test_pairs_of_matches_tell_a_model_the_same(servers, tmp_path, game):
     # The pairs of tests/service/test_leak_pairs.py: matches that differ in what a seat cannot know.
@@ -288,7 +268,7 @@ async def both(models, tool, **arguments):
     return results[0]
 
 
-async def play_pair(pair, models, game, rng, decisions=6 if not LONG_FORM else 1000):
+async def play_pair(pair, models, game, rng, decisions=4 if not LONG_FORM else 1000):
     """Plays a pair of matches; returns how often hidden cards differed when all was asked."""
     first, second = pair
     viewer = rng.randrange(2)
@@ -344,3 +324,13 @@ def test_a_missing_package_is_named(monkeypatch, capsys):
         main(["mcp"])
     assert ended.value.code == 1
     assert "needs mcp: pip install 'croupier-server[mcp]'" in capsys.readouterr().err
+
+
+def test_who_must_bring_a_key_is_refused_without_one():
+    async def run():
+        async with Client(make_server("127.0.0.1:1", forward=True, needs_key=True)) as client:
+            assert "KEY_REQUIRED: send your API key" in await Model(client).ask(
+                "list_games", refused=True
+            )
+
+    anyio.run(run)
