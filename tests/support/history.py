@@ -29,6 +29,10 @@ class Decision(NamedTuple):
     action: bytes
 
 
+# In a log: an entry that changes no decision, such as the replacement of a token.
+ASIDE = Decision(-1, b"")
+
+
 class Write(NamedTuple):
     """A request for SubmitAction and the view that answered it. A client may send it repeatedly."""
 
@@ -139,7 +143,9 @@ def _of_writes(history: History, log: Sequence[Decision | None]) -> Iterator[str
             yield f"request {request_id} made version {first.version}, but the log disagrees"
             continue
         # In a simultaneous decision, the other seat's entry may come after the expected version.
-        between = log[first.expected_version : first.version - 1]
+        between = [
+            each for each in log[first.expected_version : first.version - 1] if each is not ASIDE
+        ]
         seats = [None if each is None else each.seat for each in between]
         if (
             first.version <= first.expected_version
@@ -151,7 +157,7 @@ def _of_writes(history: History, log: Sequence[Decision | None]) -> Iterator[str
                 f"and made version {first.version}"
             )
     for version, decision in enumerate(log, 1):
-        if decision is None or version in made:
+        if decision is None or decision is ASIDE or version in made:
             continue
         # An unanswered request may be in the log, once.
         for write in unanswered:

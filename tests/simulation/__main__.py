@@ -1,0 +1,296 @@
+"""Runs simulated worlds: `python -m tests.simulation`, or `make simulate`.
+
+Each world is a number, its seed, and a process of its own. The same seed gives the same run, byte
+for byte. If a world finds a fault of the product, it is run again with less and less in it, and the
+story of the smallest world that still shows a fault is printed. With --mutants, faults are planted
+(tests/simulation/mutants.py) to find out which of them the simulation finds.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = ("kills", "stops", "pauses", "cuts", "database", "clocks", "searches")
+STORES = ("postgresql", "sqlite")
+HOURS, MATCHES, PACE = 0.5, 8, 6.0
+STORY_LINES = 60
+RUN_SECONDS = 1800
+MUTANT_HOURS = 6.0
+FAILED = "the run has failed"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--seed", help="the first seed (default: a random number, which is printed)")
+    add("--seeds", type=int, default=4, help="how many worlds (default: %(default)s)")
+    add("--hours", type=float, default=HOURS, help="of each world (default: %(default)s)")
+    add("--matches", type=int, default=MATCHES, help="at a time (default: %(default)s)")
+    add("--pace", type=float, default=PACE, help="seconds a player thinks (default: %(default)s)")
+    add("--faults", default=",".join(FAULTS), help="what goes wrong (default: %(default)s)")
+    add("--store", choices=STORES, help="the log (default: as the seed says)")
+    add("--story", action="store_true", help="print the whole story of the first world")
+    add("--mutants", nargs="*", metavar="NAME", help="plant these faults, or all")
+    add("--mutant-hours", type=float, default=MUTANT_HOURS, help="for each (default: %(default)s)")
+    add("--workers", type=int, default=os.cpu_count(), help="processes (default: %(default)s)")
+    add("--child", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if unknown := set(filter(None, chosen.faults.split(","))) - set(FAULTS):
+        parser.error(
+            f"there is no fault {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}"
+        )
+    if chosen.child:
+        _be_a_world(chosen)
+    with tempfile.TemporaryDirectory(prefix="croupier-simulation-") as folder:
+        disk = _build_disk(Path(folder))
+        if chosen.mutants is not None:
+            sys.exit(_plant(chosen, Path(folder), disk))
+        sys.exit(_simulate(chosen, disk))
+
+
+# One world
+
+
+def _be_a_world(chosen):
+    from tests.simulation import replaced
+
+    replaced.install()
+    from tests.simulation.world import World
+
+    began = replaced.real_process_time()
+    world = World(
+        chosen.seed,
+        hours=chosen.hours,
+        matches=chosen.matches,
+        faults=[each for each in chosen.faults.split(",") if each],
+        store=chosen.store,
+        pace=chosen.pace,
+    )
+    try:
+        violations = world.run()
+    except Exception as error:  # Whatever it is, it belongs to the story.
+        violations = [f"{type(error).__name__}: {error}"]
+        import traceback
+
+        world.story += traceback.format_exc().splitlines()
+    story = "\n".join(world.story)
+    json.dump(
+        {
+            "violations": violations,
+            "hours": world.now / 3600,
+            "store": world.store,
+            "counts": dict(world.counts),
+            "history": hashlib.sha256(story.encode()).hexdigest(),
+            "seconds": replaced.real_process_time() - began,
+            "story": story,
+        },
+        sys.stdout,
+    )
+    sys.stdout.flush()
+    # The tasks of dead servers must not come to their ends now.
+    os._exit(0)
+
+
+def _run(disk, seed, *, hours, matches, faults, store, pace, tree=ROOT):
+    command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", str(seed)]
+    command += ["--hours", str(hours), "--matches", str(matches), "--pace", str(pace)]
+    command += ["--faults", ",".join(faults)]
+    command += ["--store", store] if store else []
+    with tempfile.TemporaryDirectory(prefix="croupier-disk-", dir=_memory()) as folder:
+        control, data, kept = (Path(folder) / name for name in ("control", "data", "kept"))
+        control.write_bytes(bytes(1 << 12))
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": "0",
+            "LD_PRELOAD": str(disk),
+            "FAULTY_DISK_CONTROL": str(control),
+            "FAULTY_DISK_DATA": str(data),
+            "FAULTY_DISK_KEPT": str(kept),
+        }
+        try:
+            done = subprocess.run(
+                command,
+                cwd=tree,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=RUN_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return {"violations": ["the run does not end"], "hours": 0.0, "story": "", "store": ""}
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        why = done.stderr.strip().splitlines()[-1:] or ["nothing"]
+        return {
+            "violations": [f"{FAILED}: {why[0]}"],
+            "hours": 0.0,
+            "story": done.stderr[-3000:],
+            "store": "",
+        }
+
+
+def _build_disk(folder):
+    library = folder / "faulty_disk.so"
+    source = ROOT / "tests" / "support" / "faulty_disk.c"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True
+    )
+    return library
+
+
+def _memory():
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+# Many worlds
+
+
+def _simulate(chosen, disk):
+    seed = chosen.seed or str(secrets.randbelow(10**6))
+    first = int(seed) if seed.isdecimal() else None
+    seeds = [seed] if first is None else [first + number for number in range(chosen.seeds)]
+    options = {
+        "hours": chosen.hours,
+        "matches": chosen.matches,
+        "faults": [each for each in chosen.faults.split(",") if each],
+        "store": chosen.store,
+        "pace": chosen.pace,
+    }
+    print(f"{len(seeds)} worlds from seed {seeds[0]}, {chosen.hours:g} h each", flush=True)
+    hours = seconds = 0.0
+    with ThreadPoolExecutor(chosen.workers) as pool:
+        runs = [(each, pool.submit(_run, disk, each, **options)) for each in seeds]
+        for each, run in runs:
+            found = run.result()
+            hours += found["hours"]
+            seconds += found.get("seconds", 0.0)
+            _print_world(each, found)
+            if chosen.story and each == seeds[0]:
+                print(found["story"])
+            if found["violations"]:
+                pool.shutdown(cancel_futures=True)
+                _tell_smallest(disk, each, options, found)
+                return 1
+    rate = 3600 * hours / seconds if seconds else 0.0
+    print(f"{hours:.1f} h in {seconds:.0f} s of a processor: {rate:.0f} h an hour; no fault found")
+    return 0
+
+
+def _print_world(seed, found):
+    counts = ", ".join(
+        f"{number} {what}" for what, number in sorted(found.get("counts", {}).items())
+    )
+    what = "; ".join(found["violations"]) or "well"
+    print(
+        f"seed {seed}: {found['hours']:.2f} h, {found['store']}, {counts}; "
+        f"history {found.get('history', '')[:12]}: {what}",
+        flush=True,
+    )
+
+
+def _tell_smallest(disk, seed, options, found):
+    print("a smaller world is looked for", flush=True)
+    smaller = dict(options)
+    changes = [{"hours": found["hours"]}, {"matches": 1}, {"matches": 2}, {"matches": 4}]
+    changes += [{"faults": [each for each in smaller["faults"] if each != less]} for less in FAULTS]
+    for change in changes:
+        if "faults" in change:
+            less = (set(options["faults"]) - set(change["faults"])) or {""}
+            change = {"faults": [each for each in smaller["faults"] if each not in less]}
+        if all(smaller[name] == value for name, value in change.items()):
+            continue
+        tried = _run(disk, seed, **{**smaller, **change})
+        if tried["violations"]:
+            smaller.update(change)
+            found = tried
+    lines = found["story"].splitlines()
+    print("\n".join(lines[-STORY_LINES:]))
+    print("; ".join(found["violations"]))
+    faults = ",".join(smaller["faults"]) or "''"
+    again = (
+        f"python -m tests.simulation --seed {seed} --seeds 1 --hours {smaller['hours']:g} "
+        f"--matches {smaller['matches']} --faults {faults} "
+        f"--store {found['store'] or 'sqlite'}"
+    )
+    print(f"again: {again}")
+
+
+# Planted faults
+
+
+def _plant(chosen, folder, disk):
+    from tests.simulation.mutants import MUTANTS
+
+    named = [each for each in MUTANTS if not chosen.mutants or each.name in chosen.mutants]
+    print(f"{len(named)} planted faults, at most {chosen.mutant_hours:g} h each", flush=True)
+    missed = []
+    with ThreadPoolExecutor(chosen.workers) as pool:
+        runs = [pool.submit(_find, chosen, folder, disk, each) for each in named]
+        for each, run in zip(named, runs, strict=True):
+            hours, why = run.result()
+            print(f"{each.name:40}{hours:8.2f} h  {why or 'NOT FOUND'}", flush=True)
+            if not why or why.startswith(FAILED):
+                missed.append(each.name)
+    found = len(named) - len(missed)
+    print(f"{found} of {len(named)} found ({found / len(named):.1%})")
+    return 0
+
+
+def _find(chosen, folder, disk, mutant):
+    # The simulated hours until a fault is found, and how it shows.
+    tree = folder / mutant.name
+    _copy(tree, mutant)
+    hours, seed = 0.0, int(chosen.seed or 1)
+    stores = ("sqlite",) if "sqlite" in mutant.path else STORES
+    stores = ("postgresql",) if "postgresql" in mutant.path else stores
+    while hours < chosen.mutant_hours:
+        found = _run(
+            disk,
+            seed,
+            hours=chosen.hours,
+            matches=chosen.matches,
+            faults=[each for each in chosen.faults.split(",") if each],
+            store=stores[seed % len(stores)],
+            pace=chosen.pace,
+            tree=tree,
+        )
+        hours += found["hours"]
+        if found["violations"]:
+            shutil.rmtree(tree)
+            return hours, found["violations"][0][:160]
+        seed += 1
+    shutil.rmtree(tree)
+    return hours, ""
+
+
+def _copy(tree, mutant):
+    # The product with a fault in it: all but the changed package are links.
+    tree.mkdir()
+    changed = mutant.path.partition("/")[0]
+    for each in ROOT.iterdir():
+        if each.name != changed and not each.name.startswith("."):
+            (tree / each.name).symlink_to(each)
+    ignored = shutil.ignore_patterns("__pycache__", "*.c")
+    shutil.copytree(ROOT / changed, tree / changed, ignore=ignored)
+    path = tree / mutant.path
+    text = path.read_text()
+    assert text.count(mutant.old) == 1, f"{mutant.name} does not fit {mutant.path} any more"
+    path.write_text(text.replace(mutant.old, mutant.new))
+
+
+if __name__ == "__main__":
+    main()

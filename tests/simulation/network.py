@@ -1,0 +1,412 @@
+"""A network in memory: connections that are slow, cut or half open, and the calls that they carry.
+
+A connection keeps the order of what it carries, as TCP does; two connections do not. What is on
+its way when a connection is cut is lost. One that is half open carries nothing, and neither end is
+told. A server handles each call with the handlers of `GrpcListener`.
+"""
+
+import asyncio
+import itertools
+import random
+from collections import deque
+from contextlib import aclosing
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+from service.api.grpc_listener import ServiceHandlers
+from service.api.grpc_services import grpc_services
+
+WINDOW = 4  # Responses of a stream that may be on their way: then the server waits for its reader.
+KEEPALIVE_SECONDS = 40.0  # After which a server gives a connection up that is half open.
+RESET_SECONDS = 0.001  # Until a client is told that nobody listens.
+GONE = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED")
+
+
+class CallError(Exception):
+    """A call that was not answered, or was refused."""
+
+    def __init__(self, code, details, status=None):
+        super().__init__(code, details)
+        self.code = code
+        self.details = details
+        self.reason, self.retry_seconds, self.metadata = "", 0.0, {}
+        if status is not None:
+            info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+            for detail in status.details:
+                if detail.Unpack(info):
+                    self.reason, self.metadata = info.reason, dict(info.metadata)
+                elif detail.Unpack(retry):
+                    self.retry_seconds = retry.retry_delay.ToMilliseconds() / 1000
+
+    @property
+    def unanswered(self):
+        """Whether the outcome is unknown, or the call may be repeated."""
+        return self.code in GONE
+
+
+class Delays(NamedTuple):
+    """How long a message is on its way, in seconds."""
+
+    least: float = 0.0005
+    mean: float = 0.01
+    slow: float = 0.5  # Of one message in a hundred.
+
+
+class Network:
+    """All connections of a world."""
+
+    def __init__(self, loop, seed, delays=Delays()):  # noqa: B008
+        self.loop = loop
+        self.delays = delays
+        self.listeners = {}  # By address.
+        self.connections = set()
+        self._rng = random.Random(f"network/{seed}")
+        self.numbers = itertools.count(1)
+
+    def delay(self):
+        rng, delays = self._rng, self.delays
+        mean = delays.slow if rng.random() < 0.01 else delays.mean
+        return delays.least + rng.expovariate(1 / mean)
+
+    def open_connections(self):
+        """The connections that carry something, in the order in which they were opened."""
+        return sorted(self.connections, key=lambda each: each.number)
+
+
+class Connection:
+    """A connection of a client to a server."""
+
+    def __init__(self, network, client, address, peer):
+        """`client` is the owner whose connection it is; `peer` as gRPC writes it."""
+        self.network = network
+        self.loop = network.loop
+        self.number = next(network.numbers)
+        self.client = client
+        self.peer = peer
+        self.address = address
+        self.listener = network.listeners.get(address)
+        self.state = "open" if self.listener is not None else "refused"
+        self.calls = {}  # Of the client, by number.
+        self.served = {}  # Of the server, by number.
+        self._arrivals = [0.0, 0.0]  # Of the last messages to the server and to the client.
+        self._on_the_way = (deque(), deque())
+        if self.listener is not None:
+            network.connections.add(self)
+            self.listener.connections.add(self)
+
+    def send(self, to_server, function, *args):
+        """Sends a message: the other end calls the function."""
+        if self.state != "open":
+            return
+        direction = 0 if to_server else 1
+        owner = self.listener.owner if to_server else self.client
+        loop = self.loop
+        at = max(self._arrivals[direction], loop.now + self.network.delay())
+        self._arrivals[direction] = at
+        self._on_the_way[direction].append((function, args))
+        loop.call_at_as(owner, at, self._arrive, direction)
+
+    def _arrive(self, direction):
+        # Callbacks of one moment come in any order, what a connection carries does not.
+        function, args = self._on_the_way[direction].popleft()
+        if self.state == "open":
+            function(*args)
+
+    def cut(self):
+        """Ends the connection; both ends are told."""
+        if self.state in ("open", "half open"):
+            self._end("cut")
+            self.loop.call_at_as(self.client, self.loop.now + self.network.delay(), self._lose)
+            self.loop.call_at_as(
+                self.listener.owner, self.loop.now + self.network.delay(), self._drop
+            )
+
+    def half_open(self):
+        """From now on nothing arrives; the server gives it up later, and the client by itself."""
+        if self.state == "open":
+            self.state = "half open"
+            at = self.loop.now + KEEPALIVE_SECONDS
+            self.loop.call_at_as(self.listener.owner, at, self._drop)
+
+    def close(self):
+        """The client has no use for it any more."""
+        if self.state == "open":
+            self._end("closed")
+            self.loop.call_at_as(
+                self.listener.owner, self.loop.now + self.network.delay(), self._drop
+            )
+
+    def _end(self, state):
+        self.state = state
+        self.network.connections.discard(self)
+        self.listener.connections.discard(self)
+
+    def _lose(self):
+        for call in list(self.calls.values()):
+            call.fail(CallError("UNAVAILABLE", "the connection was lost"))
+
+    def _drop(self):
+        if self.state == "half open":
+            self._end("cut")
+        for served in list(self.served.values()):
+            served.cancel()
+
+
+class ClientCall:
+    """One call, as its client sees it."""
+
+    def __init__(self, connection, path, data, metadata, timeout, streams):
+        self.connection = connection
+        loop = self.loop = connection.loop
+        self.number = next(connection.network.numbers)
+        self._responses = []
+        self._news = loop.create_future()
+        self._error = None
+        self._ended = False
+        self._timer = None
+        self.streams = streams
+        if timeout is not None:
+            self._timer = loop.call_later(
+                timeout, self.fail, CallError("DEADLINE_EXCEEDED", "by the client")
+            )
+        if connection.state in ("refused", "cut", "closed"):
+            loop.call_later(
+                RESET_SECONDS, self.fail, CallError("UNAVAILABLE", "nobody listens there")
+            )
+            return
+        connection.calls[self.number] = self
+        connection.send(
+            True, connection.listener.receive, connection, self, path, data, metadata, timeout
+        )
+
+    def _wake(self):
+        if not self._news.done():
+            self._news.set_result(None)
+
+    def receive(self, data):
+        """A response has come."""
+        if not self._ended:
+            self._responses.append(data)
+            self._wake()
+
+    def end(self, error):
+        """The server has ended the call."""
+        if not self._ended:
+            self._finish(error)
+
+    def fail(self, error):
+        """It ends without the server, which is told if that is possible."""
+        if not self._ended:
+            self._finish(error)
+            self._tell_cancelled()
+
+    def _finish(self, error):
+        self._ended, self._error = True, error
+        if self._timer is not None:
+            self._timer.cancel()
+        self.connection.calls.pop(self.number, None)
+        self._wake()
+
+    def _tell_cancelled(self):
+        self.connection.send(True, _cancel, self.connection, self.number)
+
+    def cancel(self):
+        """The client does not want the rest."""
+        self.fail(CallError("CANCELLED", "by the client"))
+
+    async def read(self):
+        """The next response; None at the end. Raises CallError."""
+        while not self._responses:
+            if self._ended:
+                if self._error is not None:
+                    raise self._error
+                return None
+            self._news = self.loop.create_future()
+            await self._news
+        data = self._responses.pop(0)
+        if self.streams and not self._ended:
+            self.connection.send(True, _give_credit, self.connection, self.number)
+        return data
+
+
+def _cancel(connection, number):
+    served = connection.served.get(number)
+    if served is not None:
+        served.cancel()
+
+
+def _give_credit(connection, number):
+    served = connection.served.get(number)
+    if served is not None:
+        served.credit.release()
+
+
+class _ServedCall:
+    # One call, as its server sees it: the context of a handler of gRPC.
+
+    def __init__(self, connection, client_call, metadata, timeout):
+        self.connection = connection
+        self._client_call = client_call
+        self._metadata = metadata
+        self._deadline = None if timeout is None else connection.loop.now + timeout
+        self.credit = asyncio.Semaphore(WINDOW)
+        self._code, self._details, self._trailing = None, "", ()
+        self.task = None
+
+    # What a handler asks of it
+
+    def invocation_metadata(self):
+        return self._metadata
+
+    def peer(self):
+        return self.connection.peer
+
+    def time_remaining(self):
+        return None if self._deadline is None else self._deadline - self.connection.loop.now
+
+    def set_trailing_metadata(self, metadata):
+        self._trailing = metadata
+
+    async def send_initial_metadata(self, metadata):
+        pass
+
+    def set_code(self, code):
+        self._code = code
+
+    def set_details(self, details):
+        self._details = details
+
+    # What the listener does
+
+    def start(self, handler, data):
+        loop = self.connection.loop
+        number = self._client_call.number
+        self.connection.served[number] = self
+        serve = self._stream if handler.unary_stream else self._answer
+        self.task = loop.create_task(serve(handler, data))
+        timer = None
+        if self._deadline is not None:
+            timer = loop.call_at(self._deadline, self.cancel)
+
+        def ended(task):
+            if timer is not None:
+                timer.cancel()
+            self.connection.served.pop(number, None)
+            self.connection.listener.ended(self)
+            if not task.cancelled() and task.exception() is not None:
+                self._send_end(CallError("UNKNOWN", repr(task.exception())))
+
+        self.task.add_done_callback(ended)
+
+    def cancel(self):
+        if self.task is not None:
+            self.task.cancel()
+
+    async def _answer(self, handler, data):
+        response = await handler.unary_unary(data, self)
+        if self._code is None:
+            serialized = handler.response_serializer(response)
+            self.connection.send(False, self._client_call.receive, serialized)
+        self._send_end(self._error())
+
+    async def _stream(self, handler, data):
+        async with aclosing(handler.unary_stream(data, self)) as responses:
+            await self.credit.acquire()
+            async for response in responses:
+                serialized = handler.response_serializer(response)
+                self.connection.send(False, self._client_call.receive, serialized)
+                await self.credit.acquire()
+        self._send_end(self._error())
+
+    def _send_end(self, error):
+        self.connection.send(False, self._client_call.end, error)
+
+    def _error(self):
+        if self._code is None:
+            return None
+        status = None
+        for key, value in self._trailing:
+            if key == "grpc-status-details-bin":
+                status = status_pb2.Status.FromString(value)
+        return CallError(self._code.name, self._details, status)
+
+
+class SimulatedListener:
+    """Takes the place of `GrpcListener`: the same handlers, called through the network."""
+
+    network = None  # Set by the world.
+
+    def __init__(self, calls, limits, credentials=None, listeners=1):
+        self._calls = calls
+        self._handlers = None
+        self.owner = None
+        self.connections = set()
+        self._served = {}
+        self._idle = asyncio.Event()
+        self.accepting = False
+
+    async def open(self, address, services):
+        network = SimulatedListener.network
+        self.owner = network.loop.owner
+        names = [service.descriptor.full_name for service in services]
+        self._health, more = grpc_services(names)
+        self._handlers = ServiceHandlers(self._calls, [*services, *more])
+        self.address = address
+        self.accepting = True
+        network.listeners[address] = self
+        return address
+
+    def begin_to_close(self):
+        self._health.stop()
+
+    async def close(self, grace):
+        self.unlisten()
+        if self._served:
+            self._idle.clear()
+            try:
+                async with asyncio.timeout(grace):
+                    await self._idle.wait()
+            except TimeoutError:
+                pass
+        for served in list(self._served):
+            served._send_end(CallError("CANCELLED", "the server has closed its port"))
+            served.cancel()
+        for connection in sorted(self.connections, key=lambda each: each.number):
+            connection.cut()
+
+    def unlisten(self):
+        """Takes no more connections and calls."""
+        self.accepting = False
+        network = SimulatedListener.network
+        if network.listeners.get(self.address) is self:
+            del network.listeners[self.address]
+
+    def die(self):
+        """The process has ended: its clients are told by its kernel, if that runs."""
+        self.unlisten()
+
+    def receive(self, connection, client_call, path, data, metadata, timeout):
+        """A call has come."""
+        if not self.accepting:
+            connection.send(
+                False, client_call.end, CallError("UNAVAILABLE", "the server takes no more calls")
+            )
+            return
+        handler = self._handlers.service(SimpleNamespace(method=path))
+        if handler is None:
+            connection.send(False, client_call.end, CallError("UNIMPLEMENTED", path))
+            return
+        served = _ServedCall(connection, client_call, metadata, timeout)
+        self._served[served] = True
+        served.start(handler, data)
+
+    def ended(self, served):
+        self._served.pop(served, None)
+        if not self._served:
+            self._idle.set()
+
+
+assert grpc.StatusCode.UNAVAILABLE.name in GONE

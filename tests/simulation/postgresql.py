@@ -1,0 +1,556 @@
+"""A model of PostgreSQL below the real store: what it promises, and how it fails.
+
+Each statement of `service/store/postgresql_tables.py` is one method of `Database`, carried out at
+one moment, as if transactions were serial. `connect` and `create_pool` take the place of asyncpg's:
+a statement is on its way to the database, and its answer on its way back. A connection that is lost
+in between leaves its client in doubt. After a fail-over the server from before goes on as a standby
+for a while, for those who are still connected to it: it knows nothing new and takes no writes.
+"""
+
+import asyncio
+import itertools
+import random
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import asyncpg
+
+from service.store import postgresql_tables as tables
+from service.store.interface import Entry, EntryKind, Header, Snapshot, StoredMatch, read_columns
+from tests.simulation.loop import Owner
+
+MAX_IDLE_SECONDS = 300.0
+_STATUS = len(Header._fields)
+
+
+class Tables:
+    """What one server of the database has."""
+
+    def __init__(self):
+        self.settings = {}
+        self.matches = {}  # Columns by id, in the order of creation.
+        self.ended = {}
+        self.entries = {}
+        self.requests = set()
+        self.snapshots = {}
+        self.agenda = {}
+        self.schema = None
+
+    def copy(self):
+        """The tables as they are now."""
+        other = Tables()
+        for name, value in vars(self).items():
+            setattr(other, name, value.copy() if hasattr(value, "copy") else value)
+        other.entries = {match_id: list(rows) for match_id, rows in self.entries.items()}
+        return other
+
+
+class Database:
+    """A database, and how its servers and connections fail."""
+
+    def __init__(self, loop, seed):
+        self.loop = loop
+        self.owner = Owner("database")
+        self.primary = Tables()
+        self.sessions = {}  # By process.
+        self.down = False
+        self.full = False
+        self.loses_notifications = 0.0
+        self.latency = 0.001
+        self.times = {}  # When each entry was really added, by match.
+        self._rng = random.Random(f"database/{seed}")
+        self._processes = itertools.count(1000)
+
+    def delay(self):
+        rng = self._rng
+        mean = 50 * self.latency if rng.random() < 0.005 else self.latency
+        return 0.0002 + rng.expovariate(1 / mean)
+
+    def stored(self, match_id):
+        """All that is stored of a match."""
+        row = self.primary.matches[match_id]
+        rows = self.primary.entries.get(match_id, ())
+        entries = [Entry(EntryKind(each[0]), *each[1:-1], each[-1].decode()) for each in rows]
+        return StoredMatch(read_columns(row), entries, None)
+
+    # How it fails
+
+    def lose_connections(self, share=1.0):
+        """Ends some of the connections; returns how many."""
+        lost = [each for each in self.sessions.values() if self._rng.random() < share]
+        for session in lost:
+            session.lose()
+        return len(lost)
+
+    def half_open(self, share):
+        """From now on nothing arrives through some of the connections."""
+        for session in list(self.sessions.values()):
+            if self._rng.random() < share:
+                session.silent = True
+
+    def fail_over(self, seconds, stays):
+        """Another server takes over after some seconds; some stay with the one from before.
+
+        `stays` is the share of the connections that do.
+        """
+        before = self.primary
+        self.primary = before.copy()
+        self.down = True
+        for session in list(self.sessions.values()):
+            if self._rng.random() < stays:
+                session.tables, session.standby = before, True
+            else:
+                session.lose()
+        self.loop.call_at_as(self.loop.world, self.loop.now + seconds, self._come_up)
+
+    def _come_up(self):
+        self.down = False
+
+    # Statements
+
+    def carry_out(self, session, sql, arguments):
+        """The answer of a statement; raises what asyncpg does."""
+        name = _NAMES.get(sql)
+        if name is None:
+            name = next((each for start, each in _STARTS if sql.lstrip().startswith(start)), None)
+            if name is None:
+                raise asyncpg.PostgresSyntaxError(f"the model does not know: {sql}")
+            if name == "listed":
+                arguments = (sql, *arguments)
+        data = session.tables if session.standby else self.primary
+        if name in _WRITES:
+            if session.standby:
+                raise asyncpg.ReadOnlySQLTransactionError("on a standby")
+            if self.full:
+                raise asyncpg.DiskFullError("no room")
+        return getattr(self, f"_{name}")(data, session, *arguments)
+
+    def _nothing(self, data, session, *arguments):
+        return []
+
+    def _process(self, data, session):
+        return [(session.process,)]
+
+    def _schema(self, data, session):
+        return [] if data.schema is None else [(data.schema,)]
+
+    def _set_schema(self, data, session, version=0):
+        data.schema = version
+        return []
+
+    def _keep_key(self, data, session, key):
+        data.settings.setdefault("key", key)
+        return []
+
+    def _key(self, data, session):
+        return [(data.settings["key"],)]
+
+    def _create(self, data, session, *values):
+        *columns, due = values
+        match_id = columns[0]
+        if match_id in data.matches:
+            return []
+        data.matches[match_id] = tuple(columns)
+        data.entries[match_id] = []
+        self.times[match_id] = [self.loop.now]
+        if due is not None:
+            data.agenda[match_id] = due
+        return [(match_id,)]
+
+    def _append(self, data, session, *arrays):
+        added = []
+        for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
+            match_id, version, *entry = row[:8]
+            entries = data.entries.get(match_id)
+            request = (match_id, entry[1], entry[-1])
+            if entries is None or len(entries) != version - 1:
+                continue
+            if entry[-1] and request in data.requests:
+                continue
+            entries.append(tuple(entry))
+            self.times[match_id].append(self.loop.now)
+            if entry[-1]:
+                data.requests.add(request)
+            added.append((match_id,))
+            if len(row) > 8:
+                over, due = row[8:]
+                if over:
+                    data.ended[match_id] = entry[2]
+                if due is None:
+                    data.agenda.pop(match_id, None)
+                else:
+                    data.agenda[match_id] = due
+        return added
+
+    def _headers(self, data, session, match_ids):
+        return [
+            (*data.matches[match_id], *data.snapshots.get(match_id, (None, None)))
+            for match_id in dict.fromkeys(match_ids)
+            if match_id in data.matches
+        ]
+
+    def _entries(self, data, session, match_ids, versions):
+        return [
+            (number, version, *entry)
+            for number, (match_id, known) in enumerate(zip(match_ids, versions, strict=True), 1)
+            for version, entry in enumerate(data.entries.get(match_id, ())[known:], known + 1)
+        ]
+
+    def _heads(self, data, session, match_ids):
+        return [
+            (match_id, len(data.entries[match_id]))
+            for match_id in match_ids
+            if data.entries.get(match_id)
+        ]
+
+    def _listeners(self, data, session, name):
+        others = (each for each in self.sessions.values() if each is not session)
+        return [(sum(each.name == name for each in others),)]
+
+    def _delete(self, data, session, before, limit):
+        old = sorted((at, match_id) for match_id, at in data.ended.items() if at < before)[:limit]
+        for _, match_id in old:
+            for table in (data.matches, data.entries, data.snapshots, data.agenda, data.ended):
+                table.pop(match_id, None)
+        return [(match_id,) for _, match_id in old]
+
+    def _snapshots(self, data, session, match_ids, versions, blobs):
+        for match_id, version, blob in zip(match_ids, versions, blobs, strict=True):
+            saved = data.snapshots.get(match_id)
+            if saved is None or saved[0] < version:
+                data.snapshots[match_id] = (version, blob)
+        return []
+
+    def _reschedule(self, data, session, at, match_id, before):
+        if data.agenda.get(match_id) != before:
+            return "UPDATE 0"
+        data.agenda[match_id] = at
+        return "UPDATE 1"
+
+    def _due(self, data, session, until, limit):
+        found = [(match_id, at) for match_id, at in data.agenda.items() if at <= until]
+        return sorted(found, key=lambda each: each[1])[:limit]
+
+    def _live(self, data, session, creator):
+        place = Header._fields.index("creator")
+        live = (row for key, row in data.matches.items() if key not in data.ended)
+        return [(sum(bool(creator) and row[place] == creator for row in live),)]
+
+    def _idle(self, data, session, before, after_created, after_id, limit):
+        created = Header._fields.index("created")
+        found = []
+        for match_id, row in data.matches.items():
+            entries = data.entries[match_id]
+            if (
+                match_id not in data.ended
+                and match_id not in data.agenda
+                and row[created] < before
+                and (entries[-1][2] if entries else 0) < before
+                and (row[created], match_id) > (after_created, after_id)
+            ):
+                found.append((row[created], match_id))
+        return sorted(found)[:limit]
+
+    def _listed(self, data, session, sql, limit, *values):
+        columns = {name: place for place, name in enumerate(Header._fields)}
+        values = list(values)
+        game = values.pop(0) if "game = $" in sql else None
+        before = tuple(values) if "(created, match_id) <" in sql else None
+        rows = []
+        for match_id, row in data.matches.items():
+            ended, entries = data.ended.get(match_id), data.entries[match_id]
+            if game not in (None, row[columns["game"]]):
+                continue
+            if ("ended IS NOT NULL" in sql and ended is None) or (
+                "ended IS NULL" in sql and ended is not None
+            ):
+                continue
+            created = row[columns["created"]]
+            if before is not None and (created, match_id) >= before:
+                continue
+            rows.append(
+                (
+                    match_id,
+                    row[columns["game"]],
+                    row[columns["bots"]],
+                    created,
+                    ended,
+                    len(entries),
+                    row[columns["rules_version"]],
+                    entries[-1][2] if entries else created,
+                    row[columns["invited"]],
+                )
+            )
+        return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:limit]
+
+    def _notify(self, data, session, channel, notice):
+        if session.standby:
+            raise asyncpg.ReadOnlySQLTransactionError("on a standby")
+        for other in list(self.sessions.values()):
+            if other.hear is None or other.standby:
+                continue
+            if self._rng.random() < self.loses_notifications:
+                continue
+            other.tell(session.process, channel, notice)
+        return []
+
+
+_NAMES = {
+    tables._CREATE: "create",
+    tables._APPEND: "append",
+    tables._APPEND_ENTRIES: "append",
+    tables._READ_HEADERS: "headers",
+    tables._READ_ENTRIES: "entries",
+    tables._READ_HEADS: "heads",
+    tables._COUNT_LISTENERS: "listeners",
+    tables._DELETE_ENDED: "delete",
+    tables._WRITE_SNAPSHOTS: "snapshots",
+    **dict.fromkeys(tables.MIGRATIONS, "nothing"),
+}
+_STARTS = (
+    ("SELECT pg_notify", "notify"),
+    ("SELECT pg_backend_pid", "process"),
+    ("SELECT pg_advisory", "nothing"),
+    ("CREATE TABLE IF NOT EXISTS croupier_schema", "nothing"),
+    ("SELECT version FROM croupier_schema", "schema"),
+    ("INSERT INTO croupier_schema", "set_schema"),
+    ("UPDATE croupier_schema", "set_schema"),
+    ("SELECT set_config", "nothing"),
+    ("INSERT INTO settings", "keep_key"),
+    ("SELECT value FROM settings", "key"),
+    ("UPDATE agenda", "reschedule"),
+    ("SELECT match_id, at FROM agenda", "due"),
+    ("SELECT count(*) FROM matches", "live"),
+    ("SELECT created, match_id FROM matches", "idle"),
+    ("SELECT match_id, game", "listed"),
+)
+_WRITES = {"create", "append", "delete", "snapshots", "reschedule", "keep_key", "set_schema"}
+
+_settings = {
+    standby: SimpleNamespace(
+        in_hot_standby="on" if standby else "off", default_transaction_read_only="off"
+    )
+    for standby in (False, True)
+}
+
+database = None  # The one of the world that runs.
+
+
+class Session:
+    """A connection, as asyncpg has it."""
+
+    def __init__(self, of, owner, name, timeout):
+        self.database = of
+        self.process = next(of._processes)
+        self.name = name
+        self.hear = None
+        self.standby = False
+        self.silent = False
+        self.tables = None
+        self.settings_standby = False  # As the client has last heard.
+        self._owner = owner
+        self._loop = of.loop
+        self._timeout = timeout
+        self._closed = False
+        self._waiting = None
+        of.sessions[self.process] = self
+
+    def is_closed(self):
+        return self._closed
+
+    def get_server_pid(self):
+        return self.process
+
+    def get_settings(self):
+        return _settings[self.settings_standby]
+
+    def terminate(self):
+        self._closed = True
+        self.database.sessions.pop(self.process, None)
+
+    async def close(self, timeout=None):
+        self.terminate()
+
+    def lose(self):
+        """The connection is lost; its client learns of it a little later."""
+        self.database.sessions.pop(self.process, None)
+        self.silent = True
+        at = self._loop.now + self.database.delay()
+        self._loop.call_at_as(self._owner, at, self._notice_loss)
+
+    def _notice_loss(self):
+        self._closed = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(
+                asyncpg.ConnectionDoesNotExistError("connection was closed in the middle")
+            )
+
+    async def add_listener(self, channel, callback):
+        await self.fetch("SELECT set_config")
+        self.hear = callback
+
+    def tell(self, process, channel, notice):
+        """Notifies the client."""
+        self._loop.call_at_as(
+            self._owner,
+            self._loop.now + self.database.delay(),
+            self._hear,
+            process,
+            channel,
+            notice,
+        )
+
+    def _hear(self, process, channel, notice):
+        if not self._closed and not self.silent:
+            self.hear(self, process, channel, notice)
+
+    async def fetch(self, sql, *arguments):
+        if self._closed:
+            raise asyncpg.InterfaceError("connection is closed")
+        if self._waiting is not None and not self._waiting.done():
+            raise asyncpg.InterfaceError("another operation is in progress")
+        loop, of = self._loop, self.database
+        waiting = self._waiting = loop.create_future()
+        loop.call_at_as(of.owner, loop.now + of.delay(), self._arrive, waiting, sql, arguments)
+        timer = None
+        if self._timeout is not None:
+            timer = loop.call_later(self._timeout, _time_out, waiting)
+        try:
+            return await waiting
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    execute = fetch
+
+    async def fetchval(self, sql, *arguments):
+        rows = await self.fetch(sql, *arguments)
+        return rows[0][0] if rows else None
+
+    def _arrive(self, waiting, sql, arguments):
+        if self.silent or (waiting.cancelled() and self.database._rng.random() < 0.5):
+            return
+        of = self.database
+        try:
+            answer, error = of.carry_out(self, sql, arguments), None
+        except asyncpg.PostgresError as raised:
+            answer, error = None, raised
+        loop = self._loop
+        loop.call_at_as(
+            self._owner, loop.now + of.delay(), self._answer, waiting, answer, error, self.standby
+        )
+
+    def _answer(self, waiting, answer, error, standby):
+        if self.silent:
+            return
+        self.settings_standby = standby
+        if waiting.done():
+            return
+        if error is not None:
+            waiting.set_exception(error)
+        else:
+            waiting.set_result(answer)
+
+    @asynccontextmanager
+    async def transaction(self):
+        yield
+
+
+def _time_out(waiting):
+    if not waiting.done():
+        waiting.set_exception(TimeoutError())
+
+
+async def connect(url, *, timeout, command_timeout=None, server_settings=None, **rest):
+    """As `asyncpg.connect`."""
+    of, loop = database, asyncio.get_running_loop()
+    await asyncio.sleep(of.delay())
+    if of.down:
+        if of._rng.random() < 0.3:
+            await asyncio.sleep(timeout)
+            raise TimeoutError
+        raise ConnectionRefusedError("nobody listens")
+    name = (server_settings or {}).get("application_name", "")
+    return Session(of, loop.owner, name, command_timeout)
+
+
+class Pool:
+    """As `asyncpg.Pool`."""
+
+    def __init__(self, url, max_size, init, options):
+        self._url, self._init, self._options = url, init, options
+        self._free = asyncio.Semaphore(max_size)
+        self._idle = []
+        self._open = 0
+        self._generation = 0
+        self._of_generation = {}
+
+    def get_size(self):
+        return self._open
+
+    def get_idle_size(self):
+        return len(self._idle)
+
+    async def acquire(self, *, timeout):
+        async with asyncio.timeout(timeout):
+            await self._free.acquire()
+            try:
+                while self._idle:
+                    session = self._idle.pop()
+                    if not session.is_closed() and self._is_current(session):
+                        return session
+                    self._forget(session)
+                session = await connect(self._url, timeout=timeout, **self._options)
+                self._open += 1
+                self._of_generation[session.process] = self._generation
+                try:
+                    await self._init(session)
+                except BaseException:
+                    self._forget(session)
+                    raise
+                return session
+            except BaseException:
+                self._free.release()
+                raise
+
+    def _is_current(self, session):
+        return self._of_generation[session.process] == self._generation
+
+    def _forget(self, session):
+        session.terminate()
+        self._open -= 1
+        del self._of_generation[session.process]
+
+    async def release(self, session):
+        # asyncpg resets a connection that comes back, and gives one up that does not answer.
+        lost = session.is_closed() or session.silent or session._is_busy()
+        if lost or not self._is_current(session):
+            self._forget(session)
+        else:
+            self._idle.append(session)
+        self._free.release()
+
+    async def expire_connections(self):
+        self._generation += 1
+
+    async def close(self):
+        while self._idle:
+            self._forget(self._idle.pop())
+
+    terminate = close
+
+
+def _is_busy(session):
+    return session._waiting is not None and not session._waiting.done()
+
+
+Session._is_busy = _is_busy
+
+
+async def create_pool(url, *, max_size, init, command_timeout, server_settings, **rest):
+    """As `asyncpg.create_pool`."""
+    options = {"command_timeout": command_timeout, "server_settings": server_settings}
+    return Pool(url, max_size, init, options)
+
+
+assert Snapshot._fields == ("version", "data")

@@ -1,0 +1,162 @@
+"""Everything that the simulation replaces, in one place. All else of the product is real.
+
+| replaced | by |
+|---|---|
+| the event loop, threads | `loop.py`: simulated time, work of threads is done at once |
+| the clocks of the module `time` | the time of the loop |
+| `secrets`, `os.urandom`, `random` without a seed | generators that are seeded |
+| `GrpcListener`, but for its handlers | `network.py`: calls come as messages in memory |
+| `asyncpg`: connections and pools | `postgresql.py`: a model of the database and its fail-over |
+| the thread of `SqliteWriter`; the disk below SQLite | `sqlite.py` |
+| `SearchServers`, the connection to search servers | `searching.py`: they die, and answer late |
+| `answer`, the search itself | `searching.py`: a legal action, drawn from the seed of the search |
+| the port for metrics, `malloc_trim` | nothing |
+
+The process that calls `install` is the simulation's from then on.
+"""
+
+import functools
+import gc
+import itertools
+import os
+import random
+import secrets
+import sys
+import time
+
+import asyncpg
+
+import service.api.calls
+import service.api.grpc_listener
+import service.common.call
+import service.common.event_loop
+import service.common.memory
+import service.hosting.match_cache
+import service.running.server
+import service.searching.searches
+import service.store.postgresql_connections
+import service.store.sqlite
+import service.store.sqlite_writer
+from tests.simulation import network, postgresql, searching, sqlite
+from tests.simulation.loop import EPOCH
+
+real_perf_counter = time.perf_counter
+real_process_time = time.process_time
+
+_loop = None  # Of the world that runs.
+_bytes = random.Random()
+
+
+def _now():
+    return _loop.look() if _loop is not None else 0.0
+
+
+def _time():
+    return EPOCH + _now()
+
+
+def _nanoseconds(clock):
+    return lambda: int(1e9 * clock())
+
+
+_CLOCKS = {
+    "time": _time,
+    "time_ns": _nanoseconds(_time),
+    "monotonic": _now,
+    "monotonic_ns": _nanoseconds(_now),
+    "perf_counter": _now,
+    "perf_counter_ns": _nanoseconds(_now),
+    "thread_time": _now,
+    "process_time": _now,
+}
+
+
+def _random_bytes(count):
+    return _bytes.randbytes(count)
+
+
+def _identity_in_order(cls):
+    # Sets of objects are in the order of their addresses, which is another one in each process.
+    numbers = itertools.count()
+    initialize = cls.__init__
+
+    @functools.wraps(initialize)
+    def numbered(self, *args, **kwargs):
+        self._number = next(numbers)
+        initialize(self, *args, **kwargs)
+
+    cls.__init__ = numbered
+    cls.__hash__ = lambda self: self._number
+
+
+def install():
+    """Replaces it all, for the rest of the process."""
+    real = {getattr(time, name): replacement for name, replacement in _CLOCKS.items()}
+    for name, replacement in _CLOCKS.items():
+        setattr(time, name, replacement)
+    _rebind(real)
+    secrets.token_bytes = lambda count=32: _random_bytes(count)
+    secrets.randbits = _bytes.getrandbits
+    os.urandom = _random_bytes
+    service.common.call._ids = _bytes
+    service.common.memory._malloc_trim = lambda pad: 0
+    _identity_in_order(service.hosting.match_cache.Watch)
+    server = service.running.server
+    server.GrpcListener = network.SimulatedListener
+    server.SearchServers = searching.SimulatedSearchServers
+    server.check_free = lambda host, port: None
+    service.searching.searches.answer = searching.answer
+    asyncpg.connect = postgresql.connect
+    asyncpg.create_pool = postgresql.create_pool
+    sqlite.install()
+    gc.disable()  # When garbage is found depends on what the process did before: see `begin`.
+
+
+def _rebind(real):
+    # What was imported by its name, or is the default of an argument, too.
+    for name, module in list(sys.modules.items()):
+        if not name.startswith(("service.", "ai.", "engine.")) or module is None:
+            continue
+        for key, value in list(vars(module).items()):
+            if callable(value) and _is_in(value, real):
+                setattr(module, key, real[value])
+            for function in _functions(value):
+                defaults = getattr(function, "__defaults__", None)
+                if defaults and any(_is_in(each, real) for each in defaults):
+                    function.__defaults__ = tuple(
+                        real[each] if _is_in(each, real) else each for each in defaults
+                    )
+
+
+def _is_in(value, real):
+    try:
+        return value in real
+    except TypeError:
+        return False
+
+
+def _functions(value):
+    if isinstance(value, type):
+        yield from (each for each in vars(value).values() if hasattr(each, "__defaults__"))
+    elif hasattr(value, "__defaults__"):
+        yield value
+    wrapped = getattr(value, "__wrapped__", None)
+    if wrapped is not None and hasattr(wrapped, "__defaults__"):
+        yield wrapped
+
+
+def begin(loop, seed):
+    """Begins the run of a world."""
+    global _loop
+    gc.collect()
+    _loop = loop
+    _bytes.seed(f"bytes/{seed}")
+    random.seed(f"random/{seed}")
+    service.common.memory._due = 0.0
+
+
+def end():
+    """Ends the run of a world."""
+    global _loop
+    _loop = None
+    gc.collect()

@@ -1,0 +1,108 @@
+"""The simulation of the whole service: a few small worlds, and what it must find.
+
+`make simulate` runs larger ones; docs/simulation.md says how.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.__main__ import FAULTS, ROOT, _build_disk, _copy, _run
+from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
+from tests.simulation.mutants import MUTANTS
+
+HOURS, MATCHES = 0.1, 4
+SMALL = {"hours": HOURS, "matches": MATCHES, "pace": 6.0}
+
+
+@pytest.fixture(scope="session")
+def disk(tmp_path_factory):
+    """A disk that can fail."""
+    return _build_disk(tmp_path_factory.mktemp("disk"))
+
+
+@pytest.mark.parametrize(("seed", "store"), [(11, "postgresql"), (12, "sqlite")])
+def test_nothing_goes_wrong_whatever_goes_wrong(disk, seed, store):
+    found = _run(disk, seed, faults=FAULTS, store=store, **SMALL)
+    assert found["violations"] == [], found["story"]
+    assert found["counts"]["actions"] > 50
+    assert found["counts"]["matches"] >= 4
+
+
+def test_a_seed_gives_the_same_history_in_every_process():
+    histories = set()
+    for hash_seed in ("1", "2"):
+        command = [sys.executable, "-m", "tests.simulation", "--child", "--seed", "5"]
+        command += ["--hours", "0.05", "--matches", "3", "--store", "postgresql"]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        )
+        found = json.loads(done.stdout)
+        assert found["violations"] == []
+        histories.add((found["history"], found["story"]))
+    assert len(histories) == 1
+
+
+def test_each_planted_fault_fits_the_code():
+    assert len({each.name for each in MUTANTS}) == len(MUTANTS) >= 60
+    for each in MUTANTS:
+        text = Path(ROOT / each.path).read_text()
+        assert text.count(each.old) == 1, each.name
+        compile(text.replace(each.old, each.new), each.path, "exec")
+
+
+@pytest.mark.parametrize("name", ["answered-before-commit", "views-share-a-key"])
+def test_a_planted_fault_is_found(disk, tmp_path, name):
+    [mutant] = [each for each in MUTANTS if each.name == name]
+    _copy(tmp_path / name, mutant)
+    found = _run(disk, 1, faults=FAULTS, store="postgresql", tree=tmp_path / name, **SMALL)
+    assert found["violations"], found["story"]
+    assert "VIOLATION" in found["story"]
+
+
+# The loop
+
+
+def _order(seed):
+    loop, seen = SimulatedLoop(seed), []
+    for number in range(8):
+        loop.call_soon(seen.append, number)
+    loop.call_later(3600, loop.stop)
+    loop.run_forever()
+    assert 3600 <= loop.time() < 3601
+    loop.close()
+    return seen
+
+
+def test_the_order_of_callbacks_follows_the_seed():
+    assert sorted(_order(1)) == list(range(8))
+    assert _order(1) == _order(1)
+    assert len({tuple(_order(seed)) for seed in range(5)}) > 1
+
+
+def test_what_belongs_to_a_dead_owner_never_runs():
+    loop, seen = SimulatedLoop(1), []
+    dead, alive = Owner("dead"), Owner("alive")
+    for owner in (dead, alive):
+        loop.call_at_as(owner, 1.0, seen.append, owner.name)
+    loop.call_later(0.5, setattr, dead, "alive", False)
+    loop.call_later(2.0, loop.stop)
+    loop.run_forever()
+    loop.close()
+    assert seen == ["alive"]
+
+
+def test_a_world_in_which_nothing_can_happen_ends():
+    loop = SimulatedLoop(random.Random(1).random())
+    with pytest.raises(Deadlock):
+        loop.run_until_complete(loop.create_future())
+    loop.close()

@@ -1,0 +1,499 @@
+"""A world: servers on one log, their clients, what goes wrong, and the story of a run."""
+
+import asyncio
+import logging
+import os
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from service.hosting.clocks import Clock
+from service.running.server import Options, Server
+from service.store import MatchStatus
+from tests.simulation import network as networks
+from tests.simulation import postgresql, replaced, searching, sqlite
+from tests.simulation.loop import EPOCH, Owner, SimulatedLoop
+
+STORES = ("postgresql", "sqlite")
+FAULTS = ("kills", "stops", "pauses", "cuts", "database", "clocks", "searches")
+OPERATOR = "the-operator-of-a-simulated-world"
+GRACE_SECONDS = 5.0
+MEAN_PAUSE = 150.0  # Seconds between two troubles of a kind,
+PERIOD, STORM = 900.0, 450.0  # which come in storms of so many seconds.
+NOTHING = MatchStatus()
+CALLERS = """
+require_key = []
+[keys.front]
+sha256 = "{key}"
+names_players = true
+[keys.front.budgets]
+live_matches = {live}
+"""
+
+
+_graves = []  # Tasks of dead processes: if they were collected, they would run to their ends.
+
+
+class Violation(Exception):
+    """The product has broken a promise."""
+
+
+class SimulatedClock(Clock):
+    """The clock of one machine, which is wrong by some milliseconds and drifts."""
+
+    def __init__(self, loop, error, drift):
+        self._loop, self.error, self._drift = loop, error, drift
+
+    def now(self):
+        return int(1000 * (EPOCH + self._loop.look() * (1 + self._drift))) + self.error
+
+
+class Machine:
+    """A machine with a server, which stops, dies and starts again."""
+
+    def __init__(self, world, number):
+        self.world = world
+        self.name = f"server-{number}"
+        self.address = f"10.0.0.{number}:50051"
+        self.server = None
+        self.owner = None
+        self.up = False
+        self.runs = 0
+        rng = world.rng
+        drifts = "clocks" in world.faults
+        self.clock = SimulatedClock(
+            world.loop,
+            rng.choice((-400, -20, 0, 30, 700)) if drifts else 0,
+            rng.choice((-1e-5, 0.0, 2e-5)) if drifts else 0.0,
+        )
+
+    async def start(self):
+        """Starts a server, which answers when this returns."""
+        world = self.world
+        while True:
+            self.runs += 1
+            self.owner = Owner(f"{self.name}/{self.runs}")
+            store = world.url if world.store == "postgresql" else "sqlite"
+            options = Options(
+                host=self.address.rpartition(":")[0],
+                port=50051,
+                allow_seeds=True,
+                search_threads=1,
+                search_at="search:1",
+                token_key_file=world.key_file,
+                store=store,
+                data=world.data,
+                operator_token_file=world.operator_file,
+                callers_file=world.callers_file,
+                retain_finished=None,
+                end_idle=1800.0,
+                learned=False,
+            )
+            try:
+                starting = world.loop.create_task_as(self.owner, self._boot(options))
+                await asyncio.wait([starting], timeout=60)
+                if not starting.done():
+                    world.fail(f"{self.name} does not start within a minute")
+                starting.result()
+            except OSError as error:
+                world.tell(f"{self.name} cannot start: {error}")
+                self._bury()
+                await asyncio.sleep(2)
+                continue
+            self.up = True
+            world.tell(f"{self.name} serves")
+            return
+
+    async def _boot(self, options):
+        self.server = Server(options, clock=self.clock)
+        await self.server.start()
+
+    def kill(self, *, power=False):
+        """The process dies at once, or with `power` its machine does."""
+        world = self.world
+        self.up = False
+        world.tell(f"{self.name} {'loses its power' if power else 'is killed'}")
+        listener = self.server._listener
+        listener.die()
+        for connection in sorted(listener.connections, key=lambda each: each.number):
+            connection.half_open() if power else connection.cut()
+        self._bury(power=power)
+
+    def _bury(self, *, power=False):
+        self.owner.alive = False
+        world = self.world
+        for task in world.loop.tasks_of(self.owner):
+            task._log_destroy_pending = False
+            _graves.append(task)
+        if world.store == "postgresql":
+            for session in list(world.database.sessions.values()):
+                if session._owner is self.owner:
+                    session.terminate()
+        elif self.server is not None and self.server._store._anchor is not None:
+            world.disk.after_crash(self.server._store, power=power)
+        elif self.server is not None and self.server._store._lock is not None:
+            self.server._store._lock.close()
+
+    async def stop(self):
+        """Shuts the server down in order; nothing of it may be left."""
+        world = self.world
+        self.up = False
+        world.tell(f"{self.name} is stopped")
+        stopping = world.loop.create_task_as(self.owner, self.server.stop(GRACE_SECONDS))
+        await asyncio.wait([stopping], timeout=120)
+        if not stopping.done():
+            world.fail(f"{self.name} does not stop within two minutes")
+        stopping.result()
+        await asyncio.sleep(10)
+        left = [each for each in world.loop.tasks_of(self.owner) if not each.done()]
+        if left:
+            names = sorted(each.get_coro().__qualname__ for each in left)
+            world.fail(f"{self.name} has stopped, but goes on with {', '.join(names)}")
+        self.check_idle(streams=0)
+        self.owner.alive = False
+
+    def check_idle(self, *, streams):
+        """What nobody uses any more must be given back."""
+        server, world = self.server, self.world
+        running = server._calls._running
+        if running != streams:
+            world.fail(f"{self.name} counts {running} calls, but {streams} run")
+        if not streams:
+            watched = server.matches._watches._watches
+            if watched:
+                world.fail(f"{self.name} keeps watches of {len(watched)} matches")
+            accounts = server._admission._ledger._accounts._accounts
+            held = {str(who): each._held for who, each in accounts.items() if each._held}
+            if held:
+                world.fail(f"{self.name} still counts for its callers: {held}")
+            if server._admission._refusals_waiting:
+                world.fail(f"{self.name} counts refusals that nobody waits for")
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, seed, *, hours=1.0, matches=8, faults=FAULTS, store=None, pace=6.0):
+        """Runs for some simulated hours with so many matches at a time, at the speed of people."""
+        self.seed, self.hours, self.matches, self.pace = seed, hours, matches, pace
+        self.faults = frozenset(faults)
+        self.rng = random.Random(f"world/{seed}")
+        self.store = store or self.rng.choice(STORES)
+        self.loop = SimulatedLoop(seed)
+        self.story = []
+        self.counts = Counter()
+        self.violations = []
+        self.disturbed = False  # Whether something goes wrong on purpose.
+        self.calm_since = 0.0
+        self.troubled = []  # When something went wrong on purpose: begins and ends.
+        self.troubling = 0
+        self.live = 3 + matches // 2
+        self._records = _Records(self)
+
+    epoch = EPOCH
+
+    def quiet_times(self):
+        """The times in which nothing went wrong, each with its begin and its end."""
+        begin, quiet = 60.0, []
+        for first, last in self.troubled:
+            quiet.append((begin, first))
+            begin = last + 120.0
+        if not self.disturbed:
+            quiet.append((begin, self.now))
+        return quiet
+
+    def is_well(self, seconds):
+        """Whether nothing has gone wrong for some seconds."""
+        return not self.disturbed and self.now - self.calm_since > seconds
+
+    def match_ids(self):
+        """The ids of all matches of the log."""
+        if self.store == "postgresql":
+            return list(self.database.primary.matches)
+        return [row[0] for row in self._query("SELECT match_id FROM matches ORDER BY created")]
+
+    def is_due(self, match_id):
+        """Whether the schedule of the log has a match."""
+        if self.store == "postgresql":
+            return match_id in self.database.primary.agenda
+        return bool(self._query("SELECT 1 FROM agenda WHERE match_id = ?", match_id))
+
+    def _query(self, sql, *values):
+        import sqlite3
+
+        connection = sqlite3.connect(self.disk.directory / "croupier.db")
+        try:
+            return connection.execute(sql, values).fetchall()
+        finally:
+            connection.close()
+
+    @property
+    def now(self):
+        """The seconds since the beginning."""
+        return self.loop.now
+
+    def tell(self, text):
+        """Adds a line to the story."""
+        self.story.append(f"{self.now:12.6f} {text}")
+
+    def fail(self, text):
+        """Notes a violation, and ends the run."""
+        self.tell(f"VIOLATION: {text}")
+        raise Violation(text)
+
+    def run(self):
+        """Runs it; returns the violations."""
+        with tempfile.TemporaryDirectory(prefix="croupier-world-", dir=_memory()) as folder:
+            self.directory = Path(folder)
+            self.data = Path(os.environ.get("FAULTY_DISK_DATA", self.directory / "data"))
+            self._write_files()
+            replaced.begin(self.loop, self.seed)
+            asyncio.set_event_loop(self.loop)
+            logging.getLogger("service").addHandler(self._records)
+            try:
+                self.loop.run_until_complete(self._live())
+            except Violation as violation:
+                self.violations.append(str(violation))
+            finally:
+                logging.getLogger("service").removeHandler(self._records)
+                asyncio.set_event_loop(None)
+                replaced.end()
+                sqlite.forget()
+        self.violations += self.loop.failures[:3]
+        return self.violations
+
+    def _write_files(self):
+        import hashlib
+
+        self.key = "the-key-of-a-front-end"
+        self.key_file = self.directory / "key"
+        self.key_file.write_bytes(hashlib.sha256(b"tokens").digest())
+        self.operator_file = self.directory / "operator"
+        self.operator_file.write_text(OPERATOR)
+        self.callers_file = self.directory / "callers.toml"
+        digest = hashlib.sha256(self.key.encode()).hexdigest()
+        self.callers_file.write_text(CALLERS.format(key=digest, live=self.live))
+
+    async def _live(self):
+        from tests.simulation.inhabitants import Inhabitants
+
+        self.network = networks.Network(self.loop, self.seed)
+        networks.SimulatedListener.network = self.network
+        searching.SimulatedSearchServers.state = self.search = searching.SearchState(self.seed)
+        self.url = "postgresql://simulated/croupier"
+        if self.store == "postgresql":
+            self.database = postgresql.Database(self.loop, self.seed)
+            postgresql.database = self.database
+        else:
+            self.disk = sqlite.Disk(
+                self.data, random.Random(f"disk/{self.seed}"), self._power_is_gone
+            )
+            sqlite.SimulatedWriter.disk = self.disk
+        self.machines = [
+            Machine(self, number + 1) for number in range(2 if self.store == "postgresql" else 1)
+        ]
+        self.tell(f"the log is in {self.store}; {', '.join(sorted(self.faults)) or 'no faults'}")
+        await asyncio.gather(*(machine.start() for machine in self.machines))
+        inhabitants = Inhabitants(self)
+        end = 3600 * self.hours
+        living = self.loop.create_task(inhabitants.live(end))
+        troubles = [self.loop.create_task(each) for each in self._troubles(end)]
+        waiting = [living, *troubles]
+        while not living.done():
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in list(waiting):
+                if task.done():
+                    waiting.remove(task)
+                    task.result()
+        for task in troubles:
+            task.cancel()
+        await asyncio.sleep(60)
+        for machine in self.machines:
+            machine.check_idle(streams=0)
+        await inhabitants.judge()
+        await asyncio.gather(*(machine.stop() for machine in self.machines))
+
+    def _power_is_gone(self):
+        # In the middle of a write: what comes after is told later, when the writer has returned.
+        machine = self.machines[0]
+        if machine.up:
+            machine.kill(power=True)
+            self._lost_power = True
+
+    # What goes wrong
+
+    def _troubles(self, end):
+        calm = end - min(600.0, end / 3)  # So that everything that is owed is there in the end.
+        for name, trouble in (
+            ("kills", self._kill),
+            ("stops", self._stop),
+            ("pauses", self._pause),
+            ("cuts", self._cut),
+            ("database", self._trouble_database),
+            ("searches", self._trouble_searches),
+        ):
+            if name in self.faults:
+                yield self._now_and_then(calm, trouble, random.Random(f"{name}/{self.seed}"))
+
+    async def _now_and_then(self, until, trouble, rng):
+        while True:
+            at = self.now + rng.expovariate(1 / MEAN_PAUSE)
+            if at % PERIOD > STORM:  # So long all is well, and what is late is late.
+                at += PERIOD - at % PERIOD
+            if at > until:
+                return
+            await asyncio.sleep(at - self.now)
+            begin, self.disturbed = self.now, True
+            self.troubling += 1
+            await trouble(rng)
+            self.troubling -= 1
+            self.disturbed = self.troubling > 0
+            self.calm_since = self.now
+            self.troubled.append((begin, self.now))
+            self.troubled.sort()
+
+    async def _kill(self, rng):
+        machine = rng.choice(self.machines)
+        if machine.up:
+            self.counts["kills"] += 1
+            machine.kill(power=self.store == "sqlite" and rng.random() < 0.5)
+            await asyncio.sleep(rng.expovariate(1 / 5))
+            await machine.start()
+
+    async def _stop(self, rng):
+        machine = rng.choice(self.machines)
+        if machine.up:
+            self.counts["stops"] += 1
+            await machine.stop()
+            await asyncio.sleep(rng.expovariate(1 / 5))
+            await machine.start()
+
+    async def _pause(self, rng):
+        machine = rng.choice(self.machines)
+        seconds = rng.expovariate(1 / 4)
+        if machine.up:
+            self.counts["pauses"] += 1
+            self.tell(f"{machine.name} stands still for {seconds:.1f} s")
+            self.loop.hold_up(machine.owner, seconds)
+            await asyncio.sleep(seconds + 1)
+
+    async def _cut(self, rng):
+        connections = self.network.open_connections()
+        share = rng.choice((0.1, 0.5, 1.0))
+        half_open = rng.random() < 0.3
+        self.counts["cuts"] += 1
+        self.tell(f"{share:.0%} of the connections {'fall silent' if half_open else 'are cut'}")
+        for connection in connections:
+            if rng.random() < share:
+                connection.half_open() if half_open else connection.cut()
+        await asyncio.sleep(0)
+
+    async def _trouble_database(self, rng):
+        self.counts["faults of the store"] += 1
+        if self.store == "sqlite":
+            await self._trouble_disk(rng)
+            return
+        database = self.database
+        what = rng.choice(("fail-over", "lost", "half open", "full", "deaf", "slow"))
+        self.tell(f"the database: {what}")
+        if what == "fail-over":
+            database.fail_over(rng.expovariate(1 / 3), rng.choice((0.0, 0.3)))
+            await asyncio.sleep(10)
+            for session in list(database.sessions.values()):
+                if session.standby:
+                    session.lose()
+        elif what == "lost":
+            database.lose_connections(rng.choice((0.5, 1.0)))
+        elif what == "half open":
+            database.half_open(rng.choice((0.3, 1.0)))
+            await asyncio.sleep(30)
+        elif what == "full":
+            database.full = True
+            await asyncio.sleep(rng.expovariate(1 / 10))
+            database.full = False
+        elif what == "deaf":
+            database.loses_notifications = 0.7
+            await asyncio.sleep(60)
+            database.loses_notifications = 0.0
+        else:
+            database.latency = 0.2
+            await asyncio.sleep(20)
+            database.latency = 0.001
+
+    async def _trouble_disk(self, rng):
+        import errno
+
+        from tests.support import faulty_disk
+
+        disk = self.disk
+        what = rng.choice(("EIO", "ENOSPC", "sync", "power"))
+        self.tell(f"the disk: {what}")
+        if what == "power":
+            if not self.machines[0].up:
+                return
+            self._lost_power = False
+            disk.doom(rng.randrange(8))
+            for _ in range(60):
+                await asyncio.sleep(1)
+                if self._lost_power:
+                    await self.machines[0].start()
+                    return
+            disk.mend()
+            return
+        calls = faulty_disk.SYNC if what == "sync" else faulty_disk.WRITE
+        error = errno.ENOSPC if what == "ENOSPC" else errno.EIO
+        times = rng.choice((1, 3, 1000))
+        disk.fail(calls, faulty_disk.EVERY_FILE, error, faulty_disk.FAIL, rng.randrange(5), times)
+        await asyncio.sleep(rng.expovariate(1 / 8))
+        disk.mend()
+
+    async def _trouble_searches(self, rng):
+        search = self.search
+        search.dead, search.dying, search.mean = rng.choice(
+            ((0.5, 0.0, 0.05), (0.0, 0.5, 0.05), (0.2, 0.2, 1.5))
+        )
+        self.tell(f"searches: {search.dead:.0%} find no server, {search.dying:.0%} lose theirs")
+        await asyncio.sleep(60)
+        search.dead, search.dying, search.mean = 0.0, 0.0, 0.05
+
+
+class _Records(logging.Handler):
+    # The log of all servers: an error that nothing explains is a fault.
+
+    def __init__(self, world):
+        super().__init__(logging.WARNING)
+        self._world = world
+
+    def emit(self, record):
+        world = self._world
+        text = record.getMessage()
+        if record.exc_info:
+            text += f" {record.exc_info[1]!r}"
+        world.tell(f"{world.loop.owner} logs: {text}")
+        world.counts["lines of the log"] += 1
+        if record.levelno >= logging.ERROR and not world.explains(text):
+            world.loop.failures.append(f"{world.loop.owner} logs: {text}")
+
+
+_EXPLAINED = (
+    "the log",
+    "STORE_",
+    "store",
+    "database",
+    "disk",
+    "search server",
+    "connection",
+)
+
+
+def _explains(world, text):
+    recent = world.disturbed or world.now - world.calm_since < 120
+    return recent and any(word in text.lower() for word in map(str.lower, _EXPLAINED))
+
+
+World.explains = _explains
+
+
+def _memory():
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
