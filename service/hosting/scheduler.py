@@ -97,7 +97,8 @@ class Scheduler:
 
     async def _release(self, leased: Iterable[DueMatch]) -> None:
         now = self._clock.now()
-        await self._reschedule_all([(due, min(now, due.at)) for due in leased])
+        with suppress(Refusal):
+            await self._reschedule_all([(due, min(now, due.at)) for due in leased])
 
     # What follows from an entry of this server
 
