@@ -164,7 +164,7 @@ def _control(rng):
     control = clock_pb2.TimeControl()
     kind = rng.choice(("decision", "match", "both"))
     if kind in ("decision", "both"):
-        control.per_decision.FromMilliseconds(rng.choice((8_000, 20_000, 60_000)))
+        control.per_decision.FromMilliseconds(rng.choice((3_000, 8_000, 20_000, 60_000)))
     if kind in ("match", "both"):
         control.per_match.FromMilliseconds(rng.choice((60_000, 300_000)))
         control.increment.FromMilliseconds(rng.choice((0, 2_000, 5_000)))
@@ -183,6 +183,9 @@ class Table:
         self.rng = rng
         self.history = History.new()
         self.answers = {}  # By request id: all answers to it.
+        self.replaced_at = [0.0, 0.0]  # By seat: when a new token was answered.
+        self.replacements = [[], []]  # By seat: the requests, with the tokens before.
+        self.decided = set()  # By streams: versions and the seats that are said to have decided.
         self.known = []  # When each version became known, by an answer of any server.
         self.kind = rng.choice(KINDS)
         self.name = ""
@@ -214,14 +217,17 @@ class Table:
         world, rng = self.world, self.rng
         creator = self.client(key=rng.random() < 0.5)
         request = self._request()
+        callers = [creator]
+        if rng.random() < 0.2:
+            # Both at once, through two connections.
+            callers.append(self.client(key=creator.key))
         try:
-            created = await creator.call("CreateMatch", request)
+            made = await asyncio.gather(*(each.call("CreateMatch", request) for each in callers))
         except CallError as error:
             world.fail(f"a match cannot be created: {error}")
-        if rng.random() < 0.2:
-            again = await self.client(key=creator.key).call("CreateMatch", request)
-            if again.name != created.name:
-                world.fail(f"a repeated request has created {again.name} beside {created.name}")
+        created = made[0]
+        if len({each.name for each in made}) > 1:
+            world.fail(f"one request has created {made[0].name} and {made[1].name}")
         await self._take_seats(created)
         world.tell(f"{self} begins: {request.ruleset.WhichOneof('game')}")
         await self._sit()
@@ -347,6 +353,8 @@ class Table:
                     return
                 self.world.fail(f"{self}: a rematch fails: {error}")
             names.add(response.name)
+            if response.seat_token.seat != 1 - seat:
+                self.world.fail(f"{self}: seat {seat} gets seat {seat} in the rematch")
             seats[response.seat_token.seat] = seat
         if len(names) != 1 or len(seats) != 2:
             self.world.fail(f"{self}: the rematch has the names {names} and the seats {seats}")
@@ -386,10 +394,30 @@ class Player:
                 await self._think()
                 view = await self._decide(view) or await self._look()
             elif self.seat in (owed.hash_seats or owed.entropy_seats):
+                if self.rng.random() < 0.1:
+                    await self._replace_token()
                 await self._contribute(view)
                 view = await self._look()
             else:
+                if self.last is not None and self.rng.random() < 0.02:
+                    await self._interrupt(view)
                 view = await self._look(wait_for_version=view.version + 1)
+
+    async def _interrupt(self, view):
+        # Decides though it is not asked.
+        request = match_pb2.SubmitActionRequest(
+            name=self.table.name,
+            expected_version=view.version,
+            action=self.last.action,
+            request_id=f"unasked {self.rng.getrandbits(64):016x}",
+        )
+        try:
+            await self.client.call("SubmitAction", request, self.token)
+        except CallError as error:
+            if error.reason not in (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED"):
+                self.world.fail(f"{self.table}: who is not asked is told {error}")
+        else:
+            self.world.fail(f"{self.table}: a seat has decided that was not asked")
 
     async def _think(self):
         rng = self.rng
@@ -574,6 +602,16 @@ class Player:
                 self.world.fail(f"{table}: a token cannot be replaced: {error}")
             return
         table.tokens[self.seat] = replaced.seat_token.token
+        table.replaced_at[self.seat] = self.world.now
+        for earlier, token in table.replacements[self.seat]:
+            try:
+                await self.client.call("ReplaceSeatToken", earlier, token)
+            except CallError as error:
+                if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
+                    raise
+            else:
+                self.world.fail(f"{table}: an earlier replacement is answered after a later one")
+        table.replacements[self.seat].append((request, before))
         self.world.counts["tokens replaced"] += 1
         # The token before is void from the moment of the answer on, at every server.
         olds = [
@@ -595,11 +633,11 @@ class Player:
 
     async def _resign(self):
         request = match_pb2.ResignMatchRequest(name=self.table.name)
-        for _ in range(self.rng.choice((1, 2))):
+        for number in range(self.rng.choice((1, 2))):
             try:
-                await self.client.call("ResignMatch", request, self.token)
+                await self._call(self.client, "ResignMatch", request)
             except CallError as error:
-                if error.reason not in ("MATCH_OVER", "TOKEN_REPLACED"):
+                if error.reason != "MATCH_OVER" or number:
                     self.world.fail(f"{self.table}: a resignation is refused: {error}")
                 return
 
@@ -664,6 +702,8 @@ class Watcher:
     def _note_end(self, error, sent, token):
         if error.reason == "TOKEN_REPLACED":
             return  # The newest one may be on its way to another client.
+        if "closed its port" in error.details and self.world.troubling <= 1:
+            self.world.fail(f"{self.table}: a stream ends with its server, and says nothing")
         if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
             self.world.fail(f"{self.table}: a stream ends with {error}")
         said = error.metadata.get("after_version")
@@ -671,6 +711,14 @@ class Watcher:
             self.world.fail(
                 f"{self.table}: a stream that has sent {sent} says to resume after {said}"
             )
+
+    def _check_token(self, token):
+        # A stream with a token that was replaced ends as soon as its server knows it.
+        # What a slow reader reads was sent long before.
+        if self.slow or token == self.token or not self.world.is_well(3 * BEHIND_SECONDS):
+            return
+        if self.world.now - self.table.replaced_at[self.viewer] > BEHIND_SECONDS:
+            self.world.fail(f"{self.table}: a stream goes on with a token that was replaced")
 
     async def _follow(self, request, received, token):
         call = self.client.begin("WatchMatch", request, token, None, streams=True)
@@ -685,10 +733,17 @@ class Watcher:
                 if data is None:
                     return True
                 message = match_pb2.WatchMatchResponse.FromString(data)
+                self._check_token(token)
+                self.table.decided.update(
+                    (message.version, event.seat_decided.seat)
+                    for event in message.events
+                    if event.HasField("seat_decided")
+                )
                 if message.up_to_date:
                     silent += 1
                     behind = self.table.known_at(self.world.now - BEHIND_SECONDS)
-                    if behind > message.version and self.world.is_well(3 * BEHIND_SECONDS):
+                    fast = not self.slow and self.world.is_well(3 * BEHIND_SECONDS)
+                    if behind > message.version and fast:
                         self.world.fail(
                             f"{self.table}: a stream is at version {message.version}, though "
                             f"{behind} was known {BEHIND_SECONDS:.0f} s ago"

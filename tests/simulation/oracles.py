@@ -18,6 +18,7 @@ from tests.support.observations import view_bytes
 from tests.support.serving import events_of, view_of
 
 LATE_SECONDS = 4.0  # For which a server may be late with what is due, while all is well.
+NEVER_SECONDS = 240.0  # So late it never is, whatever goes wrong.
 HELD = 5  # Examples that are told.
 
 
@@ -73,7 +74,8 @@ def _of_views(table, stored):
     # engine shows this viewer.
     state = MatchState.begin(stored.header)
     course = _Course(stored.header, state.game, state.start)
-    states, matches, audible = [state], [course.match], [None]
+    dealt = list(course.match.events) if course.match is not None else None
+    states, matches, audible = [state], [course.match], [dealt]
     for version, entry in enumerate(stored.entries, 1):
         states.append(states[-1].after(entry))
         audible.append(course.add(version, entry))
@@ -187,6 +189,7 @@ class _Course:
             if self.joined == set(header.invited) and not self.contributors:
                 self._deal(header.secret, version - self.replaced)
                 self._restart(entry)
+                events = list(self.match.events)
         elif entry.kind == EntryKind.ENTROPY:
             self.entropy[entry.seat] = entry.action
             if set(self.entropy) == set(self.contributors):
@@ -195,6 +198,7 @@ class _Course:
                     mixed.update(bytes([seat, len(data)]) + data)
                 self._deal(mixed.digest(32), version - self.replaced)
                 self._restart(entry)
+                events = list(self.match.events)
         elif entry.kind in (EntryKind.ACTION, EntryKind.EXPIRY) and entry.action:
             number = wire.parse_action(self.game, entry.action)
             if self.left[entry.seat] is not None:
@@ -253,6 +257,9 @@ def _of_log(table, stored):
         )
     if not course.over:
         yield "the log does not have its end"
+    for version, seat in sorted(table.decided):
+        if stored.entries[version - 1].seat != seat:
+            yield f"version {version} says that seat {seat} has decided"
     for _viewer, version, data in _shown(table.history):
         view = game_pb2.View.FromString(data)
         if version not in times or not view.HasField("clocks"):
@@ -277,6 +284,8 @@ def _late(world, stored, state):
             due = min((course.deadline(seat) for seat in course.clocked()), default=None)
         elif entry.kind == EntryKind.ACTION and stored.header.bots[entry.seat]:
             due = before
+        if due is not None and entry.at - due > 1000 * NEVER_SECONDS:
+            yield f"version {version} comes {(entry.at - due) / 1000:.0f} s after it was due"
         if due is not None and entry.at - due > 1000 * LATE_SECONDS:
             begin, end = (each / 1000 - world.epoch for each in (due, entry.at))
             if any(first <= begin and end <= last for first, last in quiet):
@@ -309,6 +318,8 @@ async def judge_log(world):
     for match_id in ids:
         state = MatchState.load(_stored(world, match_id)._replace(snapshot=None))
         header = state.header
+        if state.over != world.has_ended(match_id):
+            world.fail(f"{match_id}: the log is wrong about whether it is over")
         if state.over:
             if world.is_due(match_id):
                 world.fail(f"{match_id} is over, and still due")

@@ -87,7 +87,7 @@ class Machine:
                 operator_token_file=world.operator_file,
                 callers_file=world.callers_file,
                 retain_finished=None,
-                end_idle=1800.0,
+                end_idle=300.0,
                 learned=False,
             )
             try:
@@ -218,6 +218,13 @@ class World:
         if self.store == "postgresql":
             return match_id in self.database.primary.agenda
         return bool(self._query("SELECT 1 FROM agenda WHERE match_id = ?", match_id))
+
+    def has_ended(self, match_id):
+        """Whether the log lists a match as over."""
+        if self.store == "postgresql":
+            return match_id in self.database.primary.ended
+        query = "SELECT 1 FROM matches WHERE match_id = ? AND ended IS NOT NULL"
+        return bool(self._query(query, match_id))
 
     def _query(self, sql, *values):
         import sqlite3
