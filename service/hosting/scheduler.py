@@ -261,8 +261,8 @@ class Scheduler:
         if match_id not in self._leases:
             return
         async with self._lease_lock:
-            # An entry has rescheduled the match itself.
-            if match_id not in self._changed:
+            # Meanwhile an entry may have rescheduled the match itself, or another server has it.
+            if match_id in self._leases and match_id not in self._changed:
                 with suppress(Refusal):
                     due = DueMatch(match_id, self._leases[match_id])
                     await self._store.reschedule(due, next_try)
