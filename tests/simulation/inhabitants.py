@@ -139,7 +139,8 @@ class Client:
 
     async def call(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
         """Calls until there is an answer; raises CallError for a refusal."""
-        until = self.world.now + PATIENCE_SECONDS
+        # An attempt that waits can be lost when it has nearly ended, several times in a storm.
+        until = self.world.now + PATIENCE_SECONDS + 4 * timeout
         pause = 0.1
         while True:
             try:
@@ -741,7 +742,7 @@ class Watcher:
                 )
                 if message.up_to_date:
                     silent += 1
-                    behind = self.table.known_at(self.world.now - BEHIND_SECONDS)
+                    behind = self.table.known_at(call.arrived - BEHIND_SECONDS)
                     fast = not self.slow and self.world.is_well(3 * BEHIND_SECONDS)
                     if behind > message.version and fast:
                         self.world.fail(

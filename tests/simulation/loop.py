@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import heapq
 import random
+import traceback
 from asyncio import events
 
 STEP_SECONDS = 20e-6
@@ -77,7 +78,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _note_failure(self, loop, context):
         error = context.get("exception")
-        self.failures.append(f"{context['message']}: {error!r}")
+        frames = traceback.extract_tb(error.__traceback__)[-1:] if error is not None else []
+        where = "".join(f" in {frame.name}, line {frame.lineno}" for frame in frames)
+        self.failures.append(f"{context['message']}: {error!r}{where}")
 
     # Callbacks
 

@@ -168,6 +168,7 @@ class ClientCall:
         self._ended = False
         self._timer = None
         self.streams = streams
+        self.arrived = 0.0  # When the response came that was read last: some readers are slow.
         if timeout is not None:
             self._timer = loop.call_later(
                 timeout, self.fail, CallError("DEADLINE_EXCEEDED", "by the client")
@@ -189,7 +190,7 @@ class ClientCall:
     def receive(self, data):
         """A response has come."""
         if not self._ended:
-            self._responses.append(data)
+            self._responses.append((self.loop.now, data))
             self._wake()
 
     def end(self, error):
@@ -226,7 +227,7 @@ class ClientCall:
                 return None
             self._news = self.loop.create_future()
             await self._news
-        data = self._responses.pop(0)
+        self.arrived, data = self._responses.pop(0)
         if self.streams and not self._ended:
             self.connection.send(True, _give_credit, self.connection, self.number)
         return data

@@ -199,7 +199,7 @@ class Database:
     def _heads(self, data, session, match_ids):
         return [
             (match_id, len(data.entries[match_id]))
-            for match_id in match_ids
+            for match_id in sorted(match_ids)  # They come in the order of a set.
             if data.entries.get(match_id)
         ]
 

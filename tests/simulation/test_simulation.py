@@ -3,6 +3,7 @@
 `make simulate` runs larger ones; docs/simulation.md says how.
 """
 
+import itertools
 import json
 import os
 import random
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.__main__ import FAULTS, ROOT, _build_disk, _copy, _run
+from tests.simulation.__main__ import FAULTS, ROOT, _build_disk, _copy, _run, _shape
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
 from tests.simulation.mutants import MUTANTS
+from tests.simulation.postgresql import Database
 
 HOURS, MATCHES = 0.1, 4
 SMALL = {"hours": HOURS, "matches": MATCHES, "pace": 6.0}
@@ -50,6 +52,21 @@ def test_a_seed_gives_the_same_history_in_every_process():
         assert found["violations"] == []
         histories.add((found["history"], found["story"]))
     assert len(histories) == 1
+
+
+def test_the_database_answers_alike_in_whichever_order_it_is_asked():
+    database = Database(SimulatedLoop(1), 1)
+    database.primary.entries = {"one": [()], "two": [(), ()], "three": []}
+    asked = itertools.permutations(("one", "two", "three", "four"))
+    answers = [database._heads(database.primary, None, each) for each in asked]
+    assert answers == [[("one", 1), ("two", 2)]] * 24
+
+
+def test_a_smaller_world_must_show_the_same_fault():
+    behind = "matches/{} (open): a stream is at version {}, though 8 was known 60 s ago"
+    one, other = ({"violations": [behind.format(*each)]} for each in (("ab", 7), ("cd", 0)))
+    assert _shape(one) == _shape(other)
+    assert _shape({"violations": ["GetView is not answered for minutes"]}) != _shape(one)
 
 
 def test_each_planted_fault_fits_the_code():
