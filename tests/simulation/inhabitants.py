@@ -139,7 +139,7 @@ class Client:
 
     async def call(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
         """Calls until there is an answer; raises CallError for a refusal."""
-        until = self.world.now + PATIENCE_SECONDS
+        until = self.world.now + max(PATIENCE_SECONDS, 8 * timeout)  # Some calls wait.
         pause = 0.1
         while True:
             try:
