@@ -139,8 +139,7 @@ class Client:
 
     async def call(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
         """Calls until there is an answer; raises CallError for a refusal."""
-        # An attempt that waits can be lost when it has nearly ended, several times in a storm.
-        until = self.world.now + PATIENCE_SECONDS + 4 * timeout
+        until = self.world.now + max(PATIENCE_SECONDS, 8 * timeout)  # Some calls wait.
         pause = 0.1
         while True:
             try:
