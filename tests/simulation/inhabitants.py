@@ -603,7 +603,8 @@ class Player:
             return
         table.tokens[self.seat] = replaced.seat_token.token
         table.replaced_at[self.seat] = self.world.now
-        for earlier, token in table.replacements[self.seat]:
+        # Another client of the seat may make the next one meanwhile, which is no earlier one.
+        for earlier, token in list(table.replacements[self.seat]):
             try:
                 await self.client.call("ReplaceSeatToken", earlier, token)
             except CallError as error:
