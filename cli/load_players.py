@@ -21,7 +21,7 @@ from google.protobuf.duration_pb2 import Duration
 from croupier.client import OPEN
 from croupier.connection import KEY_HEADER, PLAYER_HEADER
 from croupier.errors import CroupierError
-from croupier.retry import FIRST_PAUSE, MAX_PAUSE, may_pass
+from croupier.retry import MAX_PAUSE, Retry, Tally
 from croupier.transport import Security, channel_credentials
 from croupier.v1 import game_pb2, match_pb2, match_pb2_grpc
 
@@ -250,36 +250,12 @@ class Caller:
 
     async def call(self, rpc: Callable[..., Awaitable[Any]], request: Any, token: str = "") -> Any:
         """Calls until there is an answer; raises CroupierError."""
-        retry = Retry(self.figures.repeated)
+        retry = Retry(PATIENCE, Tally())
         while True:
             try:
                 return await rpc(request, timeout=CALL_SECONDS, metadata=self.metadata(token))
             except grpc.RpcError as error:
-                await retry.wait(CroupierError.from_call(error))
-
-
-class Retry:
-    """Decides whether a call or a stream that was lost is tried again, and when."""
-
-    def __init__(self, counted: Counter[str]) -> None:
-        """`counted` counts the tries by what was before them."""
-        self._counted = counted
-        self.reset()
-
-    def reset(self) -> None:
-        """Starts over, because the server has answered."""
-        self._pause, self._until = FIRST_PAUSE, 0.0
-
-    async def wait(self, error: CroupierError) -> None:
-        """Returns when it is time for the next try; raises `error` if there should be none."""
-        now = time.monotonic()
-        self._until = self._until or now + PATIENCE
-        pause = error.retry_after or self._pause * random.uniform(0.8, 1.2)
-        if not may_pass(error) or now + pause > self._until:
-            raise error
-        self._counted[_name(error)] += 1
-        self._pause = min(2 * self._pause, MAX_PAUSE)
-        await asyncio.sleep(pause)
+                await _wait(retry, CroupierError.from_call(error), self.figures.repeated)
 
 
 class Marks:
@@ -337,7 +313,7 @@ class Player:
 
     async def _follow(self) -> None:
         # By a stream, which is resumed after the newest version that it has brought.
-        retry = Retry(self._figures.resumed)
+        retry = Retry(PATIENCE, Tally())
         after: int | None = None
         while True:
             request = match_pb2.WatchMatchRequest(
@@ -352,7 +328,7 @@ class Player:
                         self._receive(response, began)
                 return
             except grpc.RpcError as error:
-                await retry.wait(CroupierError.from_call(error))
+                await _wait(retry, CroupierError.from_call(error), self._figures.resumed)
 
     def _receive(self, response: match_pb2.WatchMatchResponse, began: float) -> None:
         now = time.monotonic()
@@ -402,6 +378,13 @@ class Player:
         self._marks.sent(response.view.version, self._seat, began)
         if response.view.version >= self._view.version:
             self._show(response.view)
+
+
+async def _wait(retry: Retry, error: CroupierError, counted: Counter[str]) -> None:
+    # Until the next try, which is counted; raises the error if there should be none.
+    pause = retry.pause(error)
+    counted[_name(error)] += 1
+    await asyncio.sleep(pause)
 
 
 def _leaves(group: ExceptionGroup[CroupierError]) -> list[CroupierError]:

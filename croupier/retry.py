@@ -91,12 +91,16 @@ class Retry:
 
     def wait(self, error: CroupierError) -> None:
         """Returns when it is time for the next try; raises `error` if there should be none."""
+        time.sleep(self.pause(error))
+        self._tally.add(error)
+
+    def pause(self, error: CroupierError) -> float:
+        """The seconds until the next try, for callers that wait by themselves; raises `error`."""
         now = time.monotonic()
         self._lost_at = now if self._lost_at is None else self._lost_at
         left = self._patience - (now - self._lost_at)
         if not may_pass(error) or left <= (error.retry_after or 0):
             raise error
         pause = error.retry_after or self._pause * random.uniform(1 - JITTER, 1 + JITTER)
-        time.sleep(pause)
-        self._tally.add(error)
         self._pause = min(2 * self._pause, MAX_PAUSE)
+        return pause

@@ -12,9 +12,11 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from importlib import import_module, metadata
 from typing import Any, TypeVar
@@ -24,6 +26,7 @@ from croupier.terminal.arguments import whole
 AHEAD = 4  # Tasks of each worker that are begun or queued. Whoever ends early discards them.
 INTERRUPT_SECONDS = 0.1  # Until an interrupt is noticed.
 REACH_SECONDS = 5.0
+TELL_EVERY = 10.0  # Seconds.
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -120,6 +123,16 @@ def in_order(
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
             executor.shutdown(wait=True)
+
+
+def telling(results: Iterable[R], of: int, what: str) -> Iterator[R]:
+    """Passes results on, and now and then says on standard error how many of `what` there are."""
+    told = time.monotonic()
+    for number, result in enumerate(results, 1):
+        yield result
+        if time.monotonic() - told >= TELL_EVERY:
+            told = time.monotonic()
+            print(f"{number} of {of} {what}", file=sys.stderr, flush=True)
 
 
 def processors() -> int:

@@ -10,8 +10,6 @@ last columns are what a model gains on the beliefs by hand, with 95 % intervals 
 import argparse
 import math
 import statistics
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,13 +17,12 @@ from croupier.terminal.arguments import whole
 from engine import games
 from engine.model import Model, file_of, learned
 from lab.training import hidden_cards, self_play
-from lab.workers import in_order, processors
+from lab.workers import in_order, processors, telling
 
 BELIEFS = "beliefs"
 BY_HAND, SERVED, BY_POLICIES = MODELS = ("by hand", "served", "by policies")
 MATCHES = 40  # Of each game.
 ITERATIONS = 300  # Of each decision.
-TELL_EVERY = 10.0  # Seconds.
 ROW = "{:18}{:16}{:>9}{:>9}{:>13}{:>29}{:>29}".format
 
 Losses = Mapping[str, Mapping[str, float]]  # By model, then by hidden place.
@@ -121,14 +118,8 @@ def main() -> None:
             Task(game_id, chosen.seed, number, chosen.iterations)
             for number in range(chosen.matches)
         ]
-        found: list[Losses] = []
-        told = time.monotonic()
         with in_order(compare, tasks, chosen.workers) as results:
-            for result in results:
-                found.append(result)
-                if time.monotonic() - told >= TELL_EVERY:
-                    told = time.monotonic()
-                    print(f"{game_id}: {len(found)} of {len(tasks)} matches", file=sys.stderr)
+            found = list(telling(results, len(tasks), f"matches of {game_id}"))
         show(game_id, found)
 
 

@@ -17,10 +17,9 @@ import argparse
 import math
 import random
 import statistics
-import sys
-import time
 from collections.abc import Iterable
 from functools import cache
+from itertools import cycle
 from typing import NamedTuple
 
 from croupier.terminal.arguments import whole
@@ -28,7 +27,7 @@ from engine import games
 from engine.position import Position
 from lab.player import ConfigurationError
 from lab.revision import ROOT, build, search_process
-from lab.workers import in_order, processors
+from lab.workers import in_order, processors, telling
 
 POSITIONS = 200  # Of each game.
 ITERATIONS = 10_000
@@ -36,7 +35,6 @@ EVALUATION_SHARE = 0.2
 MAX_ACTIONS = 12  # That are searched for alone, of one position.
 DEVIATIONS = 2
 ROUNDING = 1e-9  # Exact scores differ by less.
-TELL_EVERY = 10.0  # Seconds.
 
 # Actions of a hint.
 BEST, OTHER, UNTRIED = "best", "other", "untried"
@@ -204,13 +202,10 @@ def main() -> None:
             for revision in codes.values()
         ]
         found: dict[str, list[Compared]] = {code: [] for code in codes}
-        told = time.monotonic()
         with in_order(compare, tasks, chosen.workers) as results:
-            for done, result in enumerate(results):
-                found[list(codes)[done % len(codes)]].append(result)
-                if time.monotonic() - told >= TELL_EVERY:
-                    told = time.monotonic()
-                    print(f"{game_id}: {done + 1} of {len(tasks)} positions", file=sys.stderr)
+            told = telling(results, len(tasks), f"positions of {game_id}")
+            for code, result in zip(cycle(codes), told, strict=False):
+                found[code].append(result)
         show(game_id, found)
 
 

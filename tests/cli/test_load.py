@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -69,6 +70,25 @@ def test_a_server_that_is_killed_in_the_middle_is_outlasted(replicas, tmp_path):
     assert number(printed, "calls and streams given up") == 0
     server.ready()
     server.end_well()
+
+
+def test_an_interrupt_ends_it_with_the_figures(replicas):
+    server = replicas("--store", "memory")
+    server.ready()
+    command = (*COMMAND, "--server", server.address, "--matches", "2", "--pace", "0.05")
+    with subprocess.Popen(
+        [*command, "--seconds", "3600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as load:
+        assert load.stderr.readline() == "... 4 of 4 seats\n"
+        load.send_signal(signal.SIGINT)
+        printed, errors = load.communicate(timeout=END)
+    assert load.returncode == 0, printed + errors
+    assert errors == ""
+    assert number(printed, "matches created") >= 2
+    assert number(printed, "calls and streams given up") == 0
 
 
 def test_what_the_server_refuses_is_said(capsys, replicas, tmp_path):

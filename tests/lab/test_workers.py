@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from cli.main import main
-from lab.workers import RayCluster, WorkersError
+from lab import workers
+from lab.workers import RayCluster, WorkersError, telling
 
 
 def test_ray_that_is_not_installed_is_named(monkeypatch):
@@ -44,3 +45,15 @@ def test_a_revision_is_not_played_on_a_cluster(capsys):
         main(["arena", "search@HEAD:ms=1", "random", "--game", "skystones", "--ray", "x:1"])
     assert exit_.value.code == 2
     assert "a revision is built on this machine only" in capsys.readouterr().err
+
+
+def test_the_progress_is_told_after_each_result_was_taken(monkeypatch, capsys):
+    monkeypatch.setattr(workers, "TELL_EVERY", 0)
+    results = telling(iter("ab"), 2, "letters")
+    assert next(results) == "a"
+    assert capsys.readouterr().err == ""
+    assert list(results) == ["b"]
+    assert capsys.readouterr().err == "1 of 2 letters\n2 of 2 letters\n"
+    monkeypatch.setattr(workers, "TELL_EVERY", 60)
+    assert list(telling("ab", 2, "letters")) == ["a", "b"]
+    assert capsys.readouterr().err == ""

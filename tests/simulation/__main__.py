@@ -19,9 +19,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.simulation import FAULTS, STORES
+
 ROOT = Path(__file__).resolve().parents[2]
-FAULTS = ("kills", "stops", "pauses", "cuts", "database", "clocks", "searches")
-STORES = ("postgresql", "sqlite")
 HOURS, MATCHES, PACE = 0.5, 8, 6.0
 STORY_LINES = 60
 RUN_SECONDS = 1800

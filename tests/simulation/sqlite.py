@@ -7,6 +7,7 @@ where `tests/support/faulty_disk.c` lets it, if the process was started with tha
 power cut loses nothing.
 """
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -26,8 +27,6 @@ class SimulatedWriter(sqlite_writer.SqliteWriter):
     disk = None  # Set by the world.
 
     def start(self):
-        import asyncio
-
         self._loop = asyncio.get_running_loop()
         self._handed_over = []
         self._timer = None

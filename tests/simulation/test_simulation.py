@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.__main__ import FAULTS, ROOT, _build_disk, _copy, _run, _shape
+from tests.simulation import FAULTS
+from tests.simulation.__main__ import ROOT, _build_disk, _copy, _run, _shape
 from tests.simulation.loop import Deadlock, Owner, SimulatedLoop
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.postgresql import Database

@@ -1,27 +1,30 @@
 """A world: servers on one log, their clients, what goes wrong, and the story of a run."""
 
 import asyncio
+import errno
+import hashlib
 import logging
 import os
 import random
+import sqlite3
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 from service.hosting.clocks import Clock
 from service.running.server import Options, Server
-from service.store import MatchStatus
+from tests.simulation import FAULTS, STORES, postgresql, replaced, searching, sqlite
 from tests.simulation import network as networks
-from tests.simulation import postgresql, replaced, searching, sqlite
+from tests.simulation.inhabitants import Inhabitants
 from tests.simulation.loop import EPOCH, Owner, SimulatedLoop
+from tests.support import faulty_disk
 
-STORES = ("postgresql", "sqlite")
-FAULTS = ("kills", "stops", "pauses", "cuts", "database", "clocks", "searches")
 OPERATOR = "the-operator-of-a-simulated-world"
 GRACE_SECONDS = 5.0
+# Words in lines of the log that follow from what goes wrong on purpose.
+EXPLAINED = ("the log", "store", "database", "disk", "search server", "connection")
 MEAN_PAUSE = 150.0  # Seconds between two troubles of a kind,
 PERIOD, STORM = 900.0, 450.0  # which come in storms of so many seconds.
-NOTHING = MatchStatus()
 CALLERS = """
 require_key = []
 [keys.front]
@@ -150,25 +153,21 @@ class Machine:
         if left:
             names = sorted(each.get_coro().__qualname__ for each in left)
             world.fail(f"{self.name} has stopped, but goes on with {', '.join(names)}")
-        self.check_idle(streams=0)
+        self.check_idle()
         self.owner.alive = False
 
-    def check_idle(self, *, streams):
-        """What nobody uses any more must be given back."""
+    def check_idle(self):
+        """Fails if something is not given back that nobody uses any more."""
         server, world = self.server, self.world
-        running = server._calls._running
-        if running != streams:
-            world.fail(f"{self.name} counts {running} calls, but {streams} run")
-        if not streams:
-            watched = server.matches._watches._watches
-            if watched:
-                world.fail(f"{self.name} keeps watches of {len(watched)} matches")
-            accounts = server._admission._ledger._accounts._accounts
-            held = {str(who): each._held for who, each in accounts.items() if each._held}
-            if held:
-                world.fail(f"{self.name} still counts for its callers: {held}")
-            if server._admission._refusals_waiting:
-                world.fail(f"{self.name} counts refusals that nobody waits for")
+        if running := server._calls._running:
+            world.fail(f"{self.name} counts {running} calls, but none run")
+        if watched := server.matches._watches._watches:
+            world.fail(f"{self.name} keeps watches of {len(watched)} matches")
+        accounts = server._admission._ledger._accounts._accounts
+        if held := {str(who): each._held for who, each in accounts.items() if each._held}:
+            world.fail(f"{self.name} still counts for its callers: {held}")
+        if server._admission._refusals_waiting:
+            world.fail(f"{self.name} counts refusals that nobody waits for")
 
 
 class World:
@@ -198,7 +197,7 @@ class World:
         begin, quiet = 60.0, []
         for first, last in self.troubled:
             quiet.append((begin, first))
-            begin = last + 120.0
+            begin = max(begin, last + 120.0)  # One trouble may end within another.
         if not self.disturbed:
             quiet.append((begin, self.now))
         return quiet
@@ -206,6 +205,10 @@ class World:
     def is_well(self, seconds):
         """Whether nothing has gone wrong for some seconds."""
         return not self.disturbed and self.now - self.calm_since > seconds
+
+    def explains(self, text):
+        """Whether what goes wrong on purpose explains a line of the log."""
+        return not self.is_well(120.0) and any(word in text.lower() for word in EXPLAINED)
 
     def match_ids(self):
         """The ids of all matches of the log."""
@@ -227,8 +230,6 @@ class World:
         return bool(self._query(query, match_id))
 
     def _query(self, sql, *values):
-        import sqlite3
-
         connection = sqlite3.connect(self.disk.directory / "croupier.db")
         try:
             return connection.execute(sql, values).fetchall()
@@ -271,8 +272,6 @@ class World:
         return self.violations
 
     def _write_files(self):
-        import hashlib
-
         self.key = "the-key-of-a-front-end"
         self.key_file = self.directory / "key"
         self.key_file.write_bytes(hashlib.sha256(b"tokens").digest())
@@ -283,8 +282,6 @@ class World:
         self.callers_file.write_text(CALLERS.format(key=digest, live=self.live))
 
     async def _live(self):
-        from tests.simulation.inhabitants import Inhabitants
-
         self.network = networks.Network(self.loop, self.seed)
         networks.SimulatedListener.network = self.network
         searching.SimulatedSearchServers.state = self.search = searching.SearchState(self.seed)
@@ -317,7 +314,7 @@ class World:
             task.cancel()
         await asyncio.sleep(60)
         for machine in self.machines:
-            machine.check_idle(streams=0)
+            machine.check_idle()
         await inhabitants.judge()
         await asyncio.gather(*(machine.stop() for machine in self.machines))
 
@@ -429,10 +426,6 @@ class World:
             database.latency = 0.001
 
     async def _trouble_disk(self, rng):
-        import errno
-
-        from tests.support import faulty_disk
-
         disk = self.disk
         what = rng.choice(("EIO", "ENOSPC", "sync", "power"))
         self.tell(f"the disk: {what}")
@@ -481,25 +474,6 @@ class _Records(logging.Handler):
         world.counts["lines of the log"] += 1
         if record.levelno >= logging.ERROR and not world.explains(text):
             world.loop.failures.append(f"{world.loop.owner} logs: {text}")
-
-
-_EXPLAINED = (
-    "the log",
-    "STORE_",
-    "store",
-    "database",
-    "disk",
-    "search server",
-    "connection",
-)
-
-
-def _explains(world, text):
-    recent = world.disturbed or world.now - world.calm_since < 120
-    return recent and any(word in text.lower() for word in map(str.lower, _EXPLAINED))
-
-
-World.explains = _explains
 
 
 def _memory():

@@ -180,10 +180,21 @@ def test_a_server_that_shuts_down_releases_its_leases_at_once(place):
     run_in_time(run())
 
 
+def note_complaints():
+    """Notes what asyncio complains of from now on; returns what returns it."""
+    noted = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, why: noted.append(why))
+
+    def complaints():
+        gc.collect()  # A task complains of a failure that nobody has looked at when it goes.
+        return noted
+
+    return complaints
+
+
 def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
     async def run():
-        complaints = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, why: complaints.append(why))
+        complaints = note_complaints()
         async with (
             opened(MemoryPlace()) as store,
             ActingServer(store, ManualClock(), SlowBots) as server,
@@ -196,8 +207,7 @@ def test_a_server_that_cannot_release_its_leases_shuts_down_without_a_word():
 
             store.reschedule = fail
             await server.scheduler.close()
-            gc.collect()  # A task complains of a failure that nobody has looked at when it goes.
-        assert complaints == []
+        assert complaints() == []
 
     run_in_time(run())
 
@@ -285,6 +295,21 @@ class LateFailingBots(Bots):
         raise RuntimeError("planted")
 
 
+async def fail_while_it_is_renewed(server, clock, renewing):
+    """Lets the bot of a `LateFailingBots` fail after the renewal of its lease has begun."""
+    bots = server.scheduler._bots
+    await bots.tries.get()
+    while not renewing.is_set():
+        clock.advance(250)
+        waits = [asyncio.ensure_future(w) for w in (renewing.wait(), clock.all_asleep(1))]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+    bots.may_fail.set()
+    while not server.metrics.registry.get_sample_value("croupier_bot_failures_total"):
+        await asyncio.sleep(0)
+
+
 def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(place):
     async def run():
         clock = ManualClock()
@@ -300,22 +325,11 @@ def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(plac
 
             store.reschedule = postpone_slowly
             state = await create(server.matches)
-            bots = server.scheduler._bots
-            await bots.tries.get()
-            while not extended.is_set():
-                clock.advance(250)
-                waits = [asyncio.ensure_future(w) for w in (extended.wait(), clock.all_asleep(1))]
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                for wait in waits:
-                    wait.cancel()
-            bots.may_fail.set()
-            failed = "croupier_bot_failures_total"
-            while not server.metrics.registry.get_sample_value(failed):
-                await asyncio.sleep(0)
+            await fail_while_it_is_renewed(server, clock, extended)
             answer.set()
             await server.rest()
             await clock.all_asleep(1)
-            assert bots.tries.empty()
+            assert server.scheduler._bots.tries.empty()
             # The match waits as long again as it has waited.
             (due,) = await store.list_due(FAR, 9)
             now = clock.now()
@@ -326,8 +340,7 @@ def test_a_bot_that_fails_while_its_lease_is_renewed_is_not_retried_at_once(plac
 
 def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(place):
     async def run():
-        complaints = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, why: complaints.append(why))
+        complaints = note_complaints()
         clock = ManualClock()
         async with opened(place) as store, ActingServer(store, clock, LateFailingBots) as server:
             renewing, answer, reschedule = asyncio.Event(), asyncio.Event(), store.reschedule
@@ -343,23 +356,11 @@ def test_a_bot_that_fails_while_another_server_takes_its_lease_leaves_it_alone(p
 
             store.reschedule = renew_too_late
             await create(server.matches)
-            bots = server.scheduler._bots
-            await bots.tries.get()
-            while not renewing.is_set():
-                clock.advance(250)
-                waits = [asyncio.ensure_future(w) for w in (renewing.wait(), clock.all_asleep(1))]
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                for wait in waits:
-                    wait.cancel()
-            bots.may_fail.set()
-            failed = "croupier_bot_failures_total"
-            while not server.metrics.registry.get_sample_value(failed):
-                await asyncio.sleep(0)
+            await fail_while_it_is_renewed(server, clock, renewing)
             answer.set()
             await server.rest()
             assert await store.list_due(FAR, 9) == taken
-        gc.collect()  # A task complains of a failure that nobody has looked at when it goes.
-        assert complaints == []
+        assert complaints() == []
 
     run_in_time(run())
 

@@ -1,0 +1,112 @@
+"""The clients of a world: programs with connections of their own, which repeat what was lost."""
+
+import asyncio
+import uuid
+
+from croupier.v1 import match_pb2
+from tests.simulation.network import CallError, ClientCall, Connection
+
+ATTEMPT_SECONDS = 10.0
+PATIENCE_SECONDS = 180.0  # With a server that does not answer.
+GAMES = ("champion_chess", "castle_rampage", "skystones", "powershot_soccer")
+MATCH_SERVICE = "/croupier.v1.MatchService/"
+RESPONSES = {
+    "CreateMatch": match_pb2.CreateMatchResponse,
+    "JoinMatch": match_pb2.JoinMatchResponse,
+    "GetMatch": match_pb2.GetMatchResponse,
+    "GetView": match_pb2.GetViewResponse,
+    "SubmitAction": match_pb2.SubmitActionResponse,
+    "WatchMatch": match_pb2.WatchMatchResponse,
+    "ResignMatch": match_pb2.ResignMatchResponse,
+    "GetRecord": match_pb2.GetRecordResponse,
+    "ContributeEntropy": match_pb2.ContributeEntropyResponse,
+    "ReplaceSeatToken": match_pb2.ReplaceSeatTokenResponse,
+    "Rematch": match_pb2.RematchResponse,
+    "DeclineRematch": match_pb2.DeclineRematchResponse,
+}
+
+
+class Client:
+    """A program with connections of its own, which go to one of the servers each."""
+
+    def __init__(self, inhabitants, rng, *, key=False):
+        self.inhabitants = inhabitants
+        inhabitants.clients += 1
+        self.world = inhabitants.world
+        self.rng = rng
+        self.number = inhabitants.clients
+        self.key = key
+        self._connection = None
+
+    def _connect(self):
+        connection = self._connection
+        if connection is None or connection.state != "open" or self.rng.random() < 0.01:
+            if connection is not None:
+                connection.close()
+            world = self.world
+            address = self.rng.choice(world.machines).address
+            peer = f"ipv4:192.0.2.{self.number % 250}:{40000 + self.number % 20000}"
+            self._connection = Connection(world.network, world.loop.world, address, peer)
+        return self._connection
+
+    def close(self):
+        """Leaves."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def begin(self, method, request, token="", timeout=ATTEMPT_SECONDS, *, streams=False):
+        """Begins a call."""
+        path = method if "/" in method else MATCH_SERVICE + method
+        metadata = []
+        if token:
+            metadata.append(("authorization", f"Bearer {token}"))
+        if self.key:
+            metadata.append(("x-api-key", self.world.key))
+            metadata.append(("x-player-id", f"player-{self.number}"))
+        data = request.SerializeToString()
+        return ClientCall(self._connect(), path, data, tuple(metadata), timeout, streams)
+
+    async def once(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
+        """Calls once; raises CallError."""
+        call = self.begin(method, request, token, timeout)
+        try:
+            data = await call.read()
+            if data is not None:
+                await call.read()  # The status.
+        finally:
+            call.cancel()
+        if data is None:
+            raise CallError("INTERNAL", "a call without a response")
+        return (response or RESPONSES[method]).FromString(data)
+
+    async def call(self, method, request, token="", timeout=ATTEMPT_SECONDS, response=None):
+        """Calls until there is an answer; raises CallError for a refusal."""
+        until = self.world.now + max(PATIENCE_SECONDS, 8 * timeout)  # Some calls wait.
+        pause = 0.1
+        while True:
+            try:
+                return await self.once(method, request, token, timeout, response)
+            except CallError as error:
+                again = error.unanswered or error.reason in ("BUDGET_EXHAUSTED", "STORE_FULL")
+                if not again:
+                    self._check_refusal(method, error)
+                    raise
+                self.world.counts["calls repeated"] += 1
+                if self.world.now > until:
+                    self.world.fail(f"{method} is not answered for minutes: {error}")
+                await asyncio.sleep(max(error.retry_seconds, pause * self.rng.uniform(0.8, 1.2)))
+                pause = min(2 * pause, 2.0)
+
+    def _check_refusal(self, method, error):
+        if error.code in ("INTERNAL", "UNKNOWN", "UNIMPLEMENTED"):
+            self.world.fail(f"{method} fails: {error}")
+
+
+def nanoseconds(seconds):
+    """A time as histories have it."""
+    return round(1e9 * seconds)
+
+
+def new_id(rng):
+    """A random id of a request."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))

@@ -1,0 +1,316 @@
+"""Players, who play a seat with the habits of people, and of those who try what is forbidden."""
+
+import asyncio
+import hashlib
+import random
+
+from croupier.v1 import game_pb2, hint_pb2, match_pb2
+from tests.simulation import oracles
+from tests.simulation.clients import ATTEMPT_SECONDS, GAMES, PATIENCE_SECONDS, nanoseconds, new_id
+from tests.simulation.network import CallError
+from tests.support.history import Decision, Read, Refused, Write
+from tests.support.observations import view_bytes
+
+WAIT_SECONDS = 60.0
+# The reasons for which a careful player may be refused: others, or a clock, were first.
+FIRST = ("STALE_VERSION", "MATCH_OVER")
+
+
+class Player:
+    """A client that plays a seat."""
+
+    def __init__(self, table, seat):
+        self.table, self.seat = table, seat
+        self.world = table.world
+        self.rng = random.Random(table.rng.getrandbits(64))
+        self.client = table.client(key=self.rng.random() < 0.3)
+        self.leaves = self.rng.random() < 0.05  # For good, at some time.
+        self.patient = self.rng.random() < 0.7
+        self.last = None  # The last request that was carried out.
+
+    @property
+    def token(self):
+        """The newest token of the seat."""
+        return self.table.tokens[self.seat]
+
+    async def play(self):
+        """Plays until the match is over."""
+        view = await self._look()
+        while not view.HasField("result"):
+            if self.leaves and self.rng.random() < 0.02 and view.HasField("clocks"):
+                self.world.counts["players who left"] += 1
+                return
+            owed = view.entropy_owed
+            if self.seat in view.deciders and view.legal_actions:
+                await self._think()
+                view = await self._decide(view) or await self._look()
+            elif self.seat in (owed.hash_seats or owed.entropy_seats):
+                if self.rng.random() < 0.1:
+                    await self._replace_token()
+                await self._contribute(view)
+                view = await self._look()
+            else:
+                if self.last is not None and self.rng.random() < 0.02:
+                    await self._interrupt(view)
+                view = await self._look(wait_for_version=view.version + 1)
+
+    async def _interrupt(self, view):
+        # Decides though it is not asked.
+        request = match_pb2.SubmitActionRequest(
+            name=self.table.name,
+            expected_version=view.version,
+            action=self.last.action,
+            request_id=f"unasked {self.rng.getrandbits(64):016x}",
+        )
+        try:
+            await self.client.call("SubmitAction", request, self.token)
+        except CallError as error:
+            if error.reason not in (*FIRST, "NOT_TO_DECIDE", "TOKEN_REPLACED"):
+                self.world.fail(f"{self.table}: who is not asked is told {error}")
+        else:
+            self.world.fail(f"{self.table}: a seat has decided that was not asked")
+
+    async def _think(self):
+        rng = self.rng
+        if rng.random() < 0.01:
+            await asyncio.sleep(rng.expovariate(1 / 60))
+        await asyncio.sleep(rng.expovariate(1 / self.world.pace) if self.patient else 0.05)
+
+    async def _look(self, **wait):
+        request = match_pb2.GetViewRequest(name=self.table.name, **wait)
+        called = self.world.now
+        timeout = WAIT_SECONDS if wait else ATTEMPT_SECONDS
+        response = await self._call(self.client, "GetView", request, timeout)
+        view = response.view
+        early = view.version < wait.get("wait_for_version", 0) and not response.timed_out
+        if early and not view.HasField("result"):
+            self.world.fail(f"{self.table}: a wait for a later version ended with {view.version}")
+        self.table.history.reads.append(
+            Read(
+                self.seat,
+                nanoseconds(called),
+                nanoseconds(self.world.now),
+                view.version,
+                view_bytes(view),
+            )
+        )
+        oracles.check_view(self.table, view, self.seat)
+        self.table.note(view.version)
+        return view
+
+    async def _call(self, client, method, request, timeout=ATTEMPT_SECONDS):
+        # With the newest token. The answer that has it may be on its way to another client.
+        until = self.world.now + 2 * PATIENCE_SECONDS
+        while True:
+            token = self.token
+            try:
+                return await client.call(method, request, token, timeout)
+            except CallError as error:
+                if error.reason != "TOKEN_REPLACED":
+                    raise
+                if token == self.token:
+                    if self.world.now > until:
+                        self.world.fail(f"{self.table}: the newest token is refused")
+                    await asyncio.sleep(0.5)
+
+    async def _decide(self, view):
+        rng, table = self.rng, self.table
+        if rng.random() < 0.03:
+            await self._misbehave(view)
+        if rng.random() < 0.03 and view.hint_policy == game_pb2.HINT_POLICY_ALLOWED:
+            await self._ask(view)
+        if rng.random() < 0.02:
+            await self._replace_token()
+        if rng.random() < 0.003:
+            await self._resign()
+            return None
+        request = match_pb2.SubmitActionRequest(
+            name=table.name,
+            expected_version=view.version,
+            action=rng.choice(view.legal_actions),
+            request_id=f"{self.seat} {rng.getrandbits(64):016x}",
+        )
+        if rng.random() < 0.05:
+            # Both at once, through two connections.
+            twin = table.client()
+            first, _ = await asyncio.gather(
+                self._send(request, self.client), self._send(request, twin)
+            )
+            twin.close()
+            return first
+        decided = await self._send(request, self.client)
+        if decided is not None and rng.random() < 0.05:
+            await self._send(request, self.client)
+        return decided
+
+    async def _send(self, request, client):
+        table, world = self.table, self.world
+        decision = Decision(self.seat, request.action.SerializeToString(deterministic=True))
+        called, request_id = world.now, request.request_id
+        write = Write(request_id, decision, request.expected_version, nanoseconds(called))
+        try:
+            response = await self._call(client, "SubmitAction", request)
+        except CallError as error:
+            if error.reason not in FIRST:
+                world.fail(f"{table}: a legal action is refused: {error}")
+            current = error.metadata.get("current_version")
+            if current is not None and int(current) < request.expected_version:
+                world.fail(f"{table}: a server is behind what it has shown: {error}")
+            table.history.refusals.append(
+                Refused(
+                    request_id,
+                    error.reason,
+                    request.expected_version,
+                    nanoseconds(called),
+                    nanoseconds(world.now),
+                    None if current is None else int(current),
+                )
+            )
+            return None
+        view, self.last = response.view, request
+        table.history.writes.append(
+            write._replace(
+                returned=nanoseconds(world.now), version=view.version, view=view_bytes(view)
+            )
+        )
+        oracles.check_view(table, view, self.seat)
+        table.note(view.version)
+        world.counts["actions"] += 1
+        return view
+
+    async def _misbehave(self, view):
+        # What must be refused, whatever else happens.
+        rng, table = self.rng, self.table
+        what = rng.choice(("stale", "other game", "other match", "record", "rematch", "reused"))
+        action = rng.choice(view.legal_actions)
+        request = match_pb2.SubmitActionRequest(
+            name=table.name,
+            expected_version=view.version,
+            action=action,
+            request_id=f"wrong {rng.getrandbits(64):016x}",
+        )
+        method, wrong = "SubmitAction", request
+        if what == "stale":
+            request.expected_version = view.version + 1000
+        elif what == "other game":
+            other = next(game for game in GAMES if not action.HasField(game))
+            request.action.Clear()
+            getattr(request.action, other).SetInParent()
+        elif what == "other match":
+            others = [
+                each.name for each in table.inhabitants.running if each.name not in ("", table.name)
+            ]
+            if not others:
+                return
+            request.name = rng.choice(others)
+        elif what == "record":
+            method, wrong = "GetRecord", match_pb2.GetRecordRequest(name=table.name)
+        elif what == "rematch":
+            method, wrong = "Rematch", match_pb2.RematchRequest(name=table.name)
+        else:
+            mine = [w for w in table.history.writes if w.decision.seat == self.seat]
+            if not mine:
+                return
+            request.request_id = rng.choice(mine).request_id
+            request.expected_version = view.version + 1000
+        try:
+            await self.client.call(method, wrong, self.token)
+        except CallError as error:
+            if error.reason in ("", "INTERNAL"):
+                self.world.fail(f"{table}: {what} is refused without a reason: {error}")
+            return
+        after = await self._look()
+        if what in ("record", "rematch") and after.HasField("result"):
+            return
+        self.world.fail(f"{table}: a wrong request ({what}) was carried out")
+
+    async def _ask(self, view):
+        request = hint_pb2.SuggestActionRequest()
+        request.search.match_name = self.table.name
+        request.search.limits.iterations = 20
+        try:
+            response = await self.client.call(
+                "/croupier.v1.HintService/SuggestAction",
+                request,
+                self.token,
+                response=hint_pb2.SuggestActionResponse,
+            )
+        except CallError as error:
+            allowed = (
+                *FIRST,
+                "NOT_TO_DECIDE",
+                "TOKEN_REPLACED",
+                "TOO_MANY_SEARCHES",
+                "HINTS_NOT_ALLOWED",
+            )
+            if error.reason not in allowed:
+                self.world.fail(f"{self.table}: a hint fails: {error}")
+            return
+        self.world.counts["hints"] += 1
+        now = await self._look()
+        if now.version == view.version and response.hint.action not in view.legal_actions:
+            self.world.fail(f"{self.table}: a hint names an action that is not legal")
+
+    async def _replace_token(self):
+        table, before = self.table, self.token
+        request = match_pb2.ReplaceSeatTokenRequest(name=table.name, request_id=new_id(self.rng))
+        try:
+            replaced = await self.client.call("ReplaceSeatToken", request, before)
+        except CallError as error:
+            if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
+                self.world.fail(f"{table}: a token cannot be replaced: {error}")
+            return
+        table.tokens[self.seat] = replaced.seat_token.token
+        table.replaced_at[self.seat] = self.world.now
+        # Another client of the seat may make the next one meanwhile, which is no earlier one.
+        for earlier, token in list(table.replacements[self.seat]):
+            try:
+                await self.client.call("ReplaceSeatToken", earlier, token)
+            except CallError as error:
+                if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
+                    raise
+            else:
+                self.world.fail(f"{table}: an earlier replacement is answered after a later one")
+        table.replacements[self.seat].append((request, before))
+        self.world.counts["tokens replaced"] += 1
+        # The token before is void from the moment of the answer on, at every server.
+        olds = [
+            ("GetView", match_pb2.GetViewRequest(name=table.name)),
+            ("ResignMatch", match_pb2.ResignMatchRequest(name=table.name)),
+        ]
+        if self.last is not None:
+            olds.insert(0, ("SubmitAction", self.last))
+        for method, old in olds:
+            stranger = table.client()
+            try:
+                await stranger.call(method, old, before)
+            except CallError as error:
+                if error.reason not in ("TOKEN_REPLACED", "MATCH_OVER"):
+                    raise
+            else:
+                self.world.fail(f"{table}: {method} takes a token that was replaced")
+            stranger.close()
+
+    async def _resign(self):
+        request = match_pb2.ResignMatchRequest(name=self.table.name)
+        for number in range(self.rng.choice((1, 2))):
+            try:
+                await self._call(self.client, "ResignMatch", request)
+            except CallError as error:
+                if error.reason != "MATCH_OVER" or number:
+                    self.world.fail(f"{self.table}: a resignation is refused: {error}")
+                return
+
+    async def _contribute(self, view):
+        entropy = f"{self.table.name} {self.seat}".encode()[:64]
+        request = match_pb2.ContributeEntropyRequest(name=self.table.name)
+        if view.entropy_owed.hash_seats:
+            request.entropy_hash = hashlib.sha256(entropy).digest()
+        else:
+            request.entropy = entropy
+        for _ in range(self.rng.choice((1, 1, 2))):
+            try:
+                await self.client.call("ContributeEntropy", request, self.token)
+            except CallError as error:
+                if error.reason not in ("MATCH_OVER", "TOKEN_REPLACED"):
+                    self.world.fail(f"{self.table}: entropy that is owed is refused: {error}")
