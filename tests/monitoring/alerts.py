@@ -81,8 +81,10 @@ def main():
         prometheus = Prometheus(stack, home, servers)
         evaluate_all(prometheus)
         prometheus.wait(set(), "no alert fires")
+        due = players.wait_until_due()
         say("the database stops")
         database.stop()
+        players.insist(due)
         prometheus.wait(STORE_ALERTS, "the outage of the database is told")
         fire = {(each["labels"]["alertname"]) for each in prometheus.firing()}
         assert not fire & {"CroupierDown", "CroupierEventLoopBlocked"}, fire
@@ -179,7 +181,7 @@ class Players:
                 )
             )
         ).with_name("authority.crt")
-        clear = Client(servers[0].address)
+        self._clear = clear = Client(servers[0].address)
         secure = Client(servers[1].address, tls=True, ca=ca)
         for work in (
             lambda: self._play(clear),
@@ -191,6 +193,27 @@ class Players:
     def stop(self):
         """Ends the playing."""
         self._stopped.set()
+
+    def wait_until_due(self):
+        """A seat that nobody else plays, and the view in which it may act."""
+        match = self._clear.create_match(hosted_ids()[0], seats=(OPEN, bot("casual")))
+        return match.seats[0], next(match.seats[0].turns())
+
+    def insist(self, due):
+        """Submits an action until it is taken.
+
+        The other players may all wait for a bot or for a new match when an outage begins, and
+        submit nothing that could fail.
+        """
+        seat, view = due
+
+        def submit():
+            while not self._stopped.wait(0.05):
+                with contextlib.suppress(CroupierError):
+                    seat.submit(view.legal_actions[0], patience=0)
+                    return
+
+        threading.Thread(target=submit, daemon=True).start()
 
     def _repeat(self, work):
         while not self._stopped.is_set():
