@@ -25,6 +25,7 @@ COMMANDS = {
         "play",
         "load",
         "mcp",
+        "webhooks",
         "arena",
         "exploit",
         "train",

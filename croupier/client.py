@@ -21,10 +21,12 @@ from croupier import enums
 from croupier.connection import PATIENCE, TIMEOUT, Analysis, Connection, duration
 from croupier.errors import CroupierError, FieldViolation
 from croupier.messages import PACKAGED
-from croupier.seats import HEARTBEAT_INTERVAL, SILENT_INTERVALS, NewMatch, Seat, Spectator
+from croupier.seats import NewMatch, Seat, Spectator
+from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS
 from croupier.v1 import (
     catalog_pb2,
     clock_pb2,
+    feed_pb2,
     game_pb2,
     hint_pb2,
     match_pb2,
@@ -42,6 +44,7 @@ __all__ = [
     "SILENT_INTERVALS",
     "STRENGTHS",
     "TIMEOUT",
+    "UPDATE_FILTERS",
     "Analysis",
     "Client",
     "CroupierError",
@@ -67,6 +70,11 @@ STRENGTHS = {
 HINT_POLICIES = {
     name: cast(game_pb2.HintPolicy, number)
     for number, name in enums.words(game_pb2.HintPolicy.DESCRIPTOR).items()
+}
+# Which updates of the feed to get, by name: "due", "over".
+UPDATE_FILTERS = {
+    name: cast(feed_pb2.UpdateFilter, number)
+    for number, name in enums.words(feed_pb2.UpdateFilter.DESCRIPTOR).items()
 }
 # Why a match has ended, as a word: "rules", "resignation" and so on.
 END_REASONS = enums.words(game_pb2.EndReason.DESCRIPTOR)
@@ -241,6 +249,32 @@ class Client(Connection):
             secret_hash=response.secret_hash,
         )
 
+    def watch_matches(
+        self,
+        cursor: str = "",
+        *,
+        update_filter: feed_pb2.UpdateFilter = feed_pb2.UPDATE_FILTER_UNSPECIFIED,
+        patience: float | None = None,
+    ) -> Iterator[feed_pb2.WatchMatchesResponse]:
+        """Yields what changes in all matches that were created with this client's API key.
+
+        It begins with the matches that run, or after the `cursor` of an earlier response. A caller
+        that keeps the `cursor` of the last response that it has dealt with misses no update,
+        whatever becomes of it and of the server; an update can come again. A response without
+        updates brings a newer cursor. When the connection is lost, the stream is resumed; raises
+        CroupierError only if that fails for `patience` seconds, by default this client's, and with
+        the reason CURSOR_EXPIRED if it has to begin anew.
+        """
+        return self.follow_matches(cursor, update_filter, patience)
+
+    def views(self, holders: Sequence[Spectator]) -> list[feed_pb2.ViewResult]:
+        """Returns what each of at most 100 holders of tokens knows: a view, or an error."""
+        request = feed_pb2.BatchGetViewsRequest(tokens=[each.token for each in holders])
+        response: feed_pb2.BatchGetViewsResponse = self.persist(
+            self.feed_stub.BatchGetViews, request
+        )
+        return list(response.results)
+
     def suggest(
         self,
         view: game_pb2.View,
@@ -339,6 +373,16 @@ class Operator:
             if not response.next_page_token:
                 return
             request.page_token = response.next_page_token
+
+    def watch_matches(
+        self,
+        cursor: str = "",
+        *,
+        update_filter: feed_pb2.UpdateFilter = feed_pb2.UPDATE_FILTER_UNSPECIFIED,
+        patience: float | None = None,
+    ) -> Iterator[feed_pb2.WatchMatchesResponse]:
+        """Yields what changes in all matches of the log; as `Client.watch_matches`."""
+        return self.client.follow_matches(cursor, update_filter, patience, self.token)
 
     def match(self, name: str) -> match_pb2.Match:
         """Returns a match by its name: its state and seats, but no cards."""

@@ -11,9 +11,12 @@ from google.protobuf.duration_pb2 import Duration
 
 from croupier.errors import CroupierError
 from croupier.retry import Retry, Tally
+from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS, until_silent
 from croupier.transport import Security, open_channel
 from croupier.v1 import (
     catalog_pb2_grpc,
+    feed_pb2,
+    feed_pb2_grpc,
     hint_pb2,
     hint_pb2_grpc,
     match_pb2_grpc,
@@ -89,6 +92,7 @@ class Connection:
         self._channel = open_channel(address, Security(tls, ca, cert, key, insecure), _CHANNEL)
         self.catalog_stub = catalog_pb2_grpc.CatalogServiceStub(self._channel)
         self.match_stub = match_pb2_grpc.MatchServiceStub(self._channel)
+        self.feed_stub = feed_pb2_grpc.FeedServiceStub(self._channel)
         self.hint_stub = hint_pb2_grpc.HintServiceStub(self._channel)
         self.review_stub = review_pb2_grpc.ReviewServiceStub(self._channel)
         self.puzzle_stub = puzzle_pb2_grpc.PuzzleServiceStub(self._channel)
@@ -243,6 +247,32 @@ class Connection:
             finally:
                 stream.cancel()
 
+    def follow_matches(
+        self,
+        cursor: str,
+        update_filter: feed_pb2.UpdateFilter,
+        patience: float | None,
+        token: str | None = None,
+    ) -> Iterator[feed_pb2.WatchMatchesResponse]:
+        """Yields the responses of the feed, which is resumed when it is lost."""
+        retry = self.retry(patience)
+        request = feed_pb2.WatchMatchesRequest(
+            cursor=cursor, filter=update_filter, heartbeat_interval=duration(HEARTBEAT_INTERVAL)
+        )
+        limit = SILENT_INTERVALS * HEARTBEAT_INTERVAL
+        while True:
+            stream: Any = self.feed_stub.WatchMatches(request, metadata=self.metadata(token))
+            try:
+                for response in until_silent(stream, limit, _is_any):
+                    retry.reset()
+                    yield response
+                    # After the caller has dealt with it.
+                    request.cursor = response.cursor or request.cursor
+            except grpc.RpcError as error:
+                self.wait(retry, CroupierError.from_call(error))
+            finally:
+                stream.cancel()
+
     def _search_timeout(self, seconds: float | None) -> float:
         # A search may have to wait for its turn, besides its own time.
         return self.timeout + (MAX_SEARCH_SECONDS if seconds is None else seconds)
@@ -297,6 +327,11 @@ class Analysis:
         """Ends the search. Any thread may call it."""
         self._cancelled = True
         self._call.cancel()
+
+
+def _is_any(response: feed_pb2.WatchMatchesResponse) -> bool:
+    # Every stream of the feed has heartbeats.
+    return True
 
 
 def duration(seconds: float) -> Duration:

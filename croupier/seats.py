@@ -3,7 +3,6 @@
 import hashlib
 import secrets
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,8 @@ import grpc
 
 from croupier.connection import Analysis, Connection, duration
 from croupier.errors import CroupierError
+from croupier.streams import HEARTBEAT_INTERVAL, SILENT_INTERVALS, until_silent
 from croupier.v1 import game_pb2, hint_pb2, match_pb2, review_pb2
-
-HEARTBEAT_INTERVAL = 10.0  # Seconds between the signs of life that a stream asks for.
-# A stream that was silent for so many intervals is lost: one sign of life may come late.
-SILENT_INTERVALS = 2.5
 
 _Response = TypeVar("_Response")
 
@@ -102,7 +98,8 @@ class Spectator:
             )
             stream = self._stub.WatchMatch(request, metadata=self.client.metadata(token))
             try:
-                for response in _until_silent(stream, SILENT_INTERVALS * heartbeat_interval):
+                limit = SILENT_INTERVALS * heartbeat_interval
+                for response in until_silent(stream, limit, _is_heartbeat):
                     after_version = response.version
                     retry.reset()
                     if response.HasField("view"):
@@ -305,27 +302,5 @@ class Seat(Spectator):
         return self._seen(response.view)
 
 
-def _until_silent(stream: Any, limit: float) -> Iterator[match_pb2.WatchMatchResponse]:
-    # Yields the responses of a stream. From its first sign of life on, the stream is cancelled when
-    # nothing has come for `limit` seconds while the caller waited; a caller that is busy elsewhere
-    # finds what has come meanwhile. A server without heartbeats may be silent for as long as it
-    # likes.
-    waiting_since: float | None = None
-    over = threading.Event()
-
-    def listen() -> None:
-        while not over.wait(limit / 10):
-            since = waiting_since
-            if since is not None and time.monotonic() - since > limit:
-                stream.cancel()
-
-    listener = threading.Thread(target=listen, daemon=True)
-    try:
-        for response in stream:
-            waiting_since = None
-            if response.up_to_date and not listener.is_alive():
-                listener.start()
-            yield response
-            waiting_since = time.monotonic()
-    finally:
-        over.set()
+def _is_heartbeat(response: match_pb2.WatchMatchResponse) -> bool:
+    return bool(response.up_to_date)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from croupier.v1.error_pb2 import ErrorReason
 from engine.game import SPECTATOR
-from service.common.call import Call
+from service.common.call import Call, Kind
 from service.common.errors import Refusal, invalid_field
 from service.hosting.match_state import MatchState
 from service.hosting.matches import Matches
@@ -111,6 +111,12 @@ class Tokens:
     def pseudonym(self, principal: str) -> str:
         """A name under which the log can count what a principal has, without naming it."""
         return hmac.digest(self._key, _PRINCIPAL_DOMAIN + principal.encode(), "sha256").hex()[:32]
+
+    def owner(self, call: Call) -> str:
+        """A pseudonym of the API key or subject with which a call comes; empty without one."""
+        known = (call.principal, *call.payers)
+        named = (str(each) for each in known if each.kind in (Kind.KEY, Kind.SUBJECT))
+        return next((self.pseudonym(each) for each in named), "")
 
     # A reader of the log must not be able to repeat a request and so to get its token.
 

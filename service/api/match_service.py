@@ -155,6 +155,7 @@ class MatchService(match_pb2_grpc.MatchServiceServicer):
             tuple(config.display_name for config in request.seats) or ("", ""),
             request.hint_policy,
             start,
+            self._tokens.owner(call),
         )
         match_id = state.header.match_id
         call.match = match_id

@@ -36,13 +36,15 @@ def new_header(
     display_names: tuple[str, ...] = ("", ""),
     hint_policy: int = 0,
     start: Start | None = None,
+    owner: str = "",
 ) -> Header:
     """The header of a match that is asked for; raises Refusal for a ruleset that breaks a rule.
 
     Its id follows from `id_source`, or is drawn at random without one. `key_name` is the display
     name of the API key to which the tokens of the open seats are issued, or empty, and
     `display_names` those that the players of these seats have given. Without a `hint_policy`, hints
-    are allowed where a bot plays. A match with a `start` is played on from there.
+    are allowed where a bot plays. A match with a `start` is played on from there. `owner` is a
+    pseudonym of whose feed tells of it.
     """
     game = wire.read_ruleset(ruleset, "ruleset")
     match_id = _write_id(id_source or secrets.token_bytes(_ID_BYTES))
@@ -69,6 +71,7 @@ def new_header(
         display_names=display_names,
         hint_policy=hint_policy or (HINT_POLICY_ALLOWED if any(bots) else HINT_POLICY_AFTER_END),
         start=b"" if start is None else start.message,
+        owner=owner,
     )
 
 
@@ -127,6 +130,7 @@ def rematch_header(
         invited=invited,
         key_names=("", "") if invited else header.key_names[::-1],
         display_names=("", "") if invited else header.display_names[::-1],
+        rematch_of=header.match_id,
     )
 
 
@@ -157,6 +161,7 @@ def asks_for(asked: Header, found: Header) -> bool:
     return found == chosen._replace(
         created=found.created,
         creator=found.creator,
+        owner=found.owner,
         key_names=found.key_names,
         rules_version=found.rules_version,
         model=found.model,

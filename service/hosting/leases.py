@@ -10,6 +10,7 @@ takes the entry of one of them.
 """
 
 from service.hosting.match_state import MatchState
+from service.hosting.views import write_update
 from service.store import MatchStatus
 
 LEASE_MILLISECONDS = 5_000
@@ -17,7 +18,7 @@ LEASE_MILLISECONDS = 5_000
 
 def leased_status(state: MatchState) -> MatchStatus:
     """The status to log with the last entry of a match: a bot's decision is under lease."""
-    status = state.status
+    status = state.status._replace(feed=write_update(state))
     if status.due is None or state.bot_due is None:
         return status
     expires = status.due + LEASE_MILLISECONDS

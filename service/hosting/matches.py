@@ -121,15 +121,16 @@ class Matches:
         display_names: tuple[str, ...] = ("", ""),
         hint_policy: int = 0,
         start: Start | None = None,
+        owner: str = "",
     ) -> MatchState:
         """Deals a match, or lets it wait for its invited seats and for the entropy of its seats.
 
         `bots` holds a BotStrength for each seat, or 0 for an open or invited seat. With an
         `id_source`, the match is created once, however often and wherever it is asked for.
         `creator` is whom it counts for; `admit` is entered for its header if it does not exist yet;
-        `key_name` is the display name of the caller's API key, or empty; `display_names` and
-        `hint_policy` are as in `new_header`. Raises Refusal for a ruleset that breaks a rule, and
-        if the same `id_source` has made another kind of match.
+        `key_name` is the display name of the caller's API key, or empty; `display_names`,
+        `hint_policy` and `owner` are as in `new_header`. Raises Refusal for a ruleset that breaks a
+        rule, and if the same `id_source` has made another kind of match.
         """
         header = new_header(
             ruleset,
@@ -145,6 +146,7 @@ class Matches:
             display_names,
             hint_policy,
             start,
+            owner,
         )
         if id_source is None:
             return await self._create(header, admit)

@@ -4,7 +4,10 @@ A view is put together by saying what is shown. Only a caller who wants less has
 what it may know.
 """
 
-from croupier.v1 import clock_pb2, game_pb2, match_pb2
+from collections.abc import Sequence
+from functools import lru_cache
+
+from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2
 from engine.events import TO_PUBLIC
 from engine.game import SPECTATOR
 from service import wire
@@ -186,6 +189,70 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
             clock.deadline.FromMilliseconds(clocks.deadline(seat))
         clock.default_actions = state.default_actions[seat]
     return message
+
+
+_CHANGES = {
+    EntryKind.ACTION: feed_pb2.MATCH_CHANGE_DECIDED,
+    EntryKind.EXPIRY: feed_pb2.MATCH_CHANGE_EXPIRED,
+    EntryKind.ENTROPY_HASH: feed_pb2.MATCH_CHANGE_CONTRIBUTED,
+    EntryKind.ENTROPY: feed_pb2.MATCH_CHANGE_CONTRIBUTED,
+    EntryKind.JOIN: feed_pb2.MATCH_CHANGE_JOINED,
+    EntryKind.TOKEN: feed_pb2.MATCH_CHANGE_TOKEN_REPLACED,
+}  # Other entries end a match.
+_MAX_CACHED = 256
+
+
+def write_update(state: MatchState) -> bytes:
+    """What the feed tells of a match, without its name, its version and its time.
+
+    It is nothing that a spectator may not know.
+    """
+    header = state.header
+    entry = state.entry(state.version) if state.version else None
+    change = feed_pb2.MATCH_CHANGE_CREATED
+    if state.over:
+        change = feed_pb2.MATCH_CHANGE_ENDED
+    elif entry is not None:
+        change = _CHANGES[entry.kind]
+    missing = () if state.over else state.seats.missing
+    owing: Sequence[int] = state.deciders
+    if state.contributions is not None and not state.over:
+        owed = state.contributions.owed
+        owing = owed.hash_seats or owed.entropy_seats
+    due = tuple([seat for seat in owing if not header.bots[seat] and seat not in missing])
+    clocks = state.clocks
+    deadlines = None if clocks is None or state.match is None else map(clocks.deadline, due)
+    return _write_update(
+        change,
+        0 if entry is None else entry.seat,
+        due,
+        None if deadlines is None else tuple(deadlines),
+        missing,
+        header.rematch_of,
+    ) + (feed_pb2.MatchUpdate(result=state.result).SerializeToString() if state.over else b"")
+
+
+# Without clocks, the updates of most decisions are the same.
+@lru_cache(_MAX_CACHED)
+def _write_update(
+    change: feed_pb2.MatchChange,
+    seat: int,
+    due: tuple[int, ...],
+    deadlines: tuple[int, ...] | None,
+    missing: tuple[int, ...],
+    rematch_of: str,
+) -> bytes:
+    update = feed_pb2.MatchUpdate(
+        change=change,
+        seat=seat,
+        missing_seats=missing,
+        rematch_of=f"matches/{rematch_of}" if rematch_of else "",
+    )
+    for place, each in enumerate(due):
+        owing = update.due_seats.add(seat=each)
+        if deadlines is not None:
+            owing.deadline.FromMilliseconds(deadlines[place])
+    return update.SerializeToString()
 
 
 def write_rematch(rematch: MatchState | None) -> match_pb2.RematchOffer:

@@ -34,7 +34,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from croupier.v1 import catalog_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
+from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from croupier.v1.error_pb2 import ErrorReason
 from engine import games
 from service.common.errors import CODES
@@ -42,7 +42,7 @@ from service.common.errors import CODES
 # Whether the responses are a stream, by the path of the method.
 METHODS = {
     f"/{service.full_name}/{method.name}": method.server_streaming
-    for module in (catalog_pb2, match_pb2, hint_pb2, review_pb2, puzzle_pb2, health_pb2)
+    for module in (catalog_pb2, match_pb2, feed_pb2, hint_pb2, review_pb2, puzzle_pb2, health_pb2)
     for service in module.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
@@ -68,7 +68,18 @@ SEARCH_LIMITS = ("caller", "server")
 SEARCH_SERVER_OUTCOMES = ("answered", "lost", "unanswered")
 STORE_KINDS = ("read", "write")
 # What statements are sent to a database for. "due": finding due matches, and taking leases.
-STATEMENTS = ("append", "create", "due", "load", "notify", "other", "poll", "read", "snapshot")
+STATEMENTS = (
+    "append",
+    "create",
+    "due",
+    "feed",
+    "load",
+    "notify",
+    "other",
+    "poll",
+    "read",
+    "snapshot",
+)
 
 # Each bucket is a series of every method and code.
 _UNARY_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10)

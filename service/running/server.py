@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from croupier.transport import CLEARTEXT, Security, is_local
-from croupier.v1 import catalog_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
+from croupier.v1 import catalog_pb2, feed_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from service.admission.admission import Admission
 from service.admission.callers_file import Callers, read_callers_file
 from service.api.authentication import Authenticator, Tokens, read_key, read_operator_token
 from service.api.calls import Calls, Service
 from service.api.catalog_service import CatalogService
+from service.api.feed_service import FeedService
 from service.api.grpc_listener import GrpcListener
 from service.api.hint_service import HintService
 from service.api.match_service import MatchService
@@ -25,6 +26,7 @@ from service.common.event_loop import BackgroundQuota, LongWork
 from service.gateway.listener import WebListener, WebOptions
 from service.hosting.bots import Bots
 from service.hosting.clocks import Clock
+from service.hosting.feed import Feed
 from service.hosting.matches import Matches
 from service.hosting.scheduler import Scheduler
 from service.hosting.sweeps import IdleMatches, Retention, Sweep
@@ -46,6 +48,7 @@ LAST_SECONDS = 0.5
 READY_SECONDS = 10.0  # For which a server waits for its search processes when it starts.
 
 _CATALOG = catalog_pb2.DESCRIPTOR.services_by_name["CatalogService"]
+_FEED = feed_pb2.DESCRIPTOR.services_by_name["FeedService"]
 _MATCH = match_pb2.DESCRIPTOR.services_by_name["MatchService"]
 _HINT = hint_pb2.DESCRIPTOR.services_by_name["HintService"]
 _PUZZLE = puzzle_pb2.DESCRIPTOR.services_by_name["PuzzleService"]
@@ -130,6 +133,7 @@ class Server:
             self._models,
             long_work,
         )
+        self._feed = Feed(self._store, self.matches)
         self._own_threads = OwnThreads(open_pools(options.searching, self.metrics))
         self._search_servers = self._open_search_servers()
         if self._search_processes is not None:
@@ -258,10 +262,14 @@ class Server:
             self._models,
             self._long_work,
         )
+        feed_service = FeedService(
+            self._feed, self.matches, tokens, authenticator, self._admission, self.metrics
+        )
         catalog_service = CatalogService(self._models)
         return [
             Service(_CATALOG, catalog_service),
             Service(_MATCH, match_service),
+            Service(_FEED, feed_service),
             Service(_HINT, hint_service),
             Service(_REVIEW, review_service),
             Service(_PUZZLE, PuzzleService(self._long_work)),
@@ -283,6 +291,7 @@ class Server:
         self._admission.close()
         self._listener.begin_to_close()
         self.matches.close()
+        self._feed.close()
         self._end_searches()
         for sweep in self._sweeps():
             sweep.close()

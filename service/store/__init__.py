@@ -14,6 +14,8 @@ from service.store.interface import (
     Snapshot,
     Store,
     StoredMatch,
+    Update,
+    Updates,
 )
 from service.store.memory import MemoryStore
 from service.store.sqlite import SqliteStore
@@ -34,4 +36,6 @@ __all__ = [
     "SqliteStore",
     "Store",
     "StoredMatch",
+    "Update",
+    "Updates",
 ]

@@ -90,6 +90,9 @@ class Header(NamedTuple):
     start: bytes = (
         b""  # A croupier.v1.MatchStart if it was played on; empty: it begins with a deal.
     )
+    # A pseudonym of the API key or subject whose feed tells of it; empty for none.
+    owner: str = ""
+    rematch_of: str = ""  # The id of the match of which it is the rematch, or empty.
 
     @property
     def seeded(self) -> bool:
@@ -152,6 +155,7 @@ class MatchStatus(NamedTuple):
     over: bool = False
     due: int | None = None  # When a server must act, in milliseconds since 1970; None: never.
     was_due: bool = True  # Whether it may have been due before.
+    feed: bytes = b""  # A croupier.v1.MatchUpdate without what an `Update` has besides.
 
 
 class Snapshot(NamedTuple):
@@ -204,6 +208,27 @@ class ListedMatch(NamedTuple):
     rules_version: int
     updated: int  # When its last entry was made, or else the match; in milliseconds since 1970.
     invited: tuple[int, ...] = ()
+
+
+class Update(NamedTuple):
+    """What the feed tells of a match at its newest version."""
+
+    position: int  # In the feed.
+    match_id: str
+    version: int
+    at: int  # When this version was made, as in `Entry.at`.
+    created: int  # When the match was created.
+    owner: str  # As in its header.
+    feed: bytes  # As in `MatchStatus`; empty if a server without a feed has written it.
+
+
+class Updates(NamedTuple):
+    """A part of the feed."""
+
+    epoch: str  # Positions of another epoch mean nothing here.
+    end: int  # The position up to which this part goes.
+    updates: list[Update]  # In order of their positions.
+    more: bool = False  # Whether the feed may go on after this part.
 
 
 class Store(Protocol):
@@ -279,6 +304,21 @@ class Store(Protocol):
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         """At most `limit` of the matches that fit a query, the newest first."""
+
+    async def list_updates(self, after: int | None, limit: int) -> Updates:
+        """The part of the feed after a position that about `limit` entries of the log make.
+
+        It has only the newest version of each match, so it may be empty though there is more. No
+        update is ever added before its end. Without `after` it is the end of the feed alone.
+        """
+
+    async def list_running(
+        self, owner: str | None, after: tuple[int, str], limit: int
+    ) -> list[Update]:
+        """At most `limit` of the matches of an owner that are not over; None is any owner.
+
+        They are in order of (created, match_id), and come after this one.
+        """
 
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         """Deletes at most `limit` matches that ended before a time, the oldest first.

@@ -1,5 +1,6 @@
 """A log that ends with the process."""
 
+import secrets
 from collections.abc import Callable, Sequence
 
 from service.store.interface import (
@@ -14,6 +15,8 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    Update,
+    Updates,
 )
 
 
@@ -27,6 +30,9 @@ class MemoryStore:
         self._snapshots: dict[str, Snapshot] = {}
         self._due: dict[str, int] = {}
         self._ended: dict[str, int] = {}
+        self._feed: dict[str, tuple[int, bytes]] = {}  # By match, in order of the positions.
+        self._end = 0  # Of the feed.
+        self._epoch = secrets.token_hex(4)
         self._changes = Changes()
 
     async def open(self) -> None:
@@ -131,10 +137,47 @@ class MemoryStore:
         found.sort(key=lambda listed: (listed.created, listed.match_id), reverse=True)
         return found[:limit]
 
+    async def list_updates(self, after: int | None, limit: int) -> Updates:
+        found = []
+        if after is not None:
+            # The newest positions are last.
+            for match_id, (position, _) in reversed(self._feed.items()):
+                if position <= after:
+                    break
+                found.append(self._update(match_id))
+        found = found[::-1][:limit]
+        more = len(found) == limit
+        return Updates(self._epoch, found[-1].position if more else self._end, found, more)
+
+    async def list_running(
+        self, owner: str | None, after: tuple[int, str], limit: int
+    ) -> list[Update]:
+        found = sorted(
+            (header.created, match_id)
+            for match_id, header in self._headers.items()
+            if match_id not in self._ended and owner in (None, header.owner)
+        )
+        return [
+            self._update(match_id) for created, match_id in found if (created, match_id) > after
+        ][:limit]
+
+    def _update(self, match_id: str) -> Update:
+        header, entries = self._headers[match_id], self._entries[match_id]
+        position, feed = self._feed[match_id]
+        at = entries[-1].at if entries else header.created
+        return Update(position, match_id, len(entries), at, header.created, header.owner, feed)
+
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         ended = sorted((at, match_id) for match_id, at in self._ended.items() if at < before)
         for _, match_id in ended[:limit]:
-            for table in (self._headers, self._entries, self._snapshots, self._due, self._ended):
+            for table in (
+                self._headers,
+                self._entries,
+                self._snapshots,
+                self._due,
+                self._ended,
+                self._feed,
+            ):
                 table.pop(match_id, None)
         return [match_id for _, match_id in ended[:limit]]
 
@@ -142,6 +185,9 @@ class MemoryStore:
         self._due.pop(match_id, None)
         if status.due is not None:
             self._due[match_id] = status.due
+        self._feed.pop(match_id, None)
+        self._end += 1
+        self._feed[match_id] = (self._end, status.feed)
 
 
 def _repeats(entries: list[Entry], entry: Entry) -> bool:

@@ -29,6 +29,8 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    Update,
+    Updates,
 )
 from service.store.jobs import Append, JobGatherer
 from service.store.postgresql_connections import (
@@ -126,6 +128,16 @@ class PostgresStore:
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._use("read", "other", lambda file: tables.read_listed(file, query, limit))
+
+    async def list_updates(self, after: int | None, limit: int) -> Updates:
+        return await self._use("read", "feed", lambda file: tables.read_updates(file, after, limit))
+
+    async def list_running(
+        self, owner: str | None, after: tuple[int, str], limit: int
+    ) -> list[Update]:
+        return await self._use(
+            "read", "feed", lambda file: tables.read_running(file, owner, after, limit)
+        )
 
     async def delete_ended(self, before: int, limit: int) -> Sequence[str]:
         return await self._use(

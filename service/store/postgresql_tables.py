@@ -16,6 +16,8 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    Update,
+    Updates,
     read_columns,
     write_columns,
 )
@@ -90,15 +92,32 @@ MIGRATIONS = (
     ALTER TABLE matches ADD COLUMN hint_policy integer NOT NULL DEFAULT 0;
     """,
     "ALTER TABLE matches ADD COLUMN start bytea NOT NULL DEFAULT ''",
+    # The position of what is written in the feed is its transaction. It is NULL in what is from
+    # before there was a feed, and `feed` also in what a server of the version before writes.
+    """
+    ALTER TABLE matches
+        ADD COLUMN owner text NOT NULL DEFAULT '',
+        ADD COLUMN rematch_of text NOT NULL DEFAULT '',
+        ADD COLUMN feed_position bigint,
+        ADD COLUMN feed bytea;
+    ALTER TABLE matches ALTER COLUMN feed_position SET DEFAULT pg_current_xact_id()::text::bigint;
+    CREATE INDEX matches_feed ON matches (feed_position) WHERE feed_position IS NOT NULL;
+    CREATE INDEX matches_owned ON matches (owner, created, match_id)
+        WHERE ended IS NULL AND owner <> '';
+    ALTER TABLE entries ADD COLUMN feed_position bigint, ADD COLUMN feed bytea;
+    ALTER TABLE entries ALTER COLUMN feed_position SET DEFAULT pg_current_xact_id()::text::bigint;
+    CREATE INDEX entries_feed ON entries (feed_position) WHERE feed_position IS NOT NULL;
+    """,
 )
 
 _HEADER = ", ".join(Header._fields)
 _VALUES = ", ".join(f"${number}" for number in range(1, len(Header._fields) + 1))
 _DUE = f"${len(Header._fields) + 1}::bigint"
+_FEED = f"${len(Header._fields) + 2}"
 
 _CREATE = f"""
     WITH created AS (
-        INSERT INTO matches ({_HEADER}) VALUES ({_VALUES})
+        INSERT INTO matches ({_HEADER}, feed) VALUES ({_VALUES}, {_FEED})
         ON CONFLICT DO NOTHING
         RETURNING match_id
     ), due AS (
@@ -112,8 +131,10 @@ _CREATE = f"""
 # other for ever. A subquery that yields one value is looked up row by row; EXISTS could be answered
 # by reading the whole table once.
 _ADDED = """
-    INSERT INTO entries
-    SELECT match_id, version, kind, seat, at, action, expected_version, request_id
+    INSERT INTO entries (
+        match_id, version, kind, seat, at, action, expected_version, request_id, feed
+    )
+    SELECT match_id, version, kind, seat, at, action, expected_version, request_id, feed
     FROM asked
     WHERE CASE WHEN version = 1
         THEN (SELECT TRUE FROM matches WHERE matches.match_id = asked.match_id)
@@ -126,10 +147,10 @@ _ADDED = """
     ON CONFLICT DO NOTHING
     RETURNING match_id
 """
-_ENTRY_COLUMNS = "match_id, version, kind, seat, at, action, expected_version, request_id"
+_ENTRY_COLUMNS = "match_id, version, kind, seat, at, action, expected_version, request_id, feed"
 _ENTRY_ARRAYS = """
     $1::text[], $2::integer[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bytea[],
-    $7::bigint[], $8::bytea[]
+    $7::bigint[], $8::bytea[], $9::bytea[]
 """
 _APPEND_ENTRIES = f"""
     WITH asked AS (
@@ -140,7 +161,7 @@ _APPEND_ENTRIES = f"""
 # The same where the status of a match may change, which takes nearly twice as long.
 _APPEND = f"""
     WITH asked AS (
-        SELECT * FROM unnest({_ENTRY_ARRAYS}, $9::boolean[], $10::bigint[])
+        SELECT * FROM unnest({_ENTRY_ARRAYS}, $10::boolean[], $11::bigint[])
             AS asked ({_ENTRY_COLUMNS}, over, due)
     ), added AS (
         {_ADDED}
@@ -185,6 +206,47 @@ _READ_HEADS = """
         ORDER BY version DESC LIMIT 1
     ) AS newest
 """
+
+# All transactions before this position are over, so that nothing is ever added before it. The
+# positions of a database begin anew with another one, and may repeat when a standby has taken over.
+_FEED_END = """
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1,
+        (SELECT system_identifier FROM pg_control_system())
+        || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+"""
+# A transaction is never split.
+_READ_UPDATES = """
+    SELECT entries.feed_position, match_id, version, at, created, owner, entries.feed,
+        NOT EXISTS (
+            SELECT FROM entries AS later
+            WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
+        )
+    FROM entries JOIN matches USING (match_id)
+    WHERE entries.feed_position > $1 AND entries.feed_position <= $2
+    UNION ALL
+    SELECT feed_position, match_id, 0, created, created, owner, feed,
+        NOT EXISTS (
+            SELECT FROM entries WHERE entries.match_id = matches.match_id AND version = 1
+        )
+    FROM matches
+    WHERE feed_position > $1 AND feed_position <= $2
+    ORDER BY 1 FETCH FIRST $3 ROWS WITH TIES
+"""
+_READ_RUNNING = """
+    SELECT 0, match_id, coalesce(version, 0), coalesce(at, created), created, owner,
+        CASE WHEN version IS NULL THEN running.feed ELSE newest.feed END
+    FROM (
+        SELECT match_id, created, owner, feed FROM matches
+        WHERE ended IS NULL AND (created, match_id) > ($1, $2) {of_owner}
+        ORDER BY created, match_id LIMIT $3
+    ) AS running LEFT JOIN LATERAL (
+        SELECT version, at, feed FROM entries WHERE entries.match_id = running.match_id
+        ORDER BY version DESC LIMIT 1
+    ) AS newest ON TRUE
+    ORDER BY created, match_id
+"""
+_READ_RUNNING_OF_ALL = _READ_RUNNING.format(of_owner="")
+_READ_RUNNING_OF_ONE = _READ_RUNNING.format(of_owner="AND owner = $4 AND owner <> ''")
 
 LISTENER = "croupier listens"  # The name of connections that wait for notifications.
 _COUNT_LISTENERS = """
@@ -280,7 +342,7 @@ async def keep_first(connection: Any, offered: bytes) -> bytes:
 
 async def create_match(connection: Any, header: Header, status: MatchStatus) -> bool:
     """Adds a match unless there is one of its id; returns whether it did."""
-    values = (*write_columns(header), status.due)
+    values = (*write_columns(header), status.due, status.feed)
     return await connection.fetchval(_CREATE, *values) is not None
 
 
@@ -292,12 +354,12 @@ async def append_entries(
     Each comes with the id of its match, the version that it makes, and the status of the match.
     """
     rows = [
-        (match_id, version, *entry[:-1], entry.request_id.encode())
-        for match_id, version, entry, _ in entries
+        (match_id, version, *entry[:-1], entry.request_id.encode(), status.feed)
+        for match_id, version, entry, status in entries
     ]
     statuses = [status for *_, status in entries]
     if any(status.over or status.was_due or status.due is not None for status in statuses):
-        over, due, _ = zip(*statuses, strict=True)
+        over, due, *_ = zip(*statuses, strict=True)
         added = await connection.fetch(_APPEND, *zip(*rows, strict=True), over, due)
     else:
         added = await connection.fetch(_APPEND_ENTRIES, *zip(*rows, strict=True))
@@ -377,6 +439,33 @@ async def read_listed(connection: Any, query: Query, limit: int) -> list[ListedM
         *values,
     )
     return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
+
+
+async def read_updates(connection: Any, after: int | None, limit: int) -> Updates:
+    """The feed after a position; without one its end alone."""
+    ((end, epoch),) = await connection.fetch(_FEED_END)
+    if after is None or end <= after:
+        return Updates(epoch, end if after is None else after, [])
+    rows = await connection.fetch(_READ_UPDATES, after, end, limit)
+    updates = [_read_update(*update) for *update, newest in rows if newest]
+    more = len(rows) >= limit
+    return Updates(epoch, rows[-1][0] if more else end, updates, more)
+
+
+async def read_running(
+    connection: Any, owner: str | None, after: tuple[int, str], limit: int
+) -> list[Update]:
+    """At most `limit` of the matches of an owner that are not over, the oldest first."""
+    if owner is None:
+        rows = await connection.fetch(_READ_RUNNING_OF_ALL, *after, limit)
+    else:
+        rows = await connection.fetch(_READ_RUNNING_OF_ONE, *after, limit, owner)
+    return [_read_update(*row) for row in rows]
+
+
+def _read_update(*columns: Any) -> Update:
+    update = Update(*columns)
+    return update if update.feed is not None else update._replace(feed=b"")
 
 
 def is_fault_of_ours(error: Exception) -> bool:

@@ -30,6 +30,8 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    Update,
+    Updates,
 )
 from service.store.jobs import Append, JobGatherer
 from service.store.sqlite_writer import MAX_BATCH, Create, Job, SqliteWriter, Work
@@ -209,6 +211,14 @@ class SqliteStore:
 
     async def list_matches(self, query: Query, limit: int) -> Sequence[ListedMatch]:
         return await self._read(tables.read_listed, query, limit)
+
+    async def list_updates(self, after: int | None, limit: int) -> Updates:
+        return await self._read(tables.read_updates, after, limit)
+
+    async def list_running(
+        self, owner: str | None, after: tuple[int, str], limit: int
+    ) -> list[Update]:
+        return await self._read(tables.read_running, owner, after, limit)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         return self._changes.listen(listener)

@@ -13,6 +13,8 @@ from service.store.interface import (
     Query,
     Snapshot,
     StoredMatch,
+    Update,
+    Updates,
     read_columns,
 )
 
@@ -99,6 +101,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE matches ADD COLUMN hint_policy INTEGER NOT NULL DEFAULT 0",
     ),
     ("ALTER TABLE matches ADD COLUMN start BLOB NOT NULL DEFAULT x''",),
+    (
+        "ALTER TABLE matches ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE matches ADD COLUMN rematch_of TEXT NOT NULL DEFAULT ''",
+        # What is from before there was a feed has position 0, where no feed begins.
+        "ALTER TABLE matches ADD COLUMN feed_position INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE matches ADD COLUMN feed BLOB NOT NULL DEFAULT x''",
+        "CREATE INDEX matches_feed ON matches (feed_position) WHERE feed_position > 0",
+        "CREATE INDEX matches_owned ON matches (owner, created, match_id) "
+        "WHERE ended IS NULL AND owner <> ''",
+        "ALTER TABLE entries ADD COLUMN feed_position INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE entries ADD COLUMN feed BLOB NOT NULL DEFAULT x''",
+        "CREATE INDEX entries_feed ON entries (feed_position) WHERE feed_position > 0",
+        "INSERT INTO settings VALUES ('epoch', CAST(lower(hex(randomblob(4))) AS BLOB))",
+    ),
 )
 
 
@@ -240,6 +256,72 @@ def read_listed(connection: sqlite3.Connection, query: Query, limit: int) -> lis
         (*values, limit),
     )
     return [ListedMatch(*row)._replace(bots=tuple(row[2]), invited=tuple(row[8])) for row in rows]
+
+
+_EPOCH = "SELECT CAST(value AS TEXT) FROM settings WHERE name = 'epoch'"
+# The conditions are literal, as the indexes are partial.
+_READ_UPDATES = """
+    SELECT entries.feed_position, match_id, version, at, created, owner, entries.feed,
+        NOT EXISTS (
+            SELECT 1 FROM entries AS later
+            WHERE later.match_id = entries.match_id AND later.version = entries.version + 1
+        )
+    FROM entries JOIN matches USING (match_id)
+    WHERE entries.feed_position > ?1 AND entries.feed_position > 0
+    UNION ALL
+    SELECT feed_position, match_id, 0, created, created, owner, feed,
+        NOT EXISTS (
+            SELECT 1 FROM entries WHERE entries.match_id = matches.match_id AND version = 1
+        )
+    FROM matches
+    WHERE feed_position > ?1 AND feed_position > 0
+    ORDER BY 1 LIMIT ?2
+"""
+_READ_RUNNING = """
+    SELECT 0, match_id, coalesce(version, 0), coalesce(at, created), created, owner,
+        CASE WHEN version IS NULL THEN matches.feed ELSE entries.feed END
+    FROM (
+        SELECT * FROM matches
+        WHERE ended IS NULL AND (created, match_id) > (?1, ?2) {of_owner}
+        ORDER BY created, match_id LIMIT ?3
+    ) AS matches LEFT JOIN entries USING (match_id)
+    WHERE version IS NULL OR version = (
+        SELECT max(version) FROM entries WHERE entries.match_id = matches.match_id
+    )
+    ORDER BY created, match_id
+"""
+_READ_RUNNING_OF_ALL = _READ_RUNNING.format(of_owner="")
+_READ_RUNNING_OF_ONE = _READ_RUNNING.format(of_owner="AND owner = ?4 AND owner <> ''")
+
+
+def read_updates(connection: sqlite3.Connection, after: int | None, limit: int) -> Updates:
+    """The feed after a position; without one its end alone."""
+    (epoch,) = connection.execute(_EPOCH).fetchone()
+    if after is None:
+        return Updates(epoch, read_feed_end(connection), [])
+    rows = connection.execute(_READ_UPDATES, (after, limit)).fetchall()
+    updates = [Update(*update) for *update, newest in rows if newest]
+    return Updates(epoch, rows[-1][0] if rows else after, updates, len(rows) == limit)
+
+
+def read_feed_end(connection: sqlite3.Connection) -> int:
+    """The last position of the feed."""
+    (end,) = connection.execute(
+        "SELECT max(coalesce((SELECT max(feed_position) FROM entries WHERE feed_position > 0), 0), "
+        "coalesce((SELECT max(feed_position) FROM matches WHERE feed_position > 0), 0))"
+    ).fetchone()
+    return int(end)
+
+
+def read_running(
+    connection: sqlite3.Connection, owner: str | None, after: tuple[int, str], limit: int
+) -> list[Update]:
+    """At most `limit` of the matches of an owner that are not over, the oldest first."""
+    if owner is None:
+        rows = connection.execute(_READ_RUNNING_OF_ALL, (*after, limit))
+    else:
+        rows = connection.execute(_READ_RUNNING_OF_ONE, (*after, limit, owner))
+    return [Update(*row) for row in rows]
 
 
 def write_snapshot(connection: sqlite3.Connection, match_id: str, snapshot: Snapshot) -> None:

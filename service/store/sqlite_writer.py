@@ -25,7 +25,7 @@ MAX_BATCH = 256
 MAX_HEADS = 65536
 PROBE_SECONDS = 1.0
 
-_ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?)"
+_ENTRY = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _HEADER = ", ".join("?" * len(Header._fields))
 
 
@@ -76,6 +76,7 @@ class SqliteWriter:
         # without reading the log. Only the writer changes it, after a commit.
         self.heads: dict[str, int] = {}
         self._due: set[str] = set()  # The matches that have a row in the schedule.
+        self._feed_end = 0  # The last position of the feed, or a larger one.
         self._connection: sqlite3.Connection | None = None
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
 
@@ -167,6 +168,7 @@ class SqliteWriter:
         if self._connection is None:
             connection = self._connect()
             self._due = tables.read_all_due(connection)
+            self._feed_end = max(self._feed_end, tables.read_feed_end(connection))
             self._connection = connection
         try:
             return self._commit(self._connection, jobs, together=True)
@@ -194,7 +196,7 @@ class SqliteWriter:
         if values:
             # One statement, which is a transaction of its own where it is all there is: between two
             # calls the thread would have to wait for the interpreter.
-            rows = ", ".join([_ENTRY] * (len(values) // 8))
+            rows = ", ".join([_ENTRY] * (len(values) // 10))
             connection.execute(f"INSERT INTO entries VALUES {rows}", values)
         if not only_entries:
             connection.execute("COMMIT")
@@ -234,6 +236,8 @@ class SqliteWriter:
             entry.action,
             entry.expected_version,
             entry.request_id,
+            self._next_position(),
+            status.feed,
         )
         if values is not None:
             values.extend(row)
@@ -254,14 +258,21 @@ class SqliteWriter:
         # Whether there was no match of this id.
         header = job.header
         done = connection.execute(
-            f"INSERT INTO matches ({tables.HEADER}) VALUES ({_HEADER}) ON CONFLICT DO NOTHING",
-            write_columns(header),
+            f"INSERT INTO matches ({tables.HEADER}, feed_position, feed) VALUES ({_HEADER}, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            (*write_columns(header), self._next_position(), job.status.feed),
         )
         if not done.rowcount:
             return False
         heads[header.match_id] = 0
         self._schedule(connection, header.match_id, job.status)
         return True
+
+    def _next_position(self) -> int:
+        # Not only the next number: a log that was restored from a backup must not use positions
+        # again that are in the cursors of those who know what came after the backup.
+        self._feed_end = max(self._feed_end + 1, time.time_ns() // 1000)
+        return self._feed_end
 
     def _schedule(self, connection: sqlite3.Connection, match_id: str, status: MatchStatus) -> None:
         if status.due is not None:

@@ -34,6 +34,9 @@ class Tables:
         self.requests = set()
         self.snapshots = {}
         self.agenda = {}
+        self.feed = {}  # The position and the update of each version, by match and version.
+        self.transaction = 0
+        self.timeline = 1
         self.schema = None
 
     def copy(self):
@@ -41,7 +44,9 @@ class Tables:
         other = Tables()
         for name, value in vars(self).items():
             setattr(other, name, value.copy() if hasattr(value, "copy") else value)
-        other.entries = {match_id: list(rows) for match_id, rows in self.entries.items()}
+        for name in ("entries", "feed"):
+            copied = {match_id: list(rows) for match_id, rows in getattr(self, name).items()}
+            setattr(other, name, copied)
         return other
 
 
@@ -95,6 +100,7 @@ class Database:
         """
         before = self.primary
         self.primary = before.copy()
+        self.primary.timeline += 1
         self.down = True
         for session in list(self.sessions.values()):
             if self._rng.random() < stays:
@@ -146,12 +152,14 @@ class Database:
         return [(data.settings["key"],)]
 
     def _create(self, data, session, *values):
-        *columns, due = values
+        *columns, due, feed = values
         match_id = columns[0]
         if match_id in data.matches:
             return []
         data.matches[match_id] = tuple(columns)
         data.entries[match_id] = []
+        data.transaction += 1
+        data.feed[match_id] = [(data.transaction, feed)]
         self.times[match_id] = [self.loop.now]
         if due is not None:
             data.agenda[match_id] = due
@@ -159,8 +167,9 @@ class Database:
 
     def _append(self, data, session, *arrays):
         added = []
+        data.transaction += 1
         for row in sorted(zip(*arrays, strict=True), key=lambda row: row[0]):
-            match_id, version, *entry = row[:8]
+            match_id, version, *entry, feed = row[:9]
             entries = data.entries.get(match_id)
             request = (match_id, entry[1], entry[-1])
             if entries is None or len(entries) != version - 1:
@@ -168,12 +177,13 @@ class Database:
             if entry[-1] and request in data.requests:
                 continue
             entries.append(tuple(entry))
+            data.feed[match_id].append((data.transaction, feed))
             self.times[match_id].append(self.loop.now)
             if entry[-1]:
                 data.requests.add(request)
             added.append((match_id,))
-            if len(row) > 8:
-                over, due = row[8:]
+            if len(row) > 9:
+                over, due = row[9:]
                 if over:
                     data.ended[match_id] = entry[2]
                 if due is None:
@@ -210,7 +220,14 @@ class Database:
     def _delete(self, data, session, before, limit):
         old = sorted((at, match_id) for match_id, at in data.ended.items() if at < before)[:limit]
         for _, match_id in old:
-            for table in (data.matches, data.entries, data.snapshots, data.agenda, data.ended):
+            for table in (
+                data.matches,
+                data.entries,
+                data.snapshots,
+                data.agenda,
+                data.ended,
+                data.feed,
+            ):
                 table.pop(match_id, None)
         return [(match_id,) for _, match_id in old]
 
@@ -283,6 +300,37 @@ class Database:
             )
         return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:limit]
 
+    def _feed_end(self, data, session):
+        # As transactions are serial, none runs now.
+        return [(data.transaction, f"{data.timeline:x}")]
+
+    def _updates(self, data, session, after, end, limit):
+        rows = []
+        for match_id, feed in data.feed.items():
+            for version, (position, told) in enumerate(feed):
+                if after < position <= end:
+                    update = self._update(data, match_id, version, position, told)
+                    rows.append((*update, version == len(feed) - 1))
+        rows.sort(key=lambda row: row[0])
+        while limit < len(rows) and rows[limit - 1][0] == rows[limit][0]:
+            limit += 1
+        return rows[:limit]
+
+    def _running(self, data, session, created, match_id, limit, owner=None):
+        found = []
+        for each, feed in data.feed.items():
+            update = self._update(data, each, len(feed) - 1, 0, feed[-1][1])
+            wanted = owner in (None, update[5]) and (update[4], each) > (created, match_id)
+            if wanted and each not in data.ended:
+                found.append(update)
+        return sorted(found, key=lambda row: (row[4], row[1]))[:limit]
+
+    def _update(self, data, match_id, version, position, told):
+        row = data.matches[match_id]
+        created, owner = (row[Header._fields.index(name)] for name in ("created", "owner"))
+        at = data.entries[match_id][version - 1][2] if version else created
+        return (position, match_id, version, at, created, owner, told)
+
     def _notify(self, data, session, channel, notice):
         if session.standby:
             raise asyncpg.ReadOnlySQLTransactionError("on a standby")
@@ -303,6 +351,10 @@ _NAMES = {
     tables._READ_ENTRIES: "entries",
     tables._READ_HEADS: "heads",
     tables._COUNT_LISTENERS: "listeners",
+    tables._FEED_END: "feed_end",
+    tables._READ_UPDATES: "updates",
+    tables._READ_RUNNING_OF_ALL: "running",
+    tables._READ_RUNNING_OF_ONE: "running",
     tables._DELETE_ENDED: "delete",
     tables._WRITE_SNAPSHOTS: "snapshots",
     **dict.fromkeys(tables.MIGRATIONS, "nothing"),

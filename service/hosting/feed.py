@@ -1,0 +1,174 @@
+"""The feed: what changes in all matches of the log, for those who follow many of them.
+
+The log has the feed (`Store.list_updates`). A server that somebody follows it on reads its end
+again and again, once for all of them, and keeps what it has read last. Each follower goes its own
+way from position to position, through what is kept or, if it is behind, through the log. So a
+follower that reads slowly costs nothing, and is told less: each match at its newest version alone.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from croupier.v1.error_pb2 import ErrorReason
+from service.common.errors import Refusal, log_failure
+from service.hosting.matches import Matches
+from service.hosting.views import write_update
+from service.store import Listener, Store, Update, Updates
+
+PAGE = 500  # Updates that are read at once.
+MAX_KEPT = 5_000  # Updates.
+# Between two looks at the log. Other servers are heard of sooner, if they are.
+POLL_SECONDS = 0.25
+MIN_SECONDS = 0.05
+
+# A match of other rules, or one that was deleted meanwhile.
+_NOT_HERE = (ErrorReason.ERROR_REASON_RULES_CHANGED, ErrorReason.ERROR_REASON_MATCH_NOT_FOUND)
+
+
+class Feed:
+    """The feed of a log, as those who follow it at one server read it."""
+
+    def __init__(self, store: Store, matches: Matches) -> None:
+        self._store = store
+        self._matches = matches
+        self._followers = 0
+        self._task: asyncio.Task[None] | None = None
+        # What was read last: the updates after one position, up to another.
+        self._epoch = ""
+        self._begin = self._end = -1
+        self._kept: list[Update] = []
+        self._changed = asyncio.Event()  # Set when the log may have changed.
+        self._news = asyncio.Event()  # Set, and replaced, when more was read.
+        self.closing = False
+
+    def close(self) -> None:
+        """Ends all waiting."""
+        self.closing = True
+        self._news.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """While somebody follows the feed."""
+        self._followers += 1
+        if self._followers == 1 and not self.closing:
+            self._end_listening = self._store.listen(Listener(self._hear, tuple))
+            self._task = asyncio.create_task(self._read_on())
+        try:
+            yield
+        finally:
+            self._followers -= 1
+            if not self._followers and self._task is not None:
+                self._end_listening()
+                self._task.cancel()
+                self._task = None
+                self._begin = self._end = -1
+                self._kept = []
+
+    async def end(self) -> Updates:
+        """Where the feed ends now."""
+        return await self._store.list_updates(None, PAGE)
+
+    async def list_running(
+        self, owner: str | None, after: tuple[int, str]
+    ) -> tuple[list[Update], tuple[int, str] | None]:
+        """Some matches of an owner that are not over, and what to call this with for the next."""
+        found = await self._store.list_running(owner, after, PAGE)
+        last = (found[-1].created, found[-1].match_id) if len(found) == PAGE else None
+        return await self._complete(found), last
+
+    async def after(self, epoch: str, position: int, seconds: float | None) -> Updates:
+        """Some updates after a position, as soon as there are any.
+
+        There may be none while the feed goes on, after `seconds`, and when this was closed. Raises
+        Refusal if positions of the epoch mean nothing any more.
+        """
+        while True:
+            news = self._news
+            found = await self._read(position)
+            if found.epoch != epoch:
+                raise cursor_expired()
+            if found.updates or found.more or self.closing:
+                return found
+            position = found.end
+            try:
+                async with asyncio.timeout(seconds):
+                    await news.wait()
+            except TimeoutError:
+                return found
+
+    async def _read(self, position: int) -> Updates:
+        if self._begin <= position <= self._end:
+            first = bisect_right(self._kept, position, key=lambda update: update.position)
+            return Updates(self._epoch, self._end, self._kept[first:])
+        found = await self._store.list_updates(position, PAGE)
+        return found._replace(updates=await self._complete(found.updates))
+
+    async def _complete(self, updates: list[Update]) -> list[Update]:
+        # What a server of another version has written tells nothing.
+        return [each if each.feed else await self._told(each) for each in updates]
+
+    async def _told(self, update: Update) -> Update:
+        try:
+            state = await self._matches.load(update.match_id, used=False)
+        except Refusal as refusal:
+            if refusal.reason not in _NOT_HERE:
+                raise
+            return update
+        return update._replace(version=state.version, at=state.time, feed=write_update(state))
+
+    # Reading the end of the feed
+
+    def _hear(self, match_id: str, version: int) -> None:
+        self._changed.set()
+
+    async def _read_on(self) -> None:
+        while True:
+            try:
+                while await self._read_more():
+                    pass
+            except Refusal:
+                pass  # The store logs its own failures.
+            except Exception as error:
+                log_failure("reading the feed", error)
+            # Some changes at once, so that they are read together.
+            await asyncio.sleep(MIN_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._changed.wait()
+            self._changed.clear()
+
+    async def _read_more(self) -> bool:
+        # Reads some updates; returns whether there may be more.
+        found = await self._store.list_updates(None if self._end < 0 else self._end, PAGE)
+        updates = await self._complete(found.updates)
+        if self._begin < 0 or found.epoch != self._epoch:
+            # Those whose cursors are of the epoch before find it out.
+            self._epoch, self._begin, self._kept, updates = found.epoch, found.end, [], []
+            self._tell()
+        self._kept += updates
+        self._end = found.end
+        if len(self._kept) > MAX_KEPT:
+            dropped = self._kept[: len(self._kept) - MAX_KEPT]
+            self._begin = dropped[-1].position
+            # A position is told as a whole.
+            self._kept = [each for each in self._kept if each.position > self._begin]
+        if updates:
+            self._tell()
+        return found.more
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+def cursor_expired() -> Refusal:
+    """The refusal of a cursor whose position means nothing any more."""
+    return Refusal(
+        ErrorReason.ERROR_REASON_CURSOR_EXPIRED,
+        "the cursor is of another log, or from before another server of the database took over: "
+        "begin without one",
+    )

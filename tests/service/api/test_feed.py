@@ -1,0 +1,423 @@
+"""The feed: many matches in one stream, for their owner or the operator, and many views at once."""
+
+import asyncio
+import hashlib
+import random
+
+import grpc
+import pytest
+
+from croupier.v1 import feed_pb2, feed_pb2_grpc, match_pb2
+from croupier.v1.error_pb2 import ErrorReason
+from service import wire
+from service.hosting import feed
+from tests.support.manual_clock import ManualClock
+from tests.support.serving import (
+    INVITED,
+    OPEN,
+    TIMEOUT,
+    Client,
+    Table,
+    bot,
+    play_on,
+    refused,
+    ruleset_of,
+)
+from tests.support.stores import MemoryPlace, PostgresPlace, SqlitePlace
+
+GAME = "skystones"
+KEYS = {"one": "key-of-one", "two": "key-of-two"}
+OPERATOR = "operator-" * 5
+CREATED, JOINED, DECIDED, ENDED = (
+    getattr(feed_pb2, f"MATCH_CHANGE_{name}") for name in ("CREATED", "JOINED", "DECIDED", "ENDED")
+)
+
+
+class Follower:
+    """A caller that follows the feed."""
+
+    def __init__(self, client, who=(), **request):
+        self._metadata = who
+        stub = feed_pb2_grpc.FeedServiceStub(client.channel)
+        message = feed_pb2.WatchMatchesRequest(**request)
+        self.call = stub.WatchMatches(message, metadata=who, timeout=TIMEOUT)
+        self.updates = []
+        self.cursor = ""
+
+    def read(self):
+        """The next response."""
+        response = next(self.call)
+        self.cursor = response.cursor or self.cursor
+        self.updates += response.updates
+        return response
+
+    def read_running(self):
+        """Reads the matches that run; returns their updates by name."""
+        while not self.read().cursor:
+            pass
+        return self.newest()
+
+    def read_until(self, condition):
+        """Reads on until this holds for the newest updates, by name; returns them."""
+        while not condition(self.newest()):
+            self.read()
+        return self.newest()
+
+    def newest(self):
+        """The newest update of each match."""
+        return {update.name: update for update in self.updates}
+
+
+def by_key(name, player=None):
+    found = (("x-api-key", KEYS[name]),)
+    return found if player is None else (*found, ("x-player-id", player))
+
+
+AS_OPERATOR = (("authorization", f"Bearer {OPERATOR}"),)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def place(request, tmp_path):
+    if request.param == "memory":
+        return MemoryPlace()
+    if request.param == "sqlite":
+        return SqlitePlace(tmp_path / "log")
+    return PostgresPlace(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def start(servers, tmp_path):
+    """Starts a server on the log at a place, and returns it with a client."""
+    digests = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
+    (tmp_path / "callers").write_text(
+        "\n".join(
+            f'[keys.{name}]\nsha256 = "{digest}"\nnames_players = true'
+            for name, digest in digests.items()
+        )
+    )
+    (tmp_path / "operator").write_text(OPERATOR)
+    started = []
+
+    def start(place, **options):
+        store = place.store()
+        servers.run(store.open())
+        server, address = servers.start(
+            store,
+            operator_token_file=tmp_path / "operator",
+            callers_file=tmp_path / "callers",
+            **options,
+        )
+        started.append((server, store, Client(address)))
+        return server, started[-1][2]
+
+    yield start
+    for server, store, client in started:
+        client.close()
+        if server in servers._running:
+            servers.stop(server)
+        servers.run(store.close())
+
+
+@pytest.fixture
+def client(start):
+    return start(MemoryPlace())[1]
+
+
+def create(client, who=(), seats=(OPEN, OPEN), game=GAME, **request):
+    """Creates a match as a caller, and returns its table."""
+    message = match_pb2.CreateMatchRequest(ruleset=ruleset_of(game), seats=seats, **request)
+    return Table(client, client.matches.CreateMatch(message, metadata=who, timeout=TIMEOUT))
+
+
+def act(table):
+    """Lets a seat that owes a decision act; returns the version."""
+    view = table.spectator.view()
+    player = table.players[view.deciders[0]]
+    return player.submit(player.view().legal_actions[0], view.version).version
+
+
+async def nobody_follows(server):
+    """Returns when a server has noticed that nobody follows its feed any more."""
+    while server._feed._followers:
+        await asyncio.sleep(0)
+
+
+def at(table, version):
+    """Whether the newest update of a table's match is of this version, or a later one."""
+    return lambda newest: table.name in newest and newest[table.name].version >= version
+
+
+def test_a_key_follows_its_own_matches_and_the_operator_all(place, start):
+    _, client = start(place)
+    mine = create(client, by_key("one"))
+    of_player = create(client, by_key("one", "somebody"))
+    others = create(client, by_key("two"))
+    nobodys = create(client)
+    follower = Follower(client, by_key("one"))
+    operator = Follower(client, AS_OPERATOR)
+    running = follower.read_running()
+    assert set(running) == {mine.name, of_player.name}
+    assert set(operator.read_running()) == {t.name for t in (mine, of_player, others, nobodys)}
+    assert {each.change for each in running.values()} == {CREATED}
+    for table in (others, nobodys, mine, of_player):
+        act(table)
+    later = create(client, by_key("one"))
+    follower.read_until(lambda newest: {later.name, mine.name, of_player.name} <= set(newest))
+    newest = follower.read_until(at(of_player, 1))
+    assert set(newest) == {mine.name, of_player.name, later.name}
+    assert newest[mine.name].change == DECIDED
+    everything = {t.name for t in (mine, of_player, others, nobodys, later)}
+    operator.read_until(lambda newest: set(newest) == everything)
+    # The player of a key follows the matches of the key.
+    assert set(Follower(client, by_key("one", "else")).read_running()) == set(newest)
+
+
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_updates_tell_of_each_version_what_a_spectator_sees(place, start, game):
+    _, client = start(place)
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    table = create(client, by_key("one"), game=game)
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    rng = random.Random(seed)
+    for _ in range(12):
+        play_on(table, rng, 1)
+        view = table.spectator.view()
+        update = follower.read_until(at(table, view.version))[table.name]
+        assert update.version == view.version
+        assert [each.seat for each in update.due_seats] == list(view.deciders)
+        assert update.result == view.result
+        assert update.change == (ENDED if view.HasField("result") else DECIDED)
+        if view.HasField("result"):
+            break
+    else:
+        table.players[1].resign()
+        update = follower.read_until(at(table, view.version + 1))[table.name]
+        assert (update.change, update.seat, list(update.due_seats)) == (ENDED, 1, [])
+        assert update.result == table.spectator.view().result
+    versions = [each.version for each in follower.updates]
+    assert versions == sorted(set(versions))
+
+
+def test_a_cursor_goes_on_after_what_was_read(place, start):
+    _, client = start(place)
+    tables = [create(client, by_key("one")) for _ in range(3)]
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    act(tables[0])
+    follower.read_until(at(tables[0], 1))
+    follower.call.cancel()
+    act(tables[1])
+    tables[2].players[0].resign()
+    again = Follower(client, by_key("one"), cursor=follower.cursor)
+    newest = again.read_until(lambda newest: len(newest) == 2)
+    assert {name: each.change for name, each in newest.items()} == {
+        tables[1].name: DECIDED,
+        tables[2].name: ENDED,
+    }
+
+
+def test_a_cursor_outlives_its_server_and_holds_on_others(servers, place, start):
+    server, client = start(place)
+    table = create(client, by_key("one"))
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    act(table)
+    if isinstance(place, PostgresPlace):
+        _, other = start(place)
+    else:
+        servers.stop(server)
+        error = refused(lambda: [follower.read() for _ in range(9)])
+        assert (error.code, error.reason) == (grpc.StatusCode.UNAVAILABLE, "SHUTTING_DOWN")
+        if isinstance(place, SqlitePlace):
+            servers.run(server._store.close())
+        _, other = start(place)
+    again = Follower(other, by_key("one"), cursor=follower.cursor)
+    assert again.read_until(at(table, 1))[table.name].change in (CREATED, DECIDED)
+
+
+def test_servers_that_share_a_log_tell_of_each_others_matches(postgres, start):
+    place = PostgresPlace(postgres)
+    (_, one), (_, other) = start(place), start(place)
+    follower = Follower(one, by_key("one"))
+    follower.read_running()
+    table = create(other, by_key("one"))
+    follower.read_until(at(table, 0))
+    for _ in range(5):
+        version = act(table)
+        follower.read_until(at(table, version))
+
+
+def test_a_follower_that_is_behind_is_told_of_each_match_once(servers, place, start, monkeypatch):
+    monkeypatch.setattr(feed, "MAX_KEPT", 8)
+    monkeypatch.setattr(feed, "PAGE", 3)
+    server, client = start(place)
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    follower.call.cancel()
+    servers.run(nobody_follows(server))
+    tables = [create(client, by_key("one")) for _ in range(4)]
+    for _ in range(5):
+        last = [act(table) for table in tables]
+    again = Follower(client, by_key("one"), cursor=follower.cursor)
+    again.read_until(
+        lambda newest: all(at(t, v)(newest) for t, v in zip(tables, last, strict=True))
+    )
+    # Only the newest version that there was when the log was read.
+    assert [each.version for each in again.updates] == last
+    assert len(Follower(client, by_key("one")).read_running()) == 4
+
+
+def test_who_is_due_until_when_and_who_is_missing(servers, start):
+    clock = ManualClock()
+    _, client = start(MemoryPlace(), clock=clock)
+    control = {"per_decision": {"seconds": 60}}
+    table = create(client, by_key("one"), (INVITED, OPEN), time_control=control)
+    follower = Follower(client, by_key("one"))
+    update = follower.read_running()[table.name]
+    assert (update.change, list(update.missing_seats), list(update.due_seats)) == (CREATED, [0], [])
+    table.join(client, 0)
+    update = follower.read_until(at(table, 1))[table.name]
+    assert (update.change, update.seat, list(update.missing_seats)) == (JOINED, 0, [])
+    assert [each.seat for each in update.due_seats] == list(table.spectator.view().deciders)
+    assert {each.deadline.ToMilliseconds() for each in update.due_seats} == {clock.now() + 60_000}
+    assert update.update_time.ToMilliseconds() == clock.now()
+
+
+def test_a_bot_is_never_due_and_a_rematch_names_its_match(client):
+    table = create(client, by_key("one"), (OPEN, bot("RANDOM")), hint_policy=1)
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    follower.read_until(lambda newest: [each.seat for each in newest[table.name].due_seats] == [0])
+    table.players[0].resign()
+    rematch = table.players[0].rematch()
+    update = follower.read_until(lambda newest: rematch.name in newest)[rematch.name]
+    assert update.rematch_of == table.name
+    assert all(each.seat == 1 for update in follower.updates[-1:] for each in update.due_seats)
+
+
+def test_entropy_that_a_seat_owes_makes_it_due(client):
+    table = create(client, by_key("one"), entropy_from_seats=True)
+    follower = Follower(client, by_key("one"))
+    update = follower.read_running()[table.name]
+    assert [each.seat for each in update.due_seats] == [0, 1]
+    digest = hashlib.sha256(b"entropy-of-seat-0").digest()
+    client.matches.ContributeEntropy(
+        match_pb2.ContributeEntropyRequest(name=table.name, entropy_hash=digest),
+        metadata=table.players[0].metadata,
+        timeout=TIMEOUT,
+    )
+    update = follower.read_until(at(table, 1))[table.name]
+    assert update.change == feed_pb2.MATCH_CHANGE_CONTRIBUTED
+    assert [each.seat for each in update.due_seats] == [1]
+
+
+def test_filters(client):
+    waits = create(client, by_key("one"), (INVITED, OPEN))
+    due = create(client, by_key("one"))
+    ended = create(client, by_key("one"))
+    as_due = Follower(client, by_key("one"), filter="UPDATE_FILTER_DUE")
+    as_over = Follower(client, by_key("one"), filter="UPDATE_FILTER_OVER")
+    assert set(as_due.read_running()) == {due.name, ended.name}
+    assert as_over.read_running() == {}
+    ended.players[0].resign()
+    waits.join(client, 0)
+    act(due)
+    as_due.read_until(lambda newest: at(waits, 1)(newest) and at(due, 1)(newest))
+    assert set(as_over.read_until(at(ended, 1))) == {ended.name}
+    assert as_due.newest()[ended.name].change == CREATED
+
+
+def test_a_quiet_owner_of_a_busy_server_gets_heartbeats(client):
+    follower = Follower(client, by_key("one"), heartbeat_interval={"seconds": 1})
+    follower.read_running()
+    before = follower.cursor
+    others = create(client, by_key("two"), (bot("RANDOM"), bot("RANDOM")))
+    response = follower.read()
+    assert not response.updates
+    assert response.cursor
+    assert others.name not in follower.newest()
+    assert follower.cursor != before
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "1.",
+        ".1",
+        "1.2.3",
+        "g.1",
+        "1.-1",
+        "1.99999999999999999999",
+        "é.1",
+        "1.9223372036854775808",
+    ],
+)
+def test_a_cursor_that_is_none_is_refused(client, cursor):
+    error = refused(Follower(client, by_key("one"), cursor=cursor).read)
+    assert (error.code, error.fields) == (grpc.StatusCode.INVALID_ARGUMENT, ["cursor"])
+
+
+def test_a_cursor_of_another_log_or_from_the_future_has_expired(place, start):
+    _, client = start(place)
+    follower = Follower(client, by_key("one"))
+    follower.read_running()
+    epoch, position = follower.cursor.split(".")
+    for cursor in (f"abc.{position}", f"{epoch}.{2**62}"):
+        error = refused(Follower(client, by_key("one"), cursor=cursor).read)
+        assert (error.code, error.reason) == (
+            grpc.StatusCode.FAILED_PRECONDITION,
+            "CURSOR_EXPIRED",
+        )
+
+
+def test_only_keys_and_the_operator_have_a_feed(client):
+    table = create(client, by_key("one"))
+    for who in ((), table.players[0].metadata, table.spectator.metadata):
+        error = refused(Follower(client, who).read)
+        assert error.reason == "KEY_REQUIRED"
+    assert refused(Follower(client, (("x-api-key", "wrong"),)).read).reason == "KEY_INVALID"
+
+
+def batch(client, tokens, who=(), **request):
+    stub = feed_pb2_grpc.FeedServiceStub(client.channel)
+    message = feed_pb2.BatchGetViewsRequest(tokens=tokens, **request)
+    return stub.BatchGetViews(message, metadata=who, timeout=TIMEOUT).results
+
+
+@pytest.mark.parametrize("game", wire.hosted_games())
+def test_views_of_many_seats_at_once_are_those_of_each(client, game):
+    tables = [create(client, game=game) for _ in range(2)]
+    everyone = [each for table in tables for each in table.everyone()]
+    results = batch(client, [each.token for each in everyone])
+    assert [each.view for each in results] == [each.view() for each in everyone]
+    only = batch(client, [each.token for each in everyone], read_mask={"paths": ["deciders"]})
+    for result, each in zip(only, everyone, strict=True):
+        assert [field.name for field, _ in result.view.ListFields()] in (["deciders"], [])
+        assert result.view.deciders == each.view().deciders
+
+
+def test_an_error_of_one_view_leaves_the_others(client):
+    table = create(client)
+    old = table.players[0].token
+    table.players[0].token = table.players[0].replace_token()
+    results = batch(client, [old, "nonsense", table.players[0].token])
+    kinds = [each.WhichOneof("result") for each in results]
+    assert kinds == ["error", "error", "view"]
+    assert results[0].error.reason == ErrorReason.ERROR_REASON_TOKEN_REPLACED
+    assert results[1].error.reason == ErrorReason.ERROR_REASON_INVALID_FIELD
+    assert "tokens[1]" in results[1].error.message
+    assert refused(batch, client, []).fields == ["tokens"]
+    assert refused(batch, client, ["x"] * 101).fields == ["tokens"]
+
+
+def test_each_view_of_a_batch_counts_as_a_call(servers, tmp_path):
+    (tmp_path / "callers").write_text("[budgets.address]\ncalls_per_second = 50\n")
+    _, address = servers.start(callers_file=tmp_path / "callers")
+    client = Client(address)
+    token = create(client).spectator.token
+    assert len(batch(client, [token] * 40)) == 40
+    assert refused(batch, client, [token] * 40).reason == "BUDGET_EXHAUSTED"
+    client.close()
