@@ -11,6 +11,7 @@ from croupier.v1 import clock_pb2, game_pb2, match_pb2, review_pb2
 from engine.game import SPECTATOR
 from tests.simulation import oracles
 from tests.simulation.clients import GAMES, Client, new_id
+from tests.simulation.followers import Follower
 from tests.simulation.network import CallError
 from tests.simulation.players import Player
 from tests.simulation.watchers import Watcher
@@ -28,6 +29,8 @@ class Inhabitants:
         self.world = world
         self.rng = random.Random(f"inhabitants/{world.seed}")
         self.clients = 0
+        self.keyed = set()  # The names of the matches that were made with the key.
+        self.followers = []
         self.running = []
 
     async def live(self, end):
@@ -38,6 +41,8 @@ class Inhabitants:
             world.loop.create_task(self._play_on(random.Random(self.rng.getrandbits(64))))
             for _ in range(world.matches)
         ]
+        self.followers = [Follower(self), Follower(self, world.operator_token)]
+        self._following = [world.loop.create_task(each.follow()) for each in self.followers]
         try:
             await asyncio.gather(*places)
         finally:
@@ -59,6 +64,12 @@ class Inhabitants:
     async def judge(self):
         """Looks at the log as a whole, when everything has come to rest."""
         await oracles.judge_log(self.world)
+        stored = oracles.stored_matches(self.world)
+        for follower, following in zip(self.followers, self._following, strict=True):
+            if following.done():
+                following.result()
+            await follower.judge(stored)
+            following.cancel()
 
 
 def _control(rng):
@@ -128,6 +139,8 @@ class Table:
         created = made[0]
         if len({each.name for each in made}) > 1:
             world.fail(f"one request has created {made[0].name} and {made[1].name}")
+        if creator.key:
+            self.inhabitants.keyed.add(created.name)
         await self._take_seats(created)
         world.tell(f"{self} begins: {request.ruleset.WhichOneof('game')}")
         await self._sit()
@@ -259,6 +272,8 @@ class Table:
         if len(names) != 1 or len(seats) != 2:
             self.world.fail(f"{self}: the rematch has the names {names} and the seats {seats}")
         self.world.counts["rematches"] += 1
+        if self.name in self.inhabitants.keyed:
+            self.inhabitants.keyed |= names
         # Nobody plays it: it ends as idle, or by a resignation.
         if self.rng.random() < 0.7:
             request = match_pb2.ResignMatchRequest(name=names.pop())

@@ -763,4 +763,61 @@ MUTANTS = (
         "        self._running -= call.payers == ()\n        self._ended.set()",
         "a server waits for calls that have ended when it stops",
     ),
+    # The feed
+    Mutant(
+        "feed-begins-after-what-runs",
+        "service/api/feed_service.py",
+        '                    cursor = "" if after is not None else _write_cursor(epoch, position)\n'
+        "                    yield _write(running, request.filter, cursor)",
+        '                    cursor = "" if after is not None else _write_cursor(epoch, position)\n'
+        "                    yield _write(running, request.filter, cursor)\n"
+        "                position = (await self._feed.end()).end",
+        "what changes while the matches that run are listed is never told",
+    ),
+    Mutant(
+        "feed-of-everybody",
+        "service/api/feed_service.py",
+        "    return owner is None or update.owner == owner",
+        '    return owner is None or update.owner != ""',
+        "a key is told of the matches of others",
+    ),
+    Mutant(
+        "feed-of-players",
+        "service/api/match_service.py",
+        "            self._tokens.owner(call),",
+        "            self._creator(call),",
+        "a front end is not told of the matches of its players",
+    ),
+    Mutant(
+        "feed-goes-on-past-a-page",
+        "service/hosting/feed.py",
+        "        self._kept += updates\n        self._end = found.end",
+        "        self._kept += updates[1:]\n        self._end = found.end",
+        "followers at the end of the feed miss an update",
+    ),
+    Mutant(
+        "feed-outlives-a-fail-over",
+        "service/hosting/feed.py",
+        "            if found.epoch != epoch:\n                raise cursor_expired()",
+        '            if found.epoch != epoch and found.epoch == "":\n'
+        "                raise cursor_expired()",
+        "positions of another server of the database are taken for those of this one",
+    ),
+    Mutant(
+        "update-of-the-state-before",
+        "service/hosting/matches.py",
+        "        status = leased_status(after)\n        committing = self._store.append(",
+        "        status = leased_status(after)\n"
+        "        known = self._known(after.header.match_id) or after\n"
+        "        status = status._replace(feed=leased_status(known).feed)\n"
+        "        committing = self._store.append(",
+        "the feed tells who was due before",
+    ),
+    Mutant(
+        "rematch-without-an-owner",
+        "service/hosting/creation.py",
+        "        rematch_of=header.match_id,",
+        '        rematch_of=header.match_id,\n        owner="",',
+        "a front end is not told of the rematch of its match",
+    ),
 )

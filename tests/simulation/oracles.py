@@ -310,6 +310,11 @@ def _stored(world, match_id):
         connection.close()
 
 
+def stored_matches(world):
+    """All matches of the log."""
+    return [_stored(world, match_id) for match_id in world.match_ids()]
+
+
 async def judge_log(world):
     """The log when all have left: every match is over, or is due, or waits for a seat."""
     ids = world.match_ids()

@@ -301,6 +301,8 @@ class Database:
         return sorted(rows, key=lambda row: (row[3], row[0]), reverse=True)[:limit]
 
     def _feed_end(self, data, session):
+        if session.standby:
+            raise asyncpg.ObjectNotInPrerequisiteStateError("recovery is in progress")
         # As transactions are serial, none runs now.
         return [(data.transaction, f"{data.timeline:x}")]
 

@@ -188,6 +188,7 @@ class World:
         self.troubled = []  # When something went wrong on purpose: begins and ends.
         self.troubling = 0
         self.live = 3 + matches // 2
+        self.operator_token = OPERATOR
         self._records = _Records(self)
 
     epoch = EPOCH
@@ -313,9 +314,10 @@ class World:
         for task in troubles:
             task.cancel()
         await asyncio.sleep(60)
+        await inhabitants.judge()
+        await asyncio.sleep(60)
         for machine in self.machines:
             machine.check_idle()
-        await inhabitants.judge()
         await asyncio.gather(*(machine.stop() for machine in self.machines))
 
     def _power_is_gone(self):

@@ -1,0 +1,124 @@
+"""Followers of the feed: the operator, and a front end, with whose key some matches were made."""
+
+import asyncio
+import random
+
+from croupier.v1 import feed_pb2
+from service.hosting.match_state import MatchState
+from service.hosting.views import write_update
+from tests.simulation.clients import Client
+from tests.simulation.network import CallError
+
+METHOD = "/croupier.v1.FeedService/WatchMatches"
+LATE_SECONDS = 60.0  # After which a follower must have been told, when all is well.
+
+
+class Follower:
+    """A caller that follows the feed, and goes on where it was from whatever server."""
+
+    def __init__(self, inhabitants, token=""):
+        self.world = inhabitants.world
+        self.rng = random.Random(f"follower/{token}/{self.world.seed}")
+        self.client = Client(inhabitants, self.rng, key=not token)
+        self.token = token
+        self.slow = self.rng.random() < 0.3
+        self.cursor = ""
+        self.told = {}  # The newest update of each match, by name.
+        self.keyed = inhabitants.keyed  # The names of the matches that were made with the key.
+        self.began_anew = 0.0  # When it last had to begin without a cursor.
+
+    def __str__(self):
+        return "the operator's feed" if self.token else "the feed of the key"
+
+    async def follow(self):
+        """Follows it until this is cancelled."""
+        while True:
+            request = feed_pb2.WatchMatchesRequest(cursor=self.cursor)
+            request.heartbeat_interval.FromSeconds(10)
+            try:
+                await self._follow(request)
+            except CallError as error:
+                self._note_end(error)
+            self.world.counts["feeds resumed"] += 1
+            await asyncio.sleep(self.rng.uniform(0.1, 2.0))
+
+    def _note_end(self, error):
+        if error.reason == "CURSOR_EXPIRED" and self.world.store == "postgresql":
+            # After a fail-over. What has ended meanwhile is told by nothing but its own view.
+            self.cursor, self.began_anew = "", self.world.now
+            return
+        if not error.unanswered and error.reason != "BUDGET_EXHAUSTED":
+            self.world.fail(f"{self} ends with {error}")
+
+    async def _follow(self, request):
+        call = self.client.begin(METHOD, request, self.token, None, streams=True)
+        most = self.rng.randint(1, 2000)
+        in_stream, listing = {}, not request.cursor
+        try:
+            for _ in range(most):
+                try:
+                    async with asyncio.timeout(25):
+                        data = await call.read()
+                except TimeoutError:
+                    return  # It is silent, so it is lost.
+                if data is None:
+                    self.world.fail(f"{self} ends without an error")
+                response = feed_pb2.WatchMatchesResponse.FromString(data)
+                if bool(response.cursor) == (listing and len(response.updates) == 500):
+                    self.world.fail(f"{self}: a response has a wrong cursor")
+                for update in response.updates:
+                    self._check(update, in_stream)
+                # Until its first cursor comes, a stream tells what runs, and then what changes.
+                if listing and response.cursor:
+                    listing, in_stream = False, {}
+                self.cursor = response.cursor or self.cursor
+                if self.slow:
+                    await asyncio.sleep(self.rng.expovariate(1 / 5))
+        finally:
+            call.cancel()
+
+    def _check(self, update, in_stream):
+        name, version = update.name, update.version
+        if version <= in_stream.get(name, -1):
+            self.world.fail(f"{self} tells of {name} at {version} after {in_stream[name]}")
+        in_stream[name] = version
+        if name in self.told and version < self.told[name].version:
+            self.world.fail(f"{self} goes back from {self.told[name].version} of {name}")
+        self.told[name] = update
+        self.world.counts["updates"] += 1
+
+    async def judge(self, stored_matches):
+        """Fails unless it is told of each match that the log has, as the log has it, in a while."""
+        until = self.world.now + LATE_SECONDS
+        while True:
+            wrong = next(self._wrong(stored_matches), None)
+            if wrong is None:
+                return
+            if self.world.now > until:
+                self.world.fail(wrong)
+            await asyncio.sleep(1)
+
+    def _wrong(self, stored_matches):
+        seen = set()
+        for stored in stored_matches:
+            state = MatchState.load(stored._replace(snapshot=None))
+            name = f"matches/{state.header.match_id}"
+            if not (self.token or name in self.keyed):
+                continue
+            if state.over and state.time / 1000 - self.world.epoch <= self.began_anew:
+                seen.add(name)
+                continue
+            seen.add(name)
+            told = self.told.get(name)
+            if told is None:
+                yield f"{self} has not told of {name}, of which the log has {state.version}"
+            elif told.version != state.version:
+                yield f"{self} has told {told.version} of {name}, and the log has {state.version}"
+            else:
+                what = feed_pb2.MatchUpdate.FromString(write_update(state))
+                what.name, what.version = name, state.version
+                what.update_time.FromMilliseconds(state.time)
+                if what != told:
+                    yield f"{self} has told of {name}: {told}, which is {what}"
+        if not self.token and (more := self.told.keys() - seen):
+            yield f"{self} has told of {sorted(more)[0]}, which is not its own"
