@@ -15,7 +15,7 @@ export PYTHON JOBS ARGS
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-14s %s\n' "$$name" "$$text"; done
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
@@ -108,6 +108,12 @@ leaks: tools ## play pairs of matches that differ in hidden cards only, and comp
 
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
 	scripts/build_packages.sh dist
+
+release: wheel ## also write the bills of materials, the VEX document and SHA256SUMS of a release to dist/
+	scripts/describe_release.sh dist
+
+verify-release: tools web ## verify a release: ARGS='FOLDER [KEY [BUILT]]' (apt-get install minisign)
+	scripts/verify_release.sh $(ARGS)
 
 check-wheel: tools web ## build the packages twice and compare them; install them; play (SHORT=1 compiles nothing)
 	$(PY) scripts/check_wheels.py
