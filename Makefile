@@ -107,13 +107,13 @@ leaks: tools ## play pairs of matches that differ in hidden cards only, and comp
 	TEST_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
 
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
-	scripts/build_packages.sh dist
+	PYTHON=$(PY) scripts/build_packages.sh dist
 
 release: wheel ## also write the bills of materials, the VEX document and SHA256SUMS of a release to dist/
 	scripts/describe_release.sh dist
 
 verify-release: tools web ## verify a release: ARGS='FOLDER [KEY [BUILT]]' (apt-get install minisign)
-	scripts/verify_release.sh $(ARGS)
+	PYTHON=$(PY) scripts/verify_release.sh $(ARGS)
 
 check-wheel: tools web ## build the packages twice and compare them; install them; play (SHORT=1 compiles nothing)
 	$(PY) scripts/check_wheels.py

@@ -10,7 +10,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 pip="$work/tools/bin/pip --disable-pip-version-check -q"
 
-"${PYTHON:-.venv/bin/python}" -m venv "$work/tools"
+"${PYTHON:-python3}" -m venv "$work/tools"
 $pip install -c constraints.txt cyclonedx-bom
 
 # The materials of a distribution are what pip installs with it, at the versions that the tests run with.
