@@ -15,7 +15,7 @@ export PYTHON JOBS ARGS
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '%-14s %s\n' "$$name" "$$text"; done
 
 build: .venv/compiled .venv/linked ## make .venv, generate the stubs, compile the extensions
 
@@ -107,7 +107,15 @@ leaks: tools ## play pairs of matches that differ in hidden cards only, and comp
 	TEST_LEAK_PAIRS=60 $(PYTEST) -s -n $(JOBS) -o faulthandler_timeout=0 tests/service/test_leak_pairs.py $(ARGS)
 
 wheel: tools web ## build the sdists and the wheels of the server and of the client in dist/
-	scripts/build_packages.sh dist
+	PYTHON=$(PY) scripts/build_packages.sh dist
+
+release: tools web ## build the packages, bills of materials, VEX document and SHA256SUMS of a release in an empty dist/
+	rm -rf dist
+	PYTHON=$(PY) scripts/build_packages.sh dist
+	scripts/describe_release.sh dist
+
+verify-release: tools web ## verify a release: ARGS='FOLDER [KEY [BUILT]]' (apt-get install minisign)
+	PYTHON=$(PY) scripts/verify_release.sh $(ARGS)
 
 check-wheel: tools web ## build the packages twice and compare them; install them; play (SHORT=1 compiles nothing)
 	$(PY) scripts/check_wheels.py

@@ -104,6 +104,18 @@ def test_sdist_holds_every_source_and_nothing_built(tmp_path):
     }
     assert {name for name in names if name.endswith(BUILT)} == by_hand
     assert not [name for name in names if name.startswith("croupier/v1/schemas/")]
+    # Nothing that git ignores, such as the cache of a linter, but for what the build adds.
+    ignored = ignored_by_git(names)
+    built = ("croupier_server.egg-info", "service/gateway/static")
+    assert not {name for name in ignored if not name.startswith(built)}
+
+
+def ignored_by_git(names):
+    command = ["git", "check-ignore", "--stdin", "--no-index"]
+    given = "\n".join(sorted(names - {""}))
+    done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    return set(done.stdout.splitlines())
 
 
 def built_files(project, folder, *commands):
