@@ -1,18 +1,36 @@
-"""Killing servers during matches loses no answered action and applies none twice."""
+"""Killing servers during matches loses no answered action, and the feed tells of every match."""
 
+import contextlib
 import os
 import random
 
 import pytest
 
+from croupier.client import Client, Operator
 from lab.service_bench.postgresql import Postgres
 from tests.support.chaos import ChaosRun, kill, pause
 from tests.support.exports import check_log
+from tests.support.feed_reader import FeedReader
+from tests.support.replicas import OPERATOR
 
 KILLS = int(os.environ.get("TEST_KILLS", "3"))
 TABLES = min(KILLS, 8)
 SEED = os.environ.get("TEST_SEED", "1")
 MODES = ("immediate", "fast")
+
+
+@contextlib.contextmanager
+def followed(replicas):
+    """While somebody follows the feed at any of the servers; all is told of in the end."""
+    for replica in replicas:
+        replica.ready()
+    reader = FeedReader([replica.address for replica in replicas], OPERATOR)
+    try:
+        yield
+        with Client(replicas[0].address) as client:
+            reader.check(Operator(client, OPERATOR))
+    finally:
+        reader.close()
 
 
 def report_figures(run):
@@ -24,7 +42,7 @@ def report_figures(run):
 def test_a_killed_server_loses_nothing(replicas, operator, tmp_path):
     replica = replicas("--store", "sqlite", "--data", str(tmp_path / "data"), *operator)
     rng = random.Random(f"sqlite {SEED}")
-    with ChaosRun(SEED, [replica.address], TABLES) as run:
+    with followed([replica]), ChaosRun(SEED, [replica.address], TABLES) as run:
         for _ in range(KILLS):
             kill([replica], rng, run)
         replica.ready()
@@ -61,7 +79,8 @@ def test_killed_replicas_and_a_stopped_database_lose_nothing(
     rng = random.Random(f"postgresql {SEED}")
     # These two make sure that the short form stops the database in both ways.
     stops = {KILLS // 3: "immediate", 2 * KILLS // 3: "fast"}
-    with ChaosRun(SEED, [replica.address for replica in pair], TABLES) as run:
+    addresses = [replica.address for replica in pair]
+    with followed(pair), ChaosRun(SEED, addresses, TABLES) as run:
         for number in range(KILLS):
             mode = stops.get(number) or (rng.choice(MODES) if rng.random() < 0.1 else None)
             if mode:
