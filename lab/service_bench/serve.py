@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the directory of the log")
     parser.add_argument("--token-key-file", type=Path, required=True, help="the key of the tokens")
     parser.add_argument("--store", default="sqlite", help="as for croupier serve")
+    parser.add_argument("--operator-token-file", type=Path, help="as for croupier serve")
     parser.add_argument("--allow-seeds", action="store_true", help="as for croupier serve")
     parser.add_argument("--search-processes", type=int, default=Options().search_processes)
     parser.add_argument("--metrics-port", type=int, default=0, help="as for croupier serve")
@@ -48,6 +49,7 @@ def main() -> None:
         port=0,
         store=chosen.store,
         allow_seeds=chosen.allow_seeds,
+        operator_token_file=chosen.operator_token_file,
         data=chosen.data,
         token_key_file=chosen.token_key_file,
         search_processes=chosen.search_processes,
