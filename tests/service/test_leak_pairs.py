@@ -26,6 +26,7 @@ from croupier.v1 import clock_pb2, hint_pb2, match_pb2
 from engine.game import SPECTATOR
 from service import wire
 from service.hosting.records import write_record
+from service.hosting.views import write_update
 from service.observability.logs import JsonFormatter
 from tests.support.leak_pairs import any_decision, counterpart, pair_of_servers, received, shown
 from tests.support.play import note_on_failure, seeded
@@ -194,6 +195,7 @@ def play_pair(pair, log, game_id, name, rng, played_on):
             if seat == viewer:
                 assert answers[0] == answers[1]
             assert first.streamed() == second.streamed()
+            assert write_update(first.state) == write_update(second.state)
     for world in pair:
         world.unwatch()
     return replaced, first.state.version
