@@ -27,7 +27,15 @@ from pathlib import Path
 import grpc
 from google.protobuf.message import DecodeError
 
-from croupier.v1 import catalog_pb2, game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
+from croupier.v1 import (
+    catalog_pb2,
+    feed_pb2,
+    game_pb2,
+    hint_pb2,
+    match_pb2,
+    puzzle_pb2,
+    review_pb2,
+)
 from service import wire
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.targets import hosted_rulesets
@@ -49,7 +57,7 @@ FAULTS = {
     grpc.StatusCode.UNIMPLEMENTED,
 }
 # These wait for what may never come, and are cut short.
-_WAITING = {"GetView", "WatchMatch"}
+_WAITING = {"GetView", "WatchMatch", "WatchMatches"}
 _WAIT = 0.3
 _HINTS = "/croupier.v1.HintService/"
 _REVIEWS = "/croupier.v1.ReviewService/"
@@ -70,7 +78,7 @@ class Method:
 
 METHODS = [
     Method(file, service, method)
-    for file in (catalog_pb2, match_pb2, hint_pb2, review_pb2, puzzle_pb2)
+    for file in (catalog_pb2, match_pb2, feed_pb2, hint_pb2, review_pb2, puzzle_pb2)
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 ]
@@ -85,6 +93,7 @@ class Memory:
         self.invitations = collections.deque(["none"], maxlen=_KEPT)
         self.records = collections.deque(maxlen=8)
         self.pages = collections.deque([""], maxlen=8)
+        self.cursors = collections.deque([""], maxlen=8)
         self.requests = collections.deque(maxlen=_KEPT)  # Serialized, with their method.
 
     def learn(self, response, token):
@@ -98,6 +107,8 @@ class Memory:
             self.tokens.append((response.name, response.seat_token.token))
         elif isinstance(response, match_pb2.ListMatchesResponse):
             self.pages.append(response.next_page_token)
+        elif isinstance(response, feed_pb2.WatchMatchesResponse):
+            self.cursors.append(response.cursor)
         elif isinstance(response, match_pb2.GetRecordResponse):
             self.records.append(response.record)
         elif "view" in response.DESCRIPTOR.fields_by_name and response.HasField("view"):
@@ -205,6 +216,13 @@ class Requests:
                 request.page_size = rng.choice((0, 1, 3, 2**31 - 1))
                 request.page_token = rng.choice(memory.pages)
                 token = OPERATOR_TOKEN if rng.random() < 0.8 else token
+            case "WatchMatches":
+                request.cursor = rng.choice(memory.cursors)
+                request.filter = rng.choice((0, 0, 1, 2))
+                token = OPERATOR_TOKEN if rng.random() < 0.8 else token
+            case "BatchGetViews":
+                some = [rng.choice(memory.tokens)[1] for _ in range(3) if memory.tokens]
+                request.tokens.extend(some or ["none"])
             case "SuggestAction" | "AnalyzePosition":
                 search = request.search
                 search.match_name = name
@@ -326,7 +344,7 @@ class Fuzzer:
                 async for response in call:
                     self.requests.memory.learn(response, token)
                     # A stream of a match that goes on ends only with the match.
-                    if rpc == "WatchMatch":
+                    if rpc in ("WatchMatch", "WatchMatches"):
                         call.cancel()
                         break
             else:

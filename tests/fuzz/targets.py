@@ -13,7 +13,7 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 from ai.search import search
-from croupier.v1 import game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
+from croupier.v1 import feed_pb2, game_pb2, hint_pb2, match_pb2, puzzle_pb2, review_pb2
 from engine.errors import ActionError, ViewError
 from engine.game import SPECTATOR, SeatView
 from engine.match import Match
@@ -376,7 +376,7 @@ class Requests(Target):
 
     kinds = tuple(
         method.input_type._concrete_class
-        for file in (match_pb2, hint_pb2, review_pb2, puzzle_pb2)
+        for file in (match_pb2, feed_pb2, hint_pb2, review_pb2, puzzle_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     )
