@@ -18,9 +18,10 @@ LEASE_MILLISECONDS = 5_000
 
 def leased_status(state: MatchState) -> MatchStatus:
     """The status to log with the last entry of a match: a bot's decision is under lease."""
-    status = state.status._replace(feed=write_update(state))
-    if status.due is None or state.bot_due is None:
-        return status
-    expires = status.due + LEASE_MILLISECONDS
-    deadline = state.deadline
-    return status._replace(due=expires if deadline is None else min(expires, deadline))
+    status, feed = state.status, write_update(state)
+    due = status.due
+    if due is not None and state.bot_due is not None:
+        due += LEASE_MILLISECONDS
+        deadline = state.deadline
+        due = due if deadline is None else min(due, deadline)
+    return MatchStatus(status.over, due, status.was_due, feed)

@@ -4,7 +4,6 @@ A view is put together by saying what is shown. Only a caller who wants less has
 what it may know.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from croupier.v1 import clock_pb2, feed_pb2, game_pb2, match_pb2
@@ -192,6 +191,7 @@ def _write_clocks(state: MatchState, clocks: Clocks) -> clock_pb2.Clocks:
 
 
 _CHANGES = {
+    None: feed_pb2.MATCH_CHANGE_CREATED,
     EntryKind.ACTION: feed_pb2.MATCH_CHANGE_DECIDED,
     EntryKind.EXPIRY: feed_pb2.MATCH_CHANGE_EXPIRED,
     EntryKind.ENTROPY_HASH: feed_pb2.MATCH_CHANGE_CONTRIBUTED,
@@ -199,7 +199,7 @@ _CHANGES = {
     EntryKind.JOIN: feed_pb2.MATCH_CHANGE_JOINED,
     EntryKind.TOKEN: feed_pb2.MATCH_CHANGE_TOKEN_REPLACED,
 }  # Other entries end a match.
-_MAX_CACHED = 256
+_MAX_CACHED = 1024
 
 
 def write_update(state: MatchState) -> bytes:
@@ -208,51 +208,46 @@ def write_update(state: MatchState) -> bytes:
     It is nothing that a spectator may not know.
     """
     header = state.header
-    entry = state.entry(state.version) if state.version else None
-    change = feed_pb2.MATCH_CHANGE_CREATED
+    kind, seat = (None, 0)
+    if state.version:
+        kind, seat = state.history.entries[state.version - 1][:2]
     if state.over:
-        change = feed_pb2.MATCH_CHANGE_ENDED
-    elif entry is not None:
-        change = _CHANGES[entry.kind]
-    missing = () if state.over else state.seats.missing
-    owing: Sequence[int] = state.deciders
-    if state.contributions is not None and not state.over:
+        written = _write_update(kind, seat, True, (), header.bots, (), header.rematch_of)
+        return written + feed_pb2.MatchUpdate(result=state.result).SerializeToString()
+    owing = state.deciders
+    if state.contributions is not None:
         owed = state.contributions.owed
-        owing = owed.hash_seats or owed.entropy_seats
-    due = tuple([seat for seat in owing if not header.bots[seat] and seat not in missing])
-    clocks = state.clocks
-    deadlines = None if clocks is None or state.match is None else map(clocks.deadline, due)
-    return _write_update(
-        change,
-        0 if entry is None else entry.seat,
-        due,
-        None if deadlines is None else tuple(deadlines),
-        missing,
-        header.rematch_of,
-    ) + (feed_pb2.MatchUpdate(result=state.result).SerializeToString() if state.over else b"")
+        owing = tuple(owed.hash_seats or owed.entropy_seats)
+    written = _write_update(
+        kind, seat, False, owing, header.bots, state.seats.missing, header.rematch_of
+    )
+    if state.clocks is None or state.match is None:
+        return written
+    update = feed_pb2.MatchUpdate.FromString(written)
+    for due in update.due_seats:
+        due.deadline.FromMilliseconds(state.clocks.deadline(due.seat))
+    return update.SerializeToString()
 
 
-# Without clocks, the updates of most decisions are the same.
+# Of most decisions, it is one of a few.
 @lru_cache(_MAX_CACHED)
 def _write_update(
-    change: feed_pb2.MatchChange,
+    kind: EntryKind | None,
     seat: int,
-    due: tuple[int, ...],
-    deadlines: tuple[int, ...] | None,
+    over: bool,
+    owing: tuple[int, ...],
+    bots: tuple[int, ...],
     missing: tuple[int, ...],
     rematch_of: str,
 ) -> bytes:
-    update = feed_pb2.MatchUpdate(
-        change=change,
+    due = (each for each in owing if not bots[each] and each not in missing)
+    return feed_pb2.MatchUpdate(
+        change=feed_pb2.MATCH_CHANGE_ENDED if over else _CHANGES[kind],
         seat=seat,
+        due_seats=[feed_pb2.DueSeat(seat=each) for each in due],
         missing_seats=missing,
         rematch_of=f"matches/{rematch_of}" if rematch_of else "",
-    )
-    for place, each in enumerate(due):
-        owing = update.due_seats.add(seat=each)
-        if deadlines is not None:
-            owing.deadline.FromMilliseconds(deadlines[place])
-    return update.SerializeToString()
+    ).SerializeToString()
 
 
 def write_rematch(rematch: MatchState | None) -> match_pb2.RematchOffer:
