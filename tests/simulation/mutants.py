@@ -512,8 +512,8 @@ MUTANTS = (
     Mutant(
         "lease-passes-the-deadline",
         "service/hosting/leases.py",
-        "return status._replace(due=expires if deadline is None else min(expires, deadline))",
-        "return status._replace(due=expires)",
+        "        due = due if deadline is None else min(due, deadline)\n",
+        "",
         "a clock that runs out under a lease is noticed late",
     ),
     Mutant(
