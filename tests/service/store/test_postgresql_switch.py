@@ -21,14 +21,17 @@ from tests.support.store_faults import GAME, UNAVAILABLE, check_refusal, next_re
 END = 30
 
 
-@pytest.fixture
+# The tests share a pair. The last one moves the database, and so leaves it of no use to others.
+
+
+@pytest.fixture(scope="module")
 def primary():
     server = Postgres()
     yield server
     server.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def standby(primary):
     server = Postgres(primary)
     yield server
@@ -46,40 +49,6 @@ def repeated(call, *arguments):
             check_refusal(read_error(error), UNAVAILABLE)
             assert time.monotonic() < until
             refusals += 1
-
-
-def test_servers_follow_the_database_to_its_new_primary(servers, primary, standby):
-    schema = primary.new_schema()
-    proxy = Proxy(primary.socket)
-    servers.run(proxy.__aenter__())
-    with ServerProcess("--store", primary.url(schema, proxy.host)) as server:
-        create = server.client.create
-        # As many at once that each connection of the pool is used.
-        requests = [create(ruleset_of(GAME)) for _ in range(20)]
-        table = requests[0]
-        stream = table.spectator.watch()
-        assert next(stream).version == 0
-        proxy.turn_to(standby.socket)
-        standby.take_over(primary)
-
-        _, refusals = repeated(create, ruleset_of(GAME))
-        print(f"{refusals} calls were refused before the first new match")
-        player, request = next_request(table)
-        assert repeated(player.send, request)[0].version == 1
-        assert next(stream).version == 1
-        for _ in range(20):
-            repeated(create, ruleset_of(GAME))
-        # By now nothing is asked of the previous server.
-        for each in (create(ruleset_of(GAME)), table):
-            play_on(each, seeded("switched"))
-        listeners = (
-            f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{tables.LISTENER}'"
-        )
-        until = time.monotonic() + END
-        while (primary.execute(listeners), standby.execute(listeners)) != ("0", "1"):
-            assert time.monotonic() < until
-        server.stop()
-    servers.run(proxy.__aexit__())
 
 
 def test_a_server_does_not_start_on_a_database_that_takes_no_writes(primary, standby):
@@ -121,3 +90,37 @@ def test_a_server_that_cannot_read_its_log_for_long_is_not_ready(servers, primar
     repeated(client.create, ruleset_of(GAME))
     client.close()
     servers.run(server.stop(0.2))
+
+
+def test_servers_follow_the_database_to_its_new_primary(servers, primary, standby):
+    schema = primary.new_schema()
+    proxy = Proxy(primary.socket)
+    servers.run(proxy.__aenter__())
+    with ServerProcess("--store", primary.url(schema, proxy.host)) as server:
+        create = server.client.create
+        # As many at once that each connection of the pool is used.
+        requests = [create(ruleset_of(GAME)) for _ in range(20)]
+        table = requests[0]
+        stream = table.spectator.watch()
+        assert next(stream).version == 0
+        proxy.turn_to(standby.socket)
+        standby.take_over(primary)
+
+        _, refusals = repeated(create, ruleset_of(GAME))
+        print(f"{refusals} calls were refused before the first new match")
+        player, request = next_request(table)
+        assert repeated(player.send, request)[0].version == 1
+        assert next(stream).version == 1
+        for _ in range(20):
+            repeated(create, ruleset_of(GAME))
+        # By now nothing is asked of the previous server.
+        for each in (create(ruleset_of(GAME)), table):
+            play_on(each, seeded("switched"))
+        listeners = (
+            f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{tables.LISTENER}'"
+        )
+        until = time.monotonic() + END
+        while (primary.execute(listeners), standby.execute(listeners)) != ("0", "1"):
+            assert time.monotonic() < until
+        server.stop()
+    servers.run(proxy.__aexit__())
