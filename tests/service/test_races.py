@@ -13,7 +13,7 @@ from tests.support.observations import log_of, refusal_of
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import TIMEOUT, Client, Player, ruleset_of
 
-RACES = int(os.environ.get("TEST_RACES", "120"))
+RACES = int(os.environ.get("TEST_RACES", "60"))
 AT_ONCE = 4
 
 
