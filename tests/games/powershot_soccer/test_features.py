@@ -4,6 +4,7 @@ import math
 import random
 import struct
 from collections import Counter, defaultdict
+from functools import cache
 from itertools import combinations, islice
 
 import pytest
@@ -272,20 +273,23 @@ def hand_after_one_choice(position, other, model):
     game, fields = position.game, position.fields
     common = fields["common"]
     [played] = [p for p in common["plays"][: common["play_count"]] if p["seat"] == other]
-    before = Position.deal(game, 0)
     plays = common["plays"][: common["play_count"]]
     shown = {pair[other] for pair in common["kick_off_cards"][: common["kick_offs"]]}
     unseen = [card for card in range(len(game.ruleset["cards"])) if card != played["card"]]
     hand_size = game.ruleset["hand_size"]
     found = defaultdict(float)
     action = played["card"] << 4 | played["role"]
+
+    @cache
+    def chances_before(had):
+        return likelihoods(position_before(position, other, plays, had), other, model)
+
     for hand in combinations(unseen, hand_size):
         for drawn in hand:
-            had = sorted({*hand, played["card"]} - {drawn})
+            had = tuple(sorted({*hand, played["card"]} - {drawn}))
             if shown & set(had):
                 continue
-            before = position_before(position, other, plays, had)
-            likely = likelihoods(before, other, model)
+            likely = chances_before(had)
             assert action in likely
             # As for the sampler, every hand has as many choices as cards.
             chance = (1 - UNIFORM) * likely[action] / sum(likely.values())
