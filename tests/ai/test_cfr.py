@@ -16,7 +16,7 @@ from tests.support.play import seeded
 from tests.support.sequence_form import LeftToChanceError, Rest
 
 # Random rulesets of each game; `make soak` sets more.
-RULESETS = int(os.environ.get("TEST_CFR", "2"))
+RULESETS = int(os.environ.get("TEST_CFR", "1"))
 ITERATIONS = 4_000
 GAIN = 0.02  # Of the best answers to them, at most.
 CONVERGING = ("leduc_poker", "champion_chess_small")
@@ -59,6 +59,8 @@ def small_games():
     for preset in presets().values():
         if preset.name in CONVERGING or preset.name == "skystones_five":
             continue  # skystones_five has 13,520 views.
+        if preset.name == "champion_chess_steed" and RULESETS == 1:
+            continue  # It takes as long as the others together.
         yield pytest.param(preset.game, preset.ruleset, id=preset.name)
     for number in range(RULESETS):
         for make in (skystones, champion_chess):

@@ -397,7 +397,8 @@ def test_a_coefficient_does_not_depend_on_its_own_pair():
 
 
 def test_a_run_has_both_scores():
-    one = Pairing("champion_chess", *map(Configuration.read, ("casual", "beginner")))
+    configurations = ("search:iterations=40", "beginner")
+    one = Pairing("champion_chess", *map(Configuration.read, configurations))
     result = arena.run(one, pairs=4, seed=3, playouts=8, workers=2)
     again = arena.run(one, pairs=4, seed=3, playouts=8)
     assert [pair.corrections for pair in result.pairs] == [pair.corrections for pair in again.pairs]
@@ -419,7 +420,7 @@ def test_a_run_has_both_scores():
 
 def test_the_command_prints_both_scores(tmp_path):
     written = tmp_path / "results.json"
-    command = "arena casual beginner --game champion_chess --games 12 --aivat --aivat-playouts 5"
+    command = "arena beginner random --game champion_chess --games 8 --aivat --aivat-playouts 5"
     done = subprocess.run(
         [sys.executable, "-m", "cli", *command.split(), "--workers", "1", "--json", written],
         capture_output=True,

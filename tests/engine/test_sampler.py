@@ -17,8 +17,8 @@ from lab import contract
 from tests.support.long_form import LONG_FORM
 from tests.support.play import cases, game_of
 
-MATCHES = 8 if LONG_FORM else 3
-STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "6"))
+MATCHES = 8 if LONG_FORM else 2
+STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "4"))
 SIMULATED = 40_000 if LONG_FORM else 16_000
 
 

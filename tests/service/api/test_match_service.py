@@ -10,6 +10,7 @@ from croupier.v1 import game_pb2, match_pb2
 from engine.game import SPECTATOR
 from engine.match import Match
 from service import wire
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.serving import (
     Client,
@@ -21,6 +22,7 @@ from tests.support.serving import (
     simultaneous_games,
 )
 
+RESUMED = 40 if LONG_FORM else 10  # How often a viewer resumes a stream.
 # Each ruleset with a seed, and each game without one.
 PLAYED = [(*case.values, 1) for case in hosted_cases()]
 PLAYED += [(game_id, "default", None) for game_id in wire.hosted_games()]
@@ -104,7 +106,7 @@ def test_a_stream_resumes_from_any_version_without_gap_or_double(client, game_id
     play_on(table, rng)
     for player in table.everyone():
         whole = list(player.watch())
-        for after in rng.sample(range(len(whole)), min(len(whole), 40)):
+        for after in rng.sample(range(len(whole)), min(len(whole), RESUMED)):
             rest = list(player.watch(after))
             assert rest == whole[after + 1 :]
         # Of a match that is over, only the last response has a view.

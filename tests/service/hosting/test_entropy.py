@@ -11,12 +11,21 @@ from service import wire
 from service.hosting.match_state import MatchState
 from service.hosting.records import verify
 from service.store import Entry, EntryKind, Header
+from tests.support.long_form import LONG_FORM
 from tests.support.play import seeded
 from tests.support.serving import ruleset_of
 from tests.support.stores import PostgresPlace, SqlitePlace
 
+STORES = ("memory", "sqlite", "postgresql")
+# The short form plays each game on one store.
+PLAYED = [
+    (store, game_id)
+    for number, game_id in enumerate(wire.hosted_games())
+    for store in (STORES if LONG_FORM else [STORES[number % len(STORES)]])
+]
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+
+@pytest.fixture(params=STORES)
 def address(request, servers, tmp_path):
     """The address of a server with a log of each kind."""
     store = None
@@ -53,7 +62,7 @@ def finish(seats, rng):
         seat.submit(rng.choice(seat.view().legal_actions))
 
 
-@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize(("address", "game_id"), PLAYED, indirect=["address"])
 def test_both_seats_contribute_and_the_record_is_accepted(address, game_id):
     with Client(address) as client, ThreadPoolExecutor() as pool:
         match = client.create_match(game_id, entropy_from_seats=True)

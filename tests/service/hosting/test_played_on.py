@@ -12,6 +12,7 @@ from service import wire
 from service.hosting.matches import SNAPSHOT_EVERY
 from service.hosting.played_on import MAX_STRETCHES
 from service.hosting.records import RecordError, verify, write_record
+from tests.support.long_form import LONG_FORM
 from tests.support.play import note_on_failure, seeded
 from tests.support.random_matches import random_match, random_moment
 from tests.support.serving import (
@@ -30,7 +31,7 @@ from tests.support.serving import (
 )
 from tests.support.stores import PostgresPlace, SqlitePlace
 
-MOMENTS = 6  # Of a match.
+MOMENTS = 6 if LONG_FORM else 2  # Of a match.
 CHANCY = ("castle_rampage", "champion_chess", "powershot_soccer")  # They draw after the deal.
 
 

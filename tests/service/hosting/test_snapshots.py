@@ -15,7 +15,7 @@ from tests.support.play import seeded
 from tests.support.serving import events_of, ruleset_of, view_of
 
 VIEWERS = (0, 1, SPECTATOR)
-SNAPSHOTS = int(os.environ.get("TEST_SNAPSHOTS", "25"))  # Of each match.
+SNAPSHOTS = int(os.environ.get("TEST_SNAPSHOTS", "10"))  # Of each match.
 
 
 def match_states(game_id, resigned=False, invited=()):

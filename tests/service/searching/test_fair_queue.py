@@ -211,7 +211,7 @@ def test_a_lower_rank_goes_first_and_pauses_others_at_once():
     for match in range(300):
         simulation.add(f"experts {match}", 0.3, rank=1)
     person = simulation.again_and_again("person", 0.004)
-    simulation.run(10)
+    simulation.run(2)
     assert all(simulation.waited(place) == 0 for place in person)
     assert set(simulation.got) == {"person"}
 
@@ -220,7 +220,7 @@ def test_persons_share_by_match():
     simulation = Simulation(1)
     for match in range(300):
         simulation.again_and_again(f"expert {match}", 0.3)
-    simulation.run(60)
+    simulation.run(20)
     casual = simulation.add("casual", 0.004)
     assert casual.stage is Stage.RUNNING
     assert simulation.running() == [casual]

@@ -144,7 +144,7 @@ def test_a_refusal_names_the_limit_and_when_to_come_back():
 def test_a_caller_that_cancels_and_sends_again_leaves_nothing_behind():
     async def run():
         async with Hosted(2, quotas=Quotas(4, 64, 512)) as hosted:
-            for _ in range(200):
+            for _ in range(50):
                 tasks = [hosted.start("attacker", LONG._replace(threads=2)) for _ in range(8)]
                 await asyncio.sleep(0)
                 await cancel(tasks)
