@@ -143,7 +143,7 @@ def test_a_scripted_model_plays_matches_to_their_ends(servers, tmp_path, transpo
     async def play():
         async with transport(address) as client:
             model = Model(client)
-            games = PLAYED if LONG_FORM else PLAYED[transport is over_http :: 2]
+            games = PLAYED if LONG_FORM else PLAYED[2 * (transport is over_http) :][:1]
             for game in games:
                 assert f"{game}: " in await model.ask("list_games")
                 for number in range(MATCHES):

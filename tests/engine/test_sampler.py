@@ -19,7 +19,7 @@ from tests.support.play import cases, game_of
 
 MATCHES = 8 if LONG_FORM else 2
 STYLED_MATCHES = int(os.environ.get("TEST_PLAY_STYLES", "4"))
-SIMULATED = 40_000 if LONG_FORM else 16_000
+SIMULATED = 40_000 if LONG_FORM else 10_000
 
 
 @pytest.mark.parametrize(("game_id", "ruleset"), cases("rulesets"))

@@ -11,6 +11,7 @@ from engine.model import learned
 from service import wire
 from service.api.review_service import MAX_REVIEWS_OF_ONE
 from service.reviewing.verdicts import verdict
+from tests.support.long_form import LONG_FORM
 from tests.support.serving import (
     INVITED,
     OPEN,
@@ -108,6 +109,11 @@ def test_each_decision_is_judged_and_the_terms_add_up_exactly(over):
     assert summary.model == (model.name if model else "")
 
 
+# The short form has one game in which seats decide in turn, and one in which both decide at once.
+SOME_GAMES = wire.hosted_games() if LONG_FORM else ("champion_chess", "skystones")
+
+
+@pytest.mark.parametrize("over", SOME_GAMES, indirect=True)
 def test_the_same_review_has_the_same_bytes_from_a_record_and_at_another_server(over, start_client):
     asked = {**QUICK, "seats": [1]}
     here = reported(over.players[0].review(**asked, seed=3))

@@ -21,6 +21,7 @@ from service.hosting.seats import Caller
 from service.hosting.views import serialize_view
 from service.observability.metrics import Metrics
 from service.store import MemoryStore
+from tests.support.long_form import LONG_FORM
 from tests.support.manual_clock import ManualClock
 from tests.support.play import seeded
 from tests.support.serving import (
@@ -84,7 +85,16 @@ class SharedStore:
         return done
 
 
-@pytest.fixture(params=["memory", "postgresql"])
+STORES = ("memory", "postgresql")
+# The short form plays each game on one store.
+PLAYED = [
+    (store, game_id)
+    for number, game_id in enumerate(wire.hosted_games())
+    for store in (STORES if LONG_FORM else [STORES[number % len(STORES)]])
+]
+
+
+@pytest.fixture(params=STORES)
 def replicas(servers, request):
     """The Rendezvous of two servers that share a log, and a client of each."""
     rendezvous = Rendezvous()
@@ -111,7 +121,7 @@ def as_bytes(message):
     return message.SerializeToString(deterministic=True)
 
 
-@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize(("replicas", "game_id"), PLAYED, indirect=["replicas"])
 def test_a_replayed_match_shows_the_same_bytes(replicas, game_id):
     _, (client, other) = replicas
     table = client.create(ruleset_of(game_id))
@@ -138,7 +148,7 @@ def shows_the_same(table, other):
             stream.cancel()
 
 
-@pytest.mark.parametrize("game_id", wire.hosted_games())
+@pytest.mark.parametrize(("replicas", "game_id"), PLAYED, indirect=["replicas"])
 def test_a_match_continues_at_another_server(replicas, game_id):
     _, clients = replicas
     rng = seeded(game_id, "replicas")
