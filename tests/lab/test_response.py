@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from cli.main import main
 from engine import games
 from engine.model import Model, learned
 from lab.players import LEARNED
@@ -278,8 +279,9 @@ def test_the_command_is_interrupted_and_continued_and_tells_the_bound(trained, t
         (["--against", "expert"], "invalid choice: 'expert'"),
     ],
 )
-def test_what_does_not_go_together_is_refused(tmp_path, options, said):
-    command = [*TRAIN, "--matches", "1", "--iterations", "1", "--gate-games", "2", *options]
+def test_what_does_not_go_together_is_refused(capsys, tmp_path, options, said):
+    command = [*TRAIN[3:], "--matches", "1", "--iterations", "1", "--gate-games", "2", *options]
     command += ["--folder", str(tmp_path), "--workers", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=END, check=False)
-    assert done.returncode == 2 and said in done.stderr
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 2 and said in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from cli.main import main
 from engine import games
 from engine.features import SCALE, Features
 from engine.model import Model
@@ -168,13 +168,12 @@ def test_the_command_is_interrupted_and_continued(trained, tmp_path):
         (["skystones", "--gate", "games=3"], "games is no option of search"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(tmp_path, options, said):
-    command = [*TRAIN[:4], *options, "--matches", "1", "--iterations", "1"]
+def test_what_cannot_be_trained_is_refused(capsys, tmp_path, options, said):
+    command = [*TRAIN[3:4], *options, "--matches", "1", "--iterations", "1"]
     command += ["--folder", str(tmp_path), "--workers", "1"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=END, check=False, env={**os.environ}
-    )
-    assert done.returncode == 2 and said in done.stderr
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 2 and said in capsys.readouterr().err
 
 
 def test_a_later_generation_plays_by_the_model_and_renews_its_net(trained, tmp_path, monkeypatch):
