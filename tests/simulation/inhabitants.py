@@ -266,14 +266,14 @@ class Table:
                     return
                 self.world.fail(f"{self}: a rematch fails: {error}")
             names.add(response.name)
+            if self.name in self.inhabitants.keyed:
+                self.inhabitants.keyed.add(response.name)
             if response.seat_token.seat != 1 - seat:
                 self.world.fail(f"{self}: seat {seat} gets seat {seat} in the rematch")
             seats[response.seat_token.seat] = seat
         if len(names) != 1 or len(seats) != 2:
             self.world.fail(f"{self}: the rematch has the names {names} and the seats {seats}")
         self.world.counts["rematches"] += 1
-        if self.name in self.inhabitants.keyed:
-            self.inhabitants.keyed |= names
         # Nobody plays it: it ends as idle, or by a resignation.
         if self.rng.random() < 0.7:
             request = match_pb2.ResignMatchRequest(name=names.pop())
