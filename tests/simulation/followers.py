@@ -103,7 +103,9 @@ class Follower:
         for stored in stored_matches:
             state = MatchState.load(stored._replace(snapshot=None))
             name = f"matches/{state.header.match_id}"
-            if not (self.token or name in self.keyed):
+            # A rematch may have been made by a call whose answer was lost.
+            made_first = f"matches/{state.header.rematch_of}" if state.header.rematch_of else name
+            if not (self.token or made_first in self.keyed):
                 continue
             if state.over and state.time / 1000 - self.world.epoch <= self.began_anew:
                 seen.add(name)

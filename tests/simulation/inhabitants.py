@@ -266,8 +266,6 @@ class Table:
                     return
                 self.world.fail(f"{self}: a rematch fails: {error}")
             names.add(response.name)
-            if self.name in self.inhabitants.keyed:
-                self.inhabitants.keyed.add(response.name)
             if response.seat_token.seat != 1 - seat:
                 self.world.fail(f"{self}: seat {seat} gets seat {seat} in the rematch")
             seats[response.seat_token.seat] = seat
