@@ -13,6 +13,7 @@ import {
 	CHROMIUM,
 	launch,
 	tokensOf,
+	version,
 	waitForVersionAfter,
 } from "../browser/visitor";
 import { Frontend } from "./process";
@@ -64,9 +65,10 @@ class User {
 		});
 		this.context.on("response", (response) => {
 			const head = `${response.url()} ${JSON.stringify(response.headers())}`;
-			// A stream has no end to wait for, and a redirect no body.
-			const whole = !/connect\+|event-stream/.test(response.headers()["content-type"] ?? "");
-			const body = whole && response.status() !== 303 ? response.body() : Promise.resolve("");
+			// A stream has no end to wait for; a redirect has no body, nor has what the browser has kept.
+			const stream = /connect\+|event-stream/.test(response.headers()["content-type"] ?? "");
+			const empty = [303, 304].includes(response.status());
+			const body = stream || empty ? Promise.resolve("") : response.body();
 			this.received.push(
 				body.then(
 					(bytes) => `${head}\n${bytes.toString()}`,
@@ -174,7 +176,8 @@ describe.skipIf(!browserIsHere)("the example front end", () => {
 		await frontend.kill();
 		await waitForVersionAfter(anna.table, 7);
 		await frontend.start();
-		await over;
+		const clicks = await over;
+		console.log(`${clicks.join(" and ")} clicks, version ${await version(anna.table)}`);
 
 		// Both lists say how it ended, as the table does.
 		const said = await anna.table.innerText("[data-testid=outcome]");
