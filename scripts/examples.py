@@ -6,7 +6,8 @@ calls per second, and every second match is played over TLS. The matches of a ga
 seed, so they must end alike in every language. Then each client must show what some errors come
 with, and the one in TypeScript must also play with the packed package. Each client must resume a
 stream that falls silent, and answer soon after a restart at every kind of decision of the other
-player. At the end there is a table of what each match came to.
+player. At the end there is a table of what each match came to. Then two accounts of the front end
+in examples/frontend/ play each other in Chromium.
 
 A language whose tools are not installed is left out, and a line says so.
 Exit status: 0 if every match that was played has ended as it should, else 1.
@@ -38,6 +39,7 @@ from example_clients import (
     command_of,
     serving,
 )
+from example_frontend import check_frontend
 from example_restarts import play_with_restarts
 from example_silence import check_silence
 
@@ -94,6 +96,11 @@ def main() -> int:
         failures += check_restarts(built, chosen.games, Path(folder), chosen.short)
 
     print_table(outcomes, built, chosen.games)
+    if chosen.frontend:
+        try:
+            check_frontend(LOGS)
+        except FailedError as error:
+            failures.append(f"frontend: {error}")
     for failure in failures:
         print(failure)
     return int(bool(failures))
@@ -107,6 +114,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--languages", type=names_of(LANGUAGES), default=list(LANGUAGES))
     parser.add_argument("--games", type=names_of(GAMES), default=list(GAMES))
     parser.add_argument(
+        "--frontend",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="play with the front end in a browser",
+    )
+    parser.add_argument(
         "--short",
         action="store_true",
         default=os.environ.get("SHORT") == "1",
@@ -119,7 +132,7 @@ def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
     """Returns a parser of names with commas between them."""
 
     def parse(text: str) -> list[str]:
-        names = text.split(",")
+        names = [name for name in text.split(",") if name]
         unknown = [name for name in names if name not in known]
         if unknown:
             raise argparse.ArgumentTypeError(

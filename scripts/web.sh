@@ -5,6 +5,7 @@
 #   scripts/web.sh check     format, linter, types
 #   scripts/web.sh test      unit tests
 #   scripts/web.sh browser   the tests in a browser (CHROMIUM= is its path)
+#   scripts/web.sh frontend  the test of examples/frontend/ in a browser; FRONTEND_PYTHON= is the Python that has it
 #   scripts/web.sh pictures  the pictures for the documentation, into build/pictures/, if a source is newer
 #   scripts/web.sh site      the tests of the documentation in a browser
 #
@@ -61,6 +62,7 @@ check) npm run --silent check ;;
 test) npm run --silent test ;;
 browser) npm run --silent browser -- ${ARGS:-} ;;
 site) npm run --silent site ;;
+frontend) npm run --silent frontend ;;
 pictures)
     if [ ! -x "${CHROMIUM:-/usr/bin/chromium}" ]; then
         echo 'No pictures are taken: there is no Chromium (apt-get install chromium; CHROMIUM= is its path).'
@@ -70,7 +72,7 @@ pictures)
     fi
     ;;
 *)
-    echo "usage: scripts/web.sh build|check|test|browser|pictures|site" >&2
+    echo "usage: scripts/web.sh build|check|test|browser|frontend|pictures|site" >&2
     exit 2
     ;;
 esac

@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Glyph } from "./cards/glyphs";
 import { t } from "./i18n";
-import { Join, Watch } from "./lobby/join";
+import { Enter, Join } from "./lobby/join";
 import { Lobby } from "./lobby/lobby";
 import { MatchScreen } from "./match/screen";
 import { catalogOf } from "./state/catalog";
@@ -42,7 +42,9 @@ export function App() {
 				{here.at === "lobby" && <Lobby />}
 				{here.at === "puzzles" && <Puzzles {...here} key={here.game} />}
 				{here.at === "join" && <Join invitation={here.invitation} />}
-				{here.at === "watch" && <Watch id={here.id} token={here.token} />}
+				{(here.at === "watch" || here.at === "seat") && (
+					<Enter id={here.id} token={here.token} key={here.token} />
+				)}
 				{here.at === "match" && (seat ? <MatchScreen seat={seat} key={seat.match} /> : <NoSeat />)}
 				{here.at === "replay" && (seat ? <Replay seat={seat} key={seat.match} /> : <NoSeat />)}
 			</main>

@@ -162,6 +162,8 @@ export const de: Texts = {
 	alreadyJoined: "Du hast diesen Platz schon genommen.",
 	ownInvitation:
 		"Das ist deine eigene Einladung. Schick sie der Person, mit der du spielen willst.",
+	otherSeatHere: "Dieser Browser spielt schon den anderen Platz dieser Partie.",
+	takeSeat: "Stattdessen diesen Platz spielen",
 	invitationExpired: "Diese Partie endete, bevor jemand Platz nahm.",
 	qrCode: "Derselbe Link als QR-Code",
 	join: "Platz nehmen",

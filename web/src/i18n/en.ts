@@ -154,6 +154,8 @@ export const en = {
 	somebody: "A friend",
 	alreadyJoined: "You have already taken this seat.",
 	ownInvitation: "This is your own invitation. Send it to the friend you want to play.",
+	otherSeatHere: "This browser already plays the other seat of this match.",
+	takeSeat: "Play this seat instead",
 	invitationExpired: "This match ended before anybody took the seat.",
 	qrCode: "The same link as a QR code",
 	join: "Take the seat",

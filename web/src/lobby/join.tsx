@@ -1,4 +1,4 @@
-// Who comes by an invitation, or by a link for spectators.
+// Who comes by an invitation, or by a link with a token.
 import { useEffect, useState } from "preact/hooks";
 import { Code, getInvitation, getView, joinMatch } from "../api/calls";
 import { refusalOf } from "../api/errors";
@@ -11,7 +11,7 @@ import { clockInWords } from "../match/clock";
 import { botOf } from "../match/words";
 import { catalogOf, gameOf } from "../state/catalog";
 import { linkTo, replacePlace } from "../state/router";
-import { addSeat, idOf, opponentOf, seatOf, seats } from "../state/seats";
+import { addSeat, changeSeat, idOf, opponentOf, type Seat, seatOf, seats } from "../state/seats";
 import { displayName } from "../state/settings";
 import { read, write } from "../state/storage";
 import { NameField } from "../ui/settings";
@@ -205,18 +205,29 @@ function About({ about, game }: { about: GetInvitationResponse; game: string }) 
 	);
 }
 
-export function Watch({ id, token }: { id: string; token: string }) {
+/** Whoever comes by a link with a token: a spectator, or a player whom a front end sends. */
+export function Enter({ id, token }: { id: string; token: string }) {
 	const [failed, setFailed] = useState<string>();
+	const [other, setOther] = useState<Seat>(); // The seat of the link, if this browser has the other.
 	useEffect(() => {
 		const stop = new AbortController();
 		async function enter() {
 			try {
 				const { view } = await getView({ match: `matches/${id}`, token }, stop.signal);
-				// The token leaves the address bar. A seat of ours is not given up for it.
-				if (!seatOf(id)) {
-					const game = await gameOf(view?.ruleset);
-					addSeat({ match: `matches/${id}`, game, token, created: Date.now() });
-				}
+				const own = seatOf(id);
+				const seat = {
+					match: `matches/${id}`,
+					game: await gameOf(view?.ruleset),
+					seat: view?.seat,
+					token,
+					opponent: opponentOf(view?.players ?? [], view?.seat),
+					created: Date.now(),
+				};
+				// A seat of ours is given up for no link, unless whoever came by it says so.
+				if (own?.seat === undefined) addSeat(seat);
+				else if (own.seat === seat.seat) changeSeat(own.match, { token });
+				else if (seat.seat !== undefined) return setOther(seat);
+				// The token leaves the address bar.
 				replacePlace(linkTo.match(id));
 			} catch (error) {
 				if (stop.signal.aborted) return;
@@ -230,6 +241,27 @@ export function Watch({ id, token }: { id: string; token: string }) {
 		void enter();
 		return () => stop.abort();
 	}, [id, token]);
+	if (other)
+		return (
+			<div class="notice" data-testid="otherseat">
+				<p>{t().otherSeatHere}</p>
+				<div class="buttons">
+					<a class="button" href={linkTo.match(id)}>
+						{t().backToMatch}
+					</a>
+					<button
+						type="button"
+						onClick={() => {
+							addSeat(other);
+							replacePlace(linkTo.match(id));
+						}}
+						data-testid="takeseat"
+					>
+						{t().takeSeat}
+					</button>
+				</div>
+			</div>
+		);
 	return (
 		<p class="notice" role="status">
 			{failed ?? t().loading}

@@ -7,7 +7,7 @@ export type Place =
 	| { at: "replay"; id: string }
 	| { at: "puzzles"; game: string; puzzle?: string; theme?: string }
 	| { at: "join"; invitation: string }
-	| { at: "watch"; id: string; token: string };
+	| { at: "watch" | "seat"; id: string; token: string };
 
 function read(): Place {
 	const [at, first, second, third] = location.hash
@@ -18,7 +18,8 @@ function read(): Place {
 	if (at === "replay" && first) return { at, id: first };
 	if (at === "puzzles" && first) return { at, game: first, puzzle: second, theme: third };
 	if (at === "join" && first) return { at, invitation: first };
-	if (at === "watch" && first && second) return { at, id: first, token: second };
+	// A link for spectators, or one by which a front end sends its player to a seat.
+	if ((at === "watch" || at === "seat") && first && second) return { at, id: first, token: second };
 	return { at: "lobby" };
 }
 

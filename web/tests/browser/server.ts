@@ -8,6 +8,8 @@ import { createInterface } from "node:readline";
 
 export interface Server {
 	url: string;
+	/** Where it serves gRPC. */
+	grpc: string;
 	/** Ends the process; the matches stay in its store. */
 	kill(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 	/** Starts it again, at the same address and with the same store. */
@@ -18,7 +20,7 @@ export interface Server {
 /** A server with these options besides. */
 export async function startServer(...options: string[]): Promise<Server> {
 	const data = mkdtempSync(join(tmpdir(), "croupier-"));
-	let [running, url] = await serve(data, "127.0.0.1:0", options);
+	let [running, url, grpc] = await serve(data, "127.0.0.1:0", options);
 	const kill = async (signal: "SIGTERM" | "SIGKILL") => {
 		if (running.exitCode !== null || running.signalCode !== null) return;
 		const gone = once(running, "exit");
@@ -27,9 +29,10 @@ export async function startServer(...options: string[]): Promise<Server> {
 	};
 	return {
 		url,
+		grpc,
 		kill,
 		again: async () => {
-			[running] = await serve(data, new URL(url).host, options);
+			[running] = await serve(data, new URL(url).host, options, grpc);
 		},
 		stop: async () => {
 			await kill("SIGTERM");
@@ -42,11 +45,12 @@ async function serve(
 	data: string,
 	web: string,
 	options: string[],
-): Promise<[ChildProcess, string]> {
+	listen = "127.0.0.1:0",
+): Promise<[ChildProcess, string, string]> {
 	const server = spawn(
 		process.env.CROUPIER ?? "../.venv/bin/croupier",
 		[
-			...["serve", "--listen", "127.0.0.1:0", "--web", web],
+			...["serve", "--listen", listen, "--web", web],
 			...["--metrics-port", "0", "--data", data, ...options],
 		],
 		{ stdio: ["ignore", "pipe", "pipe"] },
@@ -55,12 +59,14 @@ async function serve(
 	server.stderr.on("data", (text) => {
 		errors += text;
 	});
+	let grpc = "";
 	const url = await new Promise<string>((resolve, reject) => {
 		createInterface({ input: server.stdout }).on("line", (line) => {
+			grpc ||= /serves on (\S+)/.exec(line)?.[1] ?? "";
 			const address = /in a browser: (\S+)/.exec(line)?.[1];
 			if (address) resolve(address);
 		});
 		server.once("exit", () => reject(new Error(`The server has not started: ${errors}`)));
 	});
-	return [server, url];
+	return [server, url, grpc];
 }

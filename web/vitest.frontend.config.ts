@@ -1,0 +1,6 @@
+// The front end of examples/frontend/ in a real browser: `make examples` has installed it.
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+	test: { include: ["tests/frontend/**/*.test.ts"], testTimeout: 480_000, hookTimeout: 60_000 },
+});
